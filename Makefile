@@ -1,0 +1,74 @@
+# Two commands matter: `make demo` shows the product on real brokers, `make test` proves it.
+# Both set up everything they need from Python 3.11+, Java 17+ and make.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+AREAS := lint types layers unit property integration
+
+.PHONY: help setup demo test check $(AREAS) coverage bench lock kafka-lock format clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: $(READY) ## make the virtual environment (done by every other target)
+
+$(READY): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo 'Tidemark needs Python 3.11 or newer: apt-get install python3 python3-venv, or make PYTHON=/path/to/python3.11'; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo 'The venv module is missing: apt-get install python3-venv'; exit 1; }
+	@echo 'Installing the pinned packages into $(VENV) (once, about a minute) ...'
+	@$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY) ## sandbox, workload, live table of true offsets, clean end
+	@$(BIN)/tidemark sandbox demo
+
+test: $(READY) ## everything: lint, types, layers, unit, property, integration
+	@declare -a lines; for area in $(AREAS); do \
+	  echo; echo "== $$area"; begin=$$(date +%s.%N); \
+	  $(MAKE) --no-print-directory $$area || { echo "FAILED in $$area"; exit 1; }; \
+	  lines+=("$$(printf '  %-12s %7.1f s' $$area $$(echo "$$(date +%s.%N) - $$begin" | awk '{print $$1 - $$3}'))"); \
+	done; echo; echo 'Time per area'; printf '%s\n' "$${lines[@]}"
+
+check: lint types layers unit property ## what needs no broker
+
+lint: $(READY) ## ruff: rules and format
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types: $(READY) ## mypy, strict, code and tests
+	@$(BIN)/mypy
+
+layers: $(READY) ## import-linter: imports point downward
+	@$(BIN)/lint-imports
+
+unit: $(READY) ## pure tests
+	@$(BIN)/python -m pytest tests/unit -q
+
+property: $(READY) ## laws, by Hypothesis
+	@$(BIN)/python -m pytest tests/property -q
+
+integration: $(READY) ## on the sandbox's real brokers
+	@$(BIN)/python -m pytest tests/integration -q
+
+coverage: $(READY) ## branch coverage of the unit and property tests
+	@$(BIN)/coverage run -m pytest tests/unit tests/property -q && $(BIN)/coverage report
+
+bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
+	@$(BIN)/python -m pytest tests/bench -q -s
+
+format: $(READY) ## format and fix what ruff can fix
+	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
+
+lock: $(READY) ## pin requirements.txt again from pyproject.toml
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
+
+kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
+	@$(BIN)/python -m service.sandbox.jars
+
+clean: ## remove the virtual environment and caches
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info

@@ -1,0 +1,43 @@
+"""Every error that Tidemark raises, split by who has to react.
+
+    TidemarkError
+    ├── SettingsError      the operator mends a setting; the program exits at start
+    ├── SandboxError       the user of the sandbox mends the machine or the command
+    ├── CollectError       the cluster could not be asked at all; the next round tries again
+    │   ├── Unreachable        no bootstrap address answered
+    │   └── AuthenticationRefused   a broker answered and said no
+    ├── StoreError         the database refused or is away
+    └── NotifyError        a receiver refused or is away
+
+An expected outcome is not an error: an unreachable partition is a `Gap` of the snapshot.
+"""
+
+from __future__ import annotations
+
+
+class TidemarkError(Exception):
+    """Base of all errors that are ours; its text is one line for a person."""
+
+
+class SettingsError(TidemarkError):
+    """A setting is unknown, malformed or contradicts another one."""
+
+
+class SandboxError(TidemarkError):
+    """The local cluster cannot do what was asked; the text says what to do about it."""
+
+
+class CollectError(TidemarkError):
+    """A cluster could not be asked at all, so that there is no snapshot."""
+
+    retryable = True
+
+
+class Unreachable(CollectError):
+    """No bootstrap address gave a usable answer."""
+
+
+class AuthenticationRefused(CollectError):
+    """A broker answered and refused the credentials or the security protocol."""
+
+    retryable = False

@@ -1,0 +1,19 @@
+"""Exit codes of `tidemark`, documented in the README and in `tidemark --help`."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a script may conclude from the end of a command."""
+
+    OK = 0
+    INCOMPLETE = 1  # a round was made, but it has gaps; they are in its output
+    USAGE = 2  # unknown option or value; click's own code
+    SETTINGS = 3  # a settings file, an environment variable or their combination is wrong
+    UNREACHABLE = 4  # no bootstrap address answered
+    AUTHENTICATION = 5  # a broker answered and refused us
+    NOTHING_MATCHED = 6  # a filter matched no topic or no group
+    SANDBOX = 7  # the local cluster cannot do what was asked
+    INTERRUPTED = 130  # Ctrl-C

@@ -1,0 +1,118 @@
+"""The `tidemark` command: a thin tree whose branches are imported only when they are used.
+
+Nothing here may import a Kafka client, Spark or SQLAlchemy: `tidemark --help` has to answer
+at once, also on a machine where something is broken.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING, ClassVar
+
+import click
+
+from rules.errors import (
+    AuthenticationRefused,
+    SandboxError,
+    SettingsError,
+    TidemarkError,
+    Unreachable,
+)
+from service.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+VERSION = "0.1.0"
+
+EXIT_CODES = """\b
+Exit codes:
+  0  done; a round was complete
+  1  a round was made but has gaps (they are in its output)
+  2  wrong usage          3  wrong settings
+  4  cluster unreachable  5  authentication refused
+  6  a filter matched nothing
+  7  the sandbox cannot do that
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand's module when that subcommand is called."""
+
+    commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
+        "collect": ("service.cli.collect", "Read a cluster's true offsets."),
+        "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
+    }
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names without importing anything."""
+        del ctx
+        return sorted(self.commands_by_module)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the module that holds the command of this name."""
+        del ctx
+        if cmd_name not in self.commands_by_module:
+            return None
+        module = importlib.import_module(self.commands_by_module[cmd_name][0])
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with the summaries kept here, so that help imports nothing."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(n, s) for n, (_, s) in sorted(self.commands_by_module.items())])
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog=EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(VERSION, prog_name="tidemark")
+def tidemark() -> None:
+    """Tell whether a Kafka pipeline lost, reordered, duplicated or only delayed records.
+
+    \b
+    Examples:
+      tidemark sandbox up
+      tidemark collect --once --bootstrap-servers 127.0.0.1:9092 -o table
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+def exit_code_of(error: TidemarkError) -> ExitCode:
+    """Map an error family to the exit code that a script sees."""
+    match error:
+        case SettingsError():
+            return ExitCode.SETTINGS
+        case AuthenticationRefused():
+            return ExitCode.AUTHENTICATION
+        case SandboxError():
+            return ExitCode.SANDBOX
+        case Unreachable():
+            return ExitCode.UNREACHABLE
+        case _:
+            return ExitCode.INCOMPLETE
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; our errors become one line on stderr."""
+    try:
+        code = tidemark.main(args=arguments, standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except TidemarkError as error:
+        click.echo(f"tidemark: {error}", err=True)
+        return exit_code_of(error)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away: nothing more to say
+        return ExitCode.OK
+    return int(code or 0)

@@ -1,0 +1,118 @@
+"""Paths of the sandbox, and which of the files below them are ours to remove.
+
+`down` takes back only what the sandbox or its brokers made. A file that somebody else laid
+there (a copied partition, notes of a game day) is foreign and stays.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+STATE_FILE = "sandbox.json"
+NODE_FILES = frozenset({"kafka.properties", "output.log"})
+LOG_FILES = re.compile(r"(server|controller|state-change|kafka-authorizer|hs_err_pid)[\w.-]*")
+DATA_FILES = re.compile(
+    r"(\.lock|\.kafka_cleanshutdown|meta\.properties|bootstrap\.checkpoint|quorum-state"
+    r"|partition\.metadata|[\w.-]*(checkpoint|\.tmp)"
+    r"|[\w.-]+\.(log|index|timeindex|txnindex|snapshot)(\.deleted|\.cleaned|\.swap)?)"
+)
+NODE_FOLDER = re.compile(r"node-\d+")
+
+
+def default_directory() -> Path:
+    """Return the sandbox folder of this user, by the XDG convention."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(os.environ.get("TIDEMARK_SANDBOX__DIR") or Path(home) / "tidemark/sandbox")
+
+
+def default_cache(kafka_version: str) -> Path:
+    """Return the folder of downloaded jars of this user, by the XDG convention."""
+    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    fallback = Path(home) / f"tidemark/kafka-{kafka_version}"
+    return Path(os.environ.get("TIDEMARK_SANDBOX__CACHE") or fallback)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeLayout:
+    """Where one node keeps its files."""
+
+    root: Path
+
+    @property
+    def properties(self) -> Path:
+        """Kafka's configuration file."""
+        return self.root / "kafka.properties"
+
+    @property
+    def output(self) -> Path:
+        """Standard output and error of the process: what Java says before logging starts."""
+        return self.root / "output.log"
+
+    @property
+    def data(self) -> Path:
+        """Kafka's log.dirs."""
+        return self.root / "data"
+
+    @property
+    def logs(self) -> Path:
+        """server.log, controller.log, state-change.log."""
+        return self.root / "logs"
+
+    @property
+    def scratch(self) -> Path:
+        """Java's temporary folder: native libraries of a killed broker stay here."""
+        return self.root / "tmp"
+
+    def make(self) -> None:
+        """Create the folders."""
+        for folder in (self.data, self.logs, self.scratch):
+            folder.mkdir(parents=True, exist_ok=True)
+
+
+def node_layout(directory: Path, node_id: int) -> NodeLayout:
+    """Return the paths of one node."""
+    return NodeLayout(directory / f"node-{node_id}")
+
+
+def is_ours(relative: PurePath) -> bool:
+    """Tell whether a file below the sandbox folder was made by the sandbox or by its brokers."""
+    match relative.parts:
+        case (name,):
+            return name.startswith(STATE_FILE)
+        case (node, *inner) if NODE_FOLDER.fullmatch(node):
+            return _is_ours_in_node(tuple(inner))
+        case _:
+            return False
+
+
+def _is_ours_in_node(parts: tuple[str, ...]) -> bool:
+    match parts:
+        case (name,):
+            return name in NODE_FILES
+        case ("logs", name):
+            return bool(LOG_FILES.fullmatch(name))
+        case ("data", *_, name):
+            return bool(DATA_FILES.fullmatch(name))
+        case ("tmp", *_):
+            return True
+        case _:
+            return False
+
+
+def remove_ours(directory: Path) -> list[Path]:
+    """Remove our files, and every folder inside that is empty then; return what was spared."""
+    spared = []
+    for root, folders, files in os.walk(directory, topdown=False):
+        for name in files:
+            path = Path(root, name)
+            if is_ours(path.relative_to(directory)):
+                path.unlink(missing_ok=True)
+            else:
+                spared.append(path)
+        spared += [link for link in (Path(root, name) for name in folders) if link.is_symlink()]
+        if Path(root) != directory and not any(os.scandir(root)):
+            Path(root).rmdir()
+    return spared

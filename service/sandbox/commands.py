@@ -1,0 +1,60 @@
+"""The command lines of brokers, controller and Kafka's tools."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from service.sandbox.jars import agent_jar, classpath
+from service.sandbox.layout import node_layout
+from service.sandbox.ports import HOST
+from service.sandbox.state import Node, SandboxState
+
+LOG_CONFIG = Path(__file__).with_name("log4j2.xml")
+EXPORTER_RULES = Path(__file__).with_name("jmx.yaml")
+# A small machine: one collector thread, quick compiler only, and no file in the common /tmp.
+JAVA_FLAGS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-Djava.awt.headless=true",
+)
+
+
+def marker(directory: Path) -> str:
+    """Return the argument by which the processes of this sandbox are known."""
+    return f"-Dtidemark.sandbox={directory}"
+
+
+def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
+    """Return the command of one broker or controller."""
+    jars, paths = Path(state.cache) / "jars", node_layout(directory, node.id)
+    return [
+        state.java,
+        f"-Xmx{state.options.heap}",
+        *JAVA_FLAGS,
+        f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+        f"-Djava.io.tmpdir={paths.scratch}",
+        f"-Dkafka.logs.dir={paths.logs}",
+        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        marker(directory),
+        f"-javaagent:{agent_jar(jars)}={HOST}:{node.metrics_port}:{EXPORTER_RULES}",
+        "-cp",
+        classpath(jars),
+        "kafka.Kafka",
+        str(paths.properties),
+    ]
+
+
+def tool_command(java: str, cache: Path, main_class: str, *, scratch: Path) -> list[str]:
+    """Return the beginning of a Kafka tool's command; its arguments follow."""
+    return [
+        java,
+        *JAVA_FLAGS,
+        f"-Djava.io.tmpdir={scratch}",
+        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        f"-Dkafka.logs.dir={scratch}",
+        "-cp",
+        classpath(cache / "jars"),
+        main_class,
+    ]

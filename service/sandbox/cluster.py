@@ -14,6 +14,7 @@ from pathlib import Path
 from rules.errors import SandboxError
 from service.clock import utc_now
 from service.sandbox import jars, ports, processes, readiness
+from service.sandbox.archive import ensure_archive
 from service.sandbox.commands import marker, node_command
 from service.sandbox.formatting import format_node, new_cluster_id
 from service.sandbox.java import find_java
@@ -24,6 +25,7 @@ from service.sandbox.state import (
     CONTROLLER_ID,
     PORTS_NEEDED,
     Node,
+    ProcessId,
     SandboxOptions,
     SandboxState,
     plan_nodes,
@@ -248,6 +250,7 @@ class Sandbox:
         with contextlib.ExitStack() as undo:
             undo.callback(remove_ours, self.directory)
             state = self._plan()
+            ensure_archive(state, progress=self._progress)
             for node in state.nodes:
                 format_node(self.directory, state, node)
             write_state(self.directory, state)
@@ -303,7 +306,7 @@ def _live(state: SandboxState) -> list[Node]:
     return [node for node in state.nodes if _is_live(node)]
 
 
-def _require_process(node: Node) -> processes.ProcessId:
+def _require_process(node: Node) -> ProcessId:
     if node.process is None or not _is_live(node):
         raise SandboxError(f"{node.label} is not running: tidemark sandbox start {node.id}")
     return node.process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 from service.sandbox.jars import agent_jar, classpath
@@ -17,8 +18,22 @@ JAVA_FLAGS = (
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
     "-XX:+ExitOnOutOfMemoryError",
+    "-XX:-CreateCoredumpOnCrash",
     "-Djava.awt.headless=true",
 )
+
+
+def archive_path(jars: Path, java: Path) -> Path:
+    """Return where the class archive of this very Java binary lies; see archive.py."""
+    binary = java.resolve()
+    facts = f"{binary} {binary.stat().st_size} {binary.stat().st_mtime_ns}"
+    return jars / f"classes-{hashlib.sha256(facts.encode()).hexdigest()[:12]}.jsa"
+
+
+def archive_flags(jars: Path, java: Path) -> list[str]:
+    """Return the options that use the class archive; none while there is no archive."""
+    path = archive_path(jars, java)
+    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
 
 
 def marker(directory: Path) -> str:
@@ -33,6 +48,7 @@ def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
         state.java,
         f"-Xmx{state.options.heap}",
         *JAVA_FLAGS,
+        *archive_flags(jars, Path(state.java)),
         f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
         f"-Djava.io.tmpdir={paths.scratch}",
         f"-Dkafka.logs.dir={paths.logs}",
@@ -51,6 +67,8 @@ def tool_command(java: str, cache: Path, main_class: str, *, scratch: Path) -> l
     return [
         java,
         *JAVA_FLAGS,
+        *archive_flags(cache / "jars", Path(java)),
+        f"-XX:ErrorFile={scratch}/hs_err_pid%p.log",
         f"-Djava.io.tmpdir={scratch}",
         f"-Dlog4j2.configurationFile={LOG_CONFIG}",
         f"-Dkafka.logs.dir={scratch}",

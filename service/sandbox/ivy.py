@@ -90,11 +90,13 @@ class _Progress:
     def __init__(self, output: Path, total: int, tell: Callable[[str], None]) -> None:
         self._output, self._total, self._tell, self._told = output, total, tell, -PROGRESS_STEP
 
-    def look(self) -> None:
+    def ended(self, process: subprocess.Popen[bytes]) -> bool:
+        """Tell the progress that was made; return whether the process has ended."""
         done = self._output.read_text(errors="replace").count("[SUCCESSFUL ]")
         if done >= self._told + PROGRESS_STEP:
             self._told = done
             self._tell(f"Downloading Kafka's jars: {done} of {self._total}")
+        return process.poll() is not None
 
 
 def _run(command: Sequence[str], log: int, progress: _Progress) -> int:
@@ -102,10 +104,7 @@ def _run(command: Sequence[str], log: int, progress: _Progress) -> int:
         command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
     ) as process:
         try:
-            wait_until(
-                lambda: progress.look() or process.poll() is not None,  # type: ignore[func-returns-value]
-                timeout_seconds=DEADLINE_SECONDS,
-            )
+            wait_until(lambda: progress.ended(process), timeout_seconds=DEADLINE_SECONDS)
         finally:
             if process.poll() is None:
                 process.kill()

@@ -13,7 +13,7 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -63,7 +63,7 @@ def render_lock(jars: Iterable[Jar]) -> str:
 
 def damaged(folder: Path, jars: Sequence[Jar]) -> list[Jar]:
     """Return the jars that are absent or whose content is not the pinned one."""
-    return [jar for jar in jars if _sha256(folder / jar.file_name) != jar.sha256]
+    return [jar for jar in jars if sha256(folder / jar.file_name) != jar.sha256]
 
 
 def ensure_jars(cache: Path, *, java: Path, progress: Callable[[str], None]) -> Path:
@@ -96,7 +96,8 @@ def agent_jar(folder: Path) -> Path:
     return folder / next(jar.file_name for jar in jars if jar.name == AGENT_NAME)
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Return the file's hash in hexadecimal; empty when there is no file."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -126,7 +127,7 @@ def _download(
 
 
 @contextlib.contextmanager
-def _clear_disk_errors(cache: Path) -> Iterable[None]:  # type: ignore[misc]
+def _clear_disk_errors(cache: Path) -> Iterator[None]:
     try:
         cache.mkdir(parents=True, exist_ok=True)
         yield
@@ -134,14 +135,18 @@ def _clear_disk_errors(cache: Path) -> Iterable[None]:  # type: ignore[misc]
         raise SandboxError(f"cannot write the jar cache {cache}: {exc.strerror}") from exc
 
 
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
+
+
 def main() -> None:
     """Fetch the listed coordinates afresh and write the hashes of what arrived."""
     jars = parse_lock(LOCK_FILE.read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as name:
         coordinates = [(jar.organisation, jar.name, jar.revision) for jar in jars]
-        ivy.retrieve(coordinates, Path(name), java=find_java(), progress=sys.stderr.write)
+        ivy.retrieve(coordinates, Path(name), java=find_java(), progress=_tell)
         folder = Path(name) / "jars"
-        pinned = [replace(jar, sha256=_sha256(folder / jar.file_name)) for jar in jars]
+        pinned = [replace(jar, sha256=sha256(folder / jar.file_name)) for jar in jars]
     LOCK_FILE.write_text(render_lock(pinned), encoding="utf-8")
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
-import psutil
+import psutil  # type: ignore[import-untyped] # ships no types; every use is plain
 
 from rules.errors import SandboxError
 from service.clock import wait_until
@@ -82,6 +82,11 @@ def resume(process: ProcessId) -> None:
     """Let a frozen process go on."""
     _signal(process, signal.SIGCONT)
     _await(process, Liveness.RUNNING, "go on")
+
+
+def terminate(process: ProcessId) -> None:
+    """Ask a process to end in order (SIGTERM)."""
+    _signal(process, signal.SIGTERM)
 
 
 def end(processes: Iterable[ProcessId]) -> None:

@@ -4,8 +4,8 @@
     ├── SettingsError      the operator mends a setting; the program exits at start
     ├── SandboxError       the user of the sandbox mends the machine or the command
     ├── CollectError       the cluster could not be asked at all; the next round tries again
-    │   ├── Unreachable        no bootstrap address answered
-    │   └── AuthenticationRefused   a broker answered and said no
+    │   ├── UnreachableError     no bootstrap address answered
+    │   └── AuthenticationError  a broker answered and said no
     ├── StoreError         the database refused or is away
     └── NotifyError        a receiver refused or is away
 
@@ -33,11 +33,11 @@ class CollectError(TidemarkError):
     retryable = True
 
 
-class Unreachable(CollectError):
+class UnreachableError(CollectError):
     """No bootstrap address gave a usable answer."""
 
 
-class AuthenticationRefused(CollectError):
+class AuthenticationError(CollectError):
     """A broker answered and refused the credentials or the security protocol."""
 
     retryable = False

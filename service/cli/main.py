@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, ClassVar
 import click
 
 from rules.errors import (
-    AuthenticationRefused,
+    AuthenticationError,
     SandboxError,
     SettingsError,
     TidemarkError,
-    Unreachable,
+    UnreachableError,
 )
 from service.cli.exit_codes import ExitCode
 
@@ -87,11 +87,11 @@ def exit_code_of(error: TidemarkError) -> ExitCode:
     match error:
         case SettingsError():
             return ExitCode.SETTINGS
-        case AuthenticationRefused():
+        case AuthenticationError():
             return ExitCode.AUTHENTICATION
         case SandboxError():
             return ExitCode.SANDBOX
-        case Unreachable():
+        case UnreachableError():
             return ExitCode.UNREACHABLE
         case _:
             return ExitCode.INCOMPLETE

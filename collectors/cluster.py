@@ -1,0 +1,133 @@
+"""Finds a cluster: its id, its brokers and its active controller.
+
+The controller is asked from the quorum (DescribeQuorum, KIP-595), because in KRaft a broker names a
+random broker as controller in its other answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from collectors.session import Session, address_of, body_of
+from collectors.translate import failure_of, present
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
+from collectors.wire.connection import Address
+from collectors.wire.failure import Failure
+from rules.errors import AuthenticationError, UnreachableError
+from rules.facts.gap import Gap, GapCause
+from rules.facts.identity import Broker, BrokerId
+
+DESCRIBE_OPERATION: Final = 8  # bit number of DESCRIBE in an authorized-operations field
+BOOTSTRAP_ID: Final = BrokerId(-1)  # an address of which the broker id is not known yet
+METADATA_TOPIC: Final = "__cluster_metadata"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """What a round knows of the cluster as a whole."""
+
+    cluster_id: str
+    brokers: tuple[Broker, ...]
+    controller: BrokerId | None
+
+
+def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
+    """Find the brokers through the bootstrap addresses and connect to all of them.
+
+    A broker that cannot be reached is a gap; its partitions and groups follow as their own gaps.
+
+    Raises:
+        UnreachableError: no bootstrap address gave a usable answer.
+        AuthenticationError: one of them refused who we are, and none let us in.
+    """
+    answer = _describe_cluster(session, bootstrap)
+    brokers = sorted(
+        (_broker(entry) for entry in answer.brokers), key=lambda broker: broker.broker_id
+    )
+    session.brokers = tuple(brokers)
+    _connect(session)
+    if not answer.cluster_authorized_operations & (1 << DESCRIBE_OPERATION):
+        session.gaps.append(_blind_to_groups())
+    return Cluster(
+        cluster_id=answer.cluster_id, brokers=session.brokers, controller=_controller(session)
+    )
+
+
+def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
+    address = session.pool.connect_any(bootstrap, timeout_seconds=session.timeout_seconds)
+    if address is None:
+        raise _nobody_answered(session, bootstrap)
+    session.brokers = (Broker(broker_id=BOOTSTRAP_ID, host=address.host, port=address.port),)
+    build = body_of(
+        DESCRIBE_CLUSTER, "DescribeClusterRequest", include_cluster_authorized_operations=True
+    )
+    answer = session.ask_any(DESCRIBE_CLUSTER, build)
+    if isinstance(answer, Failure):
+        raise UnreachableError(f"cannot ask {address} for its cluster: {answer.why}")
+    if int(answer.error_code) != codec.NO_ERROR:
+        raise UnreachableError(f"cannot ask {address}: {codec.error_name(int(answer.error_code))}")
+    return answer
+
+
+def _nobody_answered(
+    session: Session, bootstrap: Sequence[Address]
+) -> AuthenticationError | UnreachableError:
+    failures = [session.pool.failure(address) for address in bootstrap]
+    told = "; ".join(dict.fromkeys(failure.why for failure in failures if failure))
+    if any(failure.refused for failure in failures if failure):
+        return AuthenticationError(f"authentication refused: {told}")
+    return UnreachableError(f"no bootstrap address answered: {told}")
+
+
+def _connect(session: Session) -> None:
+    by_address = {address_of(broker): broker for broker in session.brokers}
+    failures = session.pool.connect(by_address, timeout_seconds=session.timeout_seconds)
+    for address, failure in failures.items():
+        broker = by_address[address]
+        session.add_gap(str(broker), failure, broker_id=broker.broker_id)
+
+
+def _controller(session: Session) -> BrokerId | None:
+    build = _quorum_request
+    answer = session.ask_any(DESCRIBE_QUORUM, build)
+    if isinstance(answer, Failure):
+        session.add_gap("active controller", answer)
+        return None
+    partitions = [p for topic in answer.topics for p in topic.partitions]
+    codes = [int(answer.error_code), *(int(partition.error_code) for partition in partitions)]
+    refused = next((code for code in codes if code != codec.NO_ERROR), None)
+    if refused is not None:
+        session.add_gap(
+            "active controller", failure_of(refused, "DescribeQuorum", "needs DESCRIBE on Cluster")
+        )
+        return None
+    leader = present(int(partitions[0].leader_id)) if partitions else None
+    return None if leader is None else BrokerId(leader)
+
+
+def _quorum_request(version: int) -> bytes:
+    topic = codec.message(DESCRIBE_QUORUM, version, "TopicData")
+    partition = codec.message(DESCRIBE_QUORUM, version, "PartitionData")
+    request = codec.message(DESCRIBE_QUORUM, version, "DescribeQuorumRequest")
+    only = (partition(partition_index=0),)
+    return codec.encode(request(topics=(topic(topic_name=METADATA_TOPIC, partitions=only),)))
+
+
+def _broker(entry: Any) -> Broker:
+    return Broker(
+        broker_id=BrokerId(int(entry.broker_id)),
+        host=entry.host,
+        port=int(entry.port),
+        rack=entry.rack,
+    )
+
+
+def _blind_to_groups() -> Gap:
+    return Gap(
+        what="groups on which there is no permission of their own",
+        why="no DESCRIBE on Cluster: brokers leave such groups out of their lists, silently",
+        cause=GapCause.NOT_AUTHORIZED,
+    )

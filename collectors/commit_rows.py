@@ -1,0 +1,91 @@
+"""Commits as rows of the partition index, gathered group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from collectors.naming import counted, listed
+from collectors.translate import failure_of
+from collectors.wire.blocks import GroupBlock, TopicBlock
+from collectors.wire.failure import Failure
+from rules.facts.column import Column, Int64s
+from rules.facts.gap import GapCause
+from rules.facts.groups import Commits, Group
+from rules.facts.partitions import Partitions
+
+if TYPE_CHECKING:
+    from collectors.session import Session
+
+
+class CommitRows:
+    """Commits under construction: blocks in, columns without duplicates out."""
+
+    def __init__(self, groups: Sequence[Group], partitions: Partitions) -> None:
+        self._partitions = partitions
+        self._position = {group.group_id: place for place, group in enumerate(groups)}
+        self._group: list[int] = []  # one entry per block, as are the next two
+        self._first_row: list[int] = []
+        self._blocks: list[TopicBlock] = []
+        self._elsewhere: dict[str, list[str]] = {}
+        self._refused: dict[tuple[str, str, int], int] = {}
+
+    def put(self, block: GroupBlock) -> None:
+        """Take what one group committed."""
+        index = self._partitions.index
+        place = self._position[block.group_id]
+        for topic in block.topics:
+            position = index.position_of_topic.get(topic.topic)
+            if position is None:
+                self._elsewhere.setdefault(topic.topic, []).append(block.group_id)
+                continue
+            if topic.error.any():
+                code = int(topic.error[topic.error != 0][0])
+                count = int(np.count_nonzero(topic.error))
+                self._refused[block.group_id, topic.topic, code] = count
+            self._group.append(place)
+            self._first_row.append(int(index.starts[position]))
+            self._blocks.append(topic)
+
+    def report(self, session: Session, *, all_topics: bool) -> None:
+        """Add the gaps: partitions with an error, and commits for topics that we do not see."""
+        for (group, topic, code), count in self._refused.items():
+            what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
+            session.add_gap(what, failure_of(code, "OffsetFetch"), group=group, topic=topic)
+        if not all_topics:
+            return
+        for topic, groups in self._elsewhere.items():
+            what = f"offsets of topic {topic}, for which {listed(groups)} committed"
+            why = "the topic is not in the cluster's list: deleted, or no DESCRIBE on it"
+            session.add_gap(what, Failure(GapCause.GONE, why), topic=topic)
+
+    def done(self) -> tuple[Commits, int]:
+        """Return the commits, ordered by group and row, and the number of dropped duplicates."""
+        if not self._blocks:
+            return Commits.none(), 0
+        lengths = [len(block.partition) for block in self._blocks]
+        group = np.repeat(np.array(self._group, np.int64), lengths)
+        row = np.repeat(np.array(self._first_row, np.int64), lengths)
+        row = row + np.concatenate([block.partition for block in self._blocks])
+        offset = np.concatenate([block.offset for block in self._blocks])
+        epoch = np.concatenate([block.leader_epoch for block in self._blocks])
+        error = np.concatenate([block.error for block in self._blocks])
+        kept = (error == 0) & (offset >= 0) & (row < len(self._partitions))
+        group, row, offset, epoch = group[kept], row[kept], offset[kept], epoch[kept]
+        first = _first_of_each(group * max(len(self._partitions), 1) + row)
+        commits = Commits(
+            group=group[first],
+            row=row[first],
+            committed_offset=offset[first],
+            committed_leader_epoch=Column(np.maximum(epoch[first], 0), epoch[first] >= 0),
+            nothing_to_read=Column.absent(len(first)),
+        )
+        return commits, len(row) - len(first)
+
+
+def _first_of_each(key: Int64s) -> Int64s:
+    """Return the positions of the first occurrence of each key, in ascending order of the key."""
+    _, first = np.unique(key, return_index=True)
+    return first.astype(np.int64)

@@ -1,0 +1,157 @@
+"""Collects what groups committed: one OffsetFetch per coordinator for up to 500 groups.
+
+Source: OffsetFetch v8 (KIP-709, many groups in one request). A share group commits nothing; its
+start offsets come from DescribeShareGroupOffsets (KIP-932). A partition without a commit is left
+out by the broker or answered with -1: both are "no commit".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from collectors.commit_rows import CommitRows
+from collectors.groups import by_coordinator
+from collectors.naming import counted, listed
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.translate import failure_of
+from collectors.wire import blocks, codec
+from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH
+from collectors.wire.blocks import GroupBlock, TopicBlock
+from collectors.wire.failure import Failure
+from rules.facts.column import Int64s
+from rules.facts.groups import Commits, Group, GroupType
+from rules.facts.identity import Broker
+from rules.facts.partitions import Partitions
+
+GROUPS_PER_REQUEST: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class CollectedCommits:
+    """The commits, and how many a broker returned more than once (they are kept once)."""
+
+    commits: Commits
+    duplicates: int
+
+
+def collect(
+    session: Session, groups: Sequence[Group], partitions: Partitions, *, all_topics: bool
+) -> CollectedCommits:
+    """Read the commits of all groups for the partitions of `partitions`.
+
+    `all_topics` says that `partitions` is everything we may see: a commit elsewhere is then a gap
+    (a deleted topic, or one without permission), and otherwise only outside the filter.
+    """
+    rows = CommitRows(groups, partitions)
+    asked = [*_offset_fetches(session, groups), *_share_offsets(session, groups)]
+    replies = session.exchange([ask for ask, _ in asked])
+    for (_, members), reply in zip(asked, replies, strict=True):
+        answer = _read(reply)
+        if isinstance(answer, Failure):
+            what = f"commits of {counted(len(members), 'group')} ({listed(members)})"
+            session.add_gap(what, answer, broker_id=reply.ask.broker.broker_id)
+            continue
+        for block in answer:
+            _take(session, rows, block, reply.ask.broker)
+    rows.report(session, all_topics=all_topics)
+    commits, duplicates = rows.done()
+    return CollectedCommits(commits, duplicates)
+
+
+def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Broker) -> None:
+    if block.error == codec.NO_ERROR:
+        rows.put(block)
+        return
+    needs = f"needs DESCRIBE on Group {block.group_id}"
+    refused = block.error == codec.GROUP_AUTHORIZATION_FAILED
+    failure = failure_of(block.error, coordinator, needs if refused else None)
+    session.add_gap(f"commits of group {block.group_id}", failure, group=block.group_id)
+
+
+# ------------------------------------------------------------------ requests
+def _offset_fetches(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
+    asked: list[tuple[Ask, list[str]]] = []
+    commits = by_coordinator(session, groups, lambda group: group.group_type != GroupType.SHARE)
+    for coordinator, members in commits:
+        names = [group.group_id for group in members]
+        for start in range(0, len(names), GROUPS_PER_REQUEST):
+            chunk = names[start : start + GROUPS_PER_REQUEST]
+            asked.append((Ask(coordinator, OFFSET_FETCH, _OffsetFetch(tuple(chunk))), chunk))
+    return asked
+
+
+@dataclass(frozen=True, slots=True)
+class _OffsetFetch:
+    """Builds the request for all commits of some groups."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, version: int) -> bytes:
+        group = codec.message(OFFSET_FETCH, version, "OffsetFetchRequestGroup")
+        asked = tuple(group(group_id=name, topics=None) for name in self.names)
+        return body_of(OFFSET_FETCH, "OffsetFetchRequest", groups=asked)(version)
+
+
+def _share_offsets(session: Session, groups: Sequence[Group]) -> list[tuple[Ask, list[str]]]:
+    shares = by_coordinator(session, groups, lambda group: group.group_type == GroupType.SHARE)
+    asked: list[tuple[Ask, list[str]]] = []
+    for coordinator, members in shares:
+        names = [group.group_id for group in members]
+        ask = Ask(coordinator, DESCRIBE_SHARE_GROUP_OFFSETS, _ShareOffsets(tuple(names)))
+        asked.append((ask, names))
+    return asked
+
+
+@dataclass(frozen=True, slots=True)
+class _ShareOffsets:
+    """Builds the request for all start offsets of some share groups."""
+
+    names: tuple[str, ...]
+
+    def __call__(self, version: int) -> bytes:
+        api = DESCRIBE_SHARE_GROUP_OFFSETS
+        group = codec.message(api, version, "DescribeShareGroupOffsetsRequestGroup")
+        asked = tuple(group(group_id=name, topics=None) for name in self.names)
+        return body_of(api, "DescribeShareGroupOffsetsRequest", groups=asked)(version)
+
+
+# ------------------------------------------------------------------ answers
+def _read(reply: Reply) -> Sequence[GroupBlock] | Failure:
+    if reply.failure is not None:
+        return reply.failure
+    if reply.ask.api is OFFSET_FETCH:
+        try:
+            return blocks.read_offset_fetch(reply.body)
+        except blocks.IrregularError:
+            pass  # commits with metadata text: read them with the codec
+    answer = reply.read()
+    if isinstance(answer, Failure):
+        return answer
+    return [_group_block(group, reply.ask.api is OFFSET_FETCH) for group in answer.groups]
+
+
+def _group_block(group: Any, is_commit: bool) -> GroupBlock:  # noqa: FBT001 - two shapes, one place
+    offset, epoch, name = (
+        ("committed_offset", "committed_leader_epoch", "name")
+        if is_commit
+        else ("start_offset", "leader_epoch", "topic_name")
+    )
+    topics = tuple(
+        TopicBlock(
+            getattr(topic, name),
+            partition=_column(topic.partitions, "partition_index"),
+            error=_column(topic.partitions, "error_code"),
+            offset=_column(topic.partitions, offset),
+            leader_epoch=_column(topic.partitions, epoch),
+        )
+        for topic in group.topics
+    )
+    return GroupBlock(group.group_id, topics, int(group.error_code))
+
+
+def _column(entries: Sequence[Any], name: str) -> Int64s:
+    return np.array([int(getattr(entry, name)) for entry in entries], np.int64)

@@ -1,0 +1,152 @@
+"""Collects the groups of a cluster: their type, state and number of members.
+
+Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types), so
+that no coordinator has to be looked up. Each type has a request of its own to describe it; asking
+the wrong one answers "Dead" with an error, which must not be taken for a dead group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from collectors.naming import counted, listed
+from collectors.placement import Pattern
+from collectors.session import Ask, Session, body_of
+from collectors.translate import failure_of
+from collectors.wire import codec
+from collectors.wire.api import (
+    CONSUMER_GROUP_DESCRIBE,
+    DESCRIBE_GROUPS,
+    LIST_GROUPS,
+    SHARE_GROUP_DESCRIBE,
+    STREAMS_GROUP_DESCRIBE,
+    Api,
+)
+from collectors.wire.failure import Failure
+from rules.facts.groups import Group, GroupType
+from rules.facts.identity import Broker
+
+DESCRIBED_BY: Final = {
+    GroupType.CLASSIC: DESCRIBE_GROUPS,
+    GroupType.CONSUMER: CONSUMER_GROUP_DESCRIBE,
+    GroupType.SHARE: SHARE_GROUP_DESCRIBE,
+    GroupType.STREAMS: STREAMS_GROUP_DESCRIBE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The groups of one type on one coordinator: one request."""
+
+    coordinator: Broker
+    api: Api
+    groups: tuple[Group, ...]
+
+    @property
+    def ask(self) -> Ask:
+        ids = tuple(group.group_id for group in self.groups)
+        field = "groups" if self.api is DESCRIBE_GROUPS else "group_ids"
+        fields: dict[str, Any] = {field: ids, "include_authorized_operations": False}
+        return Ask(
+            self.coordinator, self.api, body_of(self.api, f"{self.api.name}Request", **fields)
+        )
+
+
+def collect(session: Session, wanted: Pattern | None) -> tuple[Group, ...]:
+    """List and describe the groups whose whole name matches `wanted`, ordered by name.
+
+    A group that cannot be described keeps what its listing told and is a gap.
+    """
+    groups = _list(session, wanted)
+    batches = _batches(session, list(groups.values()))
+    replies = session.exchange([batch.ask for batch in batches])
+    for batch, reply in zip(batches, replies, strict=True):
+        answer = reply.read()
+        if isinstance(answer, Failure):
+            _gap_of_batch(session, batch, answer)
+            continue
+        for described in answer.groups:
+            _take(session, groups, described, batch.coordinator)
+    return tuple(groups[name] for name in sorted(groups))
+
+
+def _list(session: Session, wanted: Pattern | None) -> dict[str, Group]:
+    asks = [Ask(broker, LIST_GROUPS, _list_request) for broker in session.brokers]
+    groups: dict[str, Group] = {}
+    for reply in session.exchange(asks):
+        broker = reply.ask.broker
+        answer = reply.read()
+        if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
+            answer = failure_of(int(answer.error_code), broker)
+        if isinstance(answer, Failure):
+            what = f"groups coordinated by broker {broker.broker_id}"
+            session.add_gap(what, answer, broker_id=broker.broker_id)
+            continue
+        for entry in answer.groups:
+            if wanted is None or wanted.fullmatch(entry.group_id):
+                groups.setdefault(entry.group_id, _listed(entry, broker))
+    return groups
+
+
+def _list_request(version: int) -> bytes:
+    return codec.encode(codec.message(LIST_GROUPS, version, "ListGroupsRequest")())
+
+
+def _listed(entry: Any, coordinator: Broker) -> Group:
+    # Before Kafka 3.8 an answer names no type: all groups were classic then.
+    named = getattr(entry, "group_type", GroupType.CLASSIC).lower()
+    return Group(
+        group_id=entry.group_id,
+        group_type=GroupType(named) if named in set(GroupType) else GroupType.UNKNOWN,
+        state=getattr(entry, "group_state", None) or None,
+        member_count=None,
+        coordinator=coordinator.broker_id,
+    )
+
+
+def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
+    sorted_out: dict[tuple[int, GroupType], list[Group]] = {}
+    for group in groups:
+        sorted_out.setdefault((group.coordinator, group.group_type), []).append(group)
+    batches: list[_Batch] = []
+    for (broker_id, group_type), members in sorted_out.items():
+        broker = session.broker(broker_id)
+        if broker is not None and group_type in DESCRIBED_BY:
+            batches.append(_Batch(broker, DESCRIBED_BY[group_type], tuple(members)))
+    return batches
+
+
+def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
+    name: str = described.group_id
+    if int(described.error_code) != codec.NO_ERROR:
+        hint = getattr(described, "error_message", None) or _hint(int(described.error_code), name)
+        failure = failure_of(int(described.error_code), coordinator, hint)
+        session.add_gap(f"members of group {name}", failure, group=name)
+        return
+    groups[name] = replace(
+        groups[name], state=described.group_state or None, member_count=len(described.members)
+    )
+
+
+def _hint(code: int, group: str) -> str | None:
+    return f"needs DESCRIBE on Group {group}" if code == codec.GROUP_AUTHORIZATION_FAILED else None
+
+
+def _gap_of_batch(session: Session, batch: _Batch, failure: Failure) -> None:
+    names = [group.group_id for group in batch.groups]
+    what = f"members of {counted(len(names), 'group')} ({listed(names)})"
+    session.add_gap(what, failure, broker_id=batch.coordinator.broker_id)
+
+
+def by_coordinator(
+    session: Session, groups: Sequence[Group], accept: Callable[[Group], bool]
+) -> list[tuple[Broker, list[Group]]]:
+    """Sort the accepted groups by the broker that coordinates them."""
+    sorted_out: dict[int, list[Group]] = {}
+    for group in groups:
+        if accept(group):
+            sorted_out.setdefault(group.coordinator, []).append(group)
+    pairs = [(session.broker(broker_id), found) for broker_id, found in sorted_out.items()]
+    return [(broker, found) for broker, found in pairs if broker is not None]

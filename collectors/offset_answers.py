@@ -1,0 +1,102 @@
+"""ListOffsets answers as rows of the partition index."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from collectors.session import Reply
+from collectors.wire import blocks
+from collectors.wire.blocks import TopicBlock
+from collectors.wire.failure import Failure
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.partitions import PartitionIndex
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnsweredRows:
+    """One broker's answer for one kind of offset, as columns of equal length."""
+
+    rows: Int64s
+    error: Int64s  # Kafka's error code, 0 for none
+    offset: Int64s
+    leader_epoch: Int64s
+
+    def only(self, mask: Bools) -> AnsweredRows:
+        """Keep some of the rows."""
+        return AnsweredRows(
+            self.rows[mask], self.error[mask], self.offset[mask], self.leader_epoch[mask]
+        )
+
+
+def read_answer(reply: Reply, index: PartitionIndex) -> AnsweredRows | Failure:
+    """Read an answer; partitions that the index does not know are left out."""
+    if reply.failure is not None:
+        return reply.failure
+    try:
+        topics: Sequence[TopicBlock] = blocks.read_list_offsets(reply.body)
+    except blocks.IrregularError:
+        answer = reply.read()
+        if isinstance(answer, Failure):
+            return answer
+        topics = [_topic_block(topic) for topic in answer.topics]
+    return _rows(topics, index)
+
+
+def _topic_block(topic: Any) -> TopicBlock:
+    def column(name: str) -> Int64s:
+        return np.array([int(getattr(entry, name)) for entry in topic.partitions], np.int64)
+
+    return TopicBlock(
+        topic.name,
+        column("partition_index"),
+        column("error_code"),
+        column("offset"),
+        column("leader_epoch"),
+    )
+
+
+def _rows(topics: Sequence[TopicBlock], index: PartitionIndex) -> AnsweredRows:
+    known = [block for block in topics if block.topic in index.position_of_topic]
+    if not known:
+        nothing = np.zeros(0, np.int64)
+        return AnsweredRows(nothing, nothing, nothing, nothing)
+    positions = np.array([index.position_of_topic[block.topic] for block in known])
+    lengths = [len(block.partition) for block in known]
+    partition = np.concatenate([block.partition for block in known])
+    rows = np.repeat(index.starts[positions], lengths) + partition
+    inside = (partition >= 0) & (rows < np.repeat(index.starts[positions + 1], lengths))
+    return AnsweredRows(
+        rows,
+        np.concatenate([block.error for block in known]),
+        np.concatenate([block.offset for block in known]),
+        np.concatenate([block.leader_epoch for block in known]),
+    ).only(inside)
+
+
+class Filling:
+    """A column under construction: every row is absent until an answer puts it."""
+
+    def __init__(self, rows: int) -> None:
+        self._offset = np.zeros(rows, np.int64)
+        self._epoch = np.zeros(rows, np.int64)
+        self._valid = np.zeros(rows, np.bool_)
+
+    def put(self, answered: AnsweredRows, at: Int64s | None = None) -> None:
+        """Take the error-free, non-negative offsets; `at` says where, if not at their rows."""
+        usable = (answered.error == 0) & (answered.offset >= 0)
+        where = (answered.rows if at is None else at)[usable]
+        self._offset[where] = answered.offset[usable]
+        self._epoch[where] = answered.leader_epoch[usable]
+        self._valid[where] = True
+
+    def offsets(self) -> Column:
+        """Return the offsets so far."""
+        return Column(self._offset, self._valid)
+
+    def epochs(self) -> Column:
+        """Return the leader epochs that came with them; -1 in an answer is absent."""
+        return Column(self._epoch, self._valid & (self._epoch >= 0))

@@ -1,0 +1,122 @@
+"""Which offsets a round could not see, told once per broker or partition with its cause."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from collectors.naming import counted, listed
+from collectors.offset_answers import AnsweredRows
+from collectors.session import Session
+from collectors.translate import failure_of
+from collectors.wire.failure import Failure
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.gap import GapCause
+from rules.facts.identity import Broker
+from rules.facts.partitions import Partitions
+
+ONE_BY_ONE: Final = 20  # up to so many partitions with the same cause get a gap each
+
+
+@dataclass(slots=True)
+class OffsetGaps:
+    """Collects what went wrong over the requests of a round, then writes the gaps."""
+
+    partitions: Partitions
+    _silent: dict[int, tuple[Broker, Int64s, Failure]] = field(default_factory=dict)
+    _refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    _copies_refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    _brokers: dict[int, Broker] = field(default_factory=dict)
+
+    def silent(self, broker: Broker, rows: Int64s, failure: Failure) -> None:
+        """Note that a broker gave no answer at all; its first failure counts."""
+        self._silent.setdefault(broker.broker_id, (broker, rows, failure))
+
+    def refused(self, broker: Broker, answered: AnsweredRows, led_rows: Int64s) -> None:
+        """Note the partitions that a broker answered with an error code, led ones and copies."""
+        wrong = answered.only(answered.error != 0)
+        self._brokers[broker.broker_id] = broker
+        for code in np.unique(wrong.error).tolist():
+            rows = wrong.rows[wrong.error == code]
+            led = np.isin(rows, led_rows)
+            key = (broker.broker_id, code)
+            self._refused.setdefault(key, set()).update(rows[led].tolist())
+            self._copies_refused.setdefault(key, set()).update(rows[~led].tolist())
+
+    def write(self, session: Session) -> None:
+        """Add the gaps of silent brokers and refused partitions to the session."""
+        for broker, rows, failure in self._silent.values():
+            names = [str(self.partitions.index.topic_partition(row)) for row in rows.tolist()]
+            if names:
+                what = f"offsets of {counted(len(names), 'partition')} ({listed(names)})"
+                session.add_gap(what, failure, broker_id=broker.broker_id)
+        for (broker_id, code), refused in self._refused.items():
+            source = self._brokers[broker_id]
+            self.add_rows(session, _sorted(refused), failure_of(code, source))
+        for (broker_id, code), refused in self._copies_refused.items():
+            source = self._brokers[broker_id]
+            what = f"log end offset on broker {broker_id} of"
+            self.add_rows(session, _sorted(refused), failure_of(code, source), what=what)
+
+    def add_rows(
+        self, session: Session, rows: Int64s, failure: Failure, *, what: str = "offsets of"
+    ) -> None:
+        """Add one gap per row, or a single one that counts them when they are many."""
+        names = [self.partitions.index.topic_partition(row) for row in rows.tolist()]
+        if len(names) > ONE_BY_ONE:
+            told = listed([str(name) for name in names])
+            session.add_gap(f"{what} {counted(len(names), 'partition')} ({told})", failure)
+            return
+        for name in names:
+            session.add_gap(f"{what} {name}", failure, topic=name.topic, partition=name.partition)
+
+    def without_leader(self, session: Session) -> None:
+        """Add the partitions that nobody leads, and those led by a broker that is not there."""
+        leader = self.partitions.leader
+        nobody = np.flatnonzero(~leader.valid)
+        self.add_rows(session, nobody, Failure(GapCause.NO_LEADER, "the partition has no leader"))
+        known = np.array([broker.broker_id for broker in session.brokers], np.int64)
+        unknown = leader.valid & ~np.isin(leader.values, known)
+        for broker_id in np.unique(leader.values[unknown]).tolist():
+            why = f"its leader {broker_id} is not among the cluster's brokers"
+            rows = np.flatnonzero(unknown & (leader.values == broker_id))
+            self.add_rows(session, rows, Failure(GapCause.LEADER_CHANGING, why))
+
+
+def _sorted(rows: set[int]) -> Int64s:
+    return np.array(sorted(rows), np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Ends:
+    """The three ends of every partition, with the epochs in which two of them were answered."""
+
+    last_stable_offset: Column
+    high_watermark: Column
+    log_end_offset: Column
+    epoch_of_stable: Column
+    epoch_of_watermark: Column
+
+
+def trusted_rows(session: Session, gaps: OffsetGaps, ends: Ends) -> Bools:
+    """Return the rows whose ends fit each other; add a gap for those that cannot be true.
+
+    Two epochs within one round mean that the leader changed in between: the offsets belong to
+    different histories. Within one epoch LSO <= HWM <= LEO holds, in the order of reading.
+    """
+    both = ends.epoch_of_stable.valid & ends.epoch_of_watermark.valid
+    moved = both & (ends.epoch_of_stable.values != ends.epoch_of_watermark.values)
+    open_span = ends.high_watermark - ends.last_stable_offset
+    unreplicated = ends.log_end_offset - ends.high_watermark
+    crossed = ~moved & (
+        (open_span.valid & (open_span.values < 0))
+        | (unreplicated.valid & (unreplicated.values < 0))
+    )
+    why = "the leader epoch changed between two requests of the round"
+    gaps.add_rows(session, np.flatnonzero(moved), Failure(GapCause.LEADER_CHANGING, why))
+    why = "last stable offset, high watermark and log end offset are not in ascending order"
+    gaps.add_rows(session, np.flatnonzero(crossed), Failure(GapCause.IMPOSSIBLE_VALUE, why))
+    trusted: Bools = ~(moved | crossed)
+    return trusted

@@ -1,0 +1,208 @@
+"""Collects where every partition lives: topic ids, leaders, epochs, replicas, ISR, ELR.
+
+Source: DescribeTopicPartitions (KIP-966, Kafka 3.8), which alone shows the eligible leader
+replicas; an older broker is asked for Metadata, and the ELR is then unknown. As long as the answers
+do not change byte for byte, the same `Partitions` object is returned, so that whoever has built
+requests from it may keep them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from collectors.session import Ask, Session, body_of
+from collectors.translate import failure_of, present, topic_id_of
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA, Api
+from collectors.wire.failure import Failure
+from rules.facts.column import Column, Ragged
+from rules.facts.gap import GapCause
+from rules.facts.partitions import PartitionIndex, Partitions
+
+PAGE_PARTITIONS: Final = 2000  # the brokers' default `max.request.partition.size.limit`
+THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
+LITERAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
+
+Pattern = re.Pattern[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    body: bytes
+    answer: Any
+
+
+@dataclass(slots=True)
+class PlacementReader:
+    """Reads placement once per round and remembers the pages that did not change."""
+
+    _pages: list[_Page] = field(default_factory=list)
+    _wanted: Pattern | None = None
+    _partitions: Partitions | None = None
+
+    def collect(self, session: Session, wanted: Pattern | None) -> Partitions:
+        """Return the placement of topics whose whole name matches `wanted` (None: of all topics).
+
+        When the list of topics cannot be read to its end, the remembered placement is returned
+        with a gap: half a list would look as if topics had been deleted.
+        """
+        known = self._partitions
+        pages = self._read_pages(session)
+        if pages is None:
+            return known if known is not None else Partitions.none()
+        same = known is not None and pages == self._pages and wanted == self._wanted
+        self._pages, self._wanted = pages, wanted
+        if known is None or not same:
+            self._partitions = known = _build(_select(pages, wanted))
+        if not len(known) and wanted is not None:
+            _explain_absence(session, wanted)
+        return known
+
+    def _read_pages(self, session: Session) -> list[_Page] | None:
+        api = _placement_api(session)
+        pages: list[_Page] = []
+        cursor: Any = None
+        while not pages or cursor is not None:
+            page = self._read_page(session, api, cursor, len(pages))
+            if isinstance(page, Failure):
+                session.add_gap("the list of topics", page)
+                return None
+            pages.append(page)
+            cursor = getattr(page.answer, "next_cursor", None)
+        return pages
+
+    def _read_page(self, session: Session, api: Api, cursor: Any, number: int) -> _Page | Failure:
+        reply = session.ask_any_reply(api, _request(api, cursor))
+        if reply.failure is not None:
+            return reply.failure
+        body = bytes(memoryview(reply.body)[THROTTLE_BYTES:])
+        if number < len(self._pages) and self._pages[number].body == body:
+            return self._pages[number]
+        answer = reply.read()
+        return answer if isinstance(answer, Failure) else _Page(body, answer)
+
+
+def _placement_api(session: Session) -> Api:
+    outcomes = [session.version(b, DESCRIBE_TOPIC_PARTITIONS) for b in session.ready_brokers()]
+    missing = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
+    if len(missing) < len(outcomes) or not missing:
+        return DESCRIBE_TOPIC_PARTITIONS
+    session.add_gap("eligible leader replicas (ELR)", missing[0])
+    return METADATA
+
+
+def _request(api: Api, cursor: Any) -> Callable[[int], bytes]:
+    if api is METADATA:
+        return body_of(
+            METADATA,
+            "MetadataRequest",
+            topics=None,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+
+    def build(version: int) -> bytes:
+        start = codec.message(api, version, "Cursor")
+        return body_of(
+            api,
+            "DescribeTopicPartitionsRequest",
+            topics=(),
+            response_partition_limit=PAGE_PARTITIONS,
+            cursor=cursor
+            and start(topic_name=cursor.topic_name, partition_index=cursor.partition_index),
+        )(version)
+
+    return build
+
+
+# ------------------------------------------------------------------ from answers to columns
+@dataclass(slots=True)
+class _Topic:
+    topic_id: Any
+    is_internal: bool
+    partitions: list[Any]  # the codec's entities; a topic may stretch over two pages
+
+
+def _select(pages: Iterable[_Page], wanted: Pattern | None) -> dict[str, _Topic]:
+    topics: dict[str, _Topic] = {}
+    for entry in (topic for page in pages for topic in page.answer.topics):
+        if entry.name is None or int(entry.error_code) != codec.NO_ERROR:
+            continue
+        if wanted is not None and not wanted.fullmatch(entry.name):
+            continue
+        topic = topics.setdefault(entry.name, _Topic(entry.topic_id, entry.is_internal, []))
+        topic.partitions.extend(entry.partitions)
+    return dict(sorted(topics.items()))
+
+
+def _build(topics: dict[str, _Topic]) -> Partitions:
+    rows = [row for topic in topics.values() for row in _in_order(topic.partitions)]
+    return Partitions(
+        index=PartitionIndex.of({name: _count(topic.partitions) for name, topic in topics.items()}),
+        topic_ids=tuple(topic_id_of(topic.topic_id) for topic in topics.values()),
+        internal=tuple(topic.is_internal for topic in topics.values()),
+        leader=Column.of(row and present(int(row.leader_id)) for row in rows),
+        leader_epoch=Column.of(row and present(int(row.leader_epoch)) for row in rows),
+        replicas=_lists(rows, "replica_nodes"),
+        isr=_lists(rows, "isr_nodes"),
+        elr=_lists(rows, "eligible_leader_replicas", null_is_empty=True),
+        last_known_elr=_lists(rows, "last_known_elr", null_is_empty=True),
+        min_insync_replicas=Column.absent(len(rows)),
+    )
+
+
+def _count(partitions: Sequence[Any]) -> int:
+    return 1 + max((int(entry.partition_index) for entry in partitions), default=-1)
+
+
+def _in_order(partitions: Sequence[Any]) -> list[Any]:
+    """Put partitions at their own number; one that the answer left out is None."""
+    rows: list[Any] = [None] * _count(partitions)
+    for entry in partitions:
+        rows[int(entry.partition_index)] = entry
+    return rows
+
+
+def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ragged:
+    """Collect one list per row; brokers write an empty ELR as null or as an empty list."""
+
+    def of(row: Any) -> Sequence[int] | None:
+        if row is None or not hasattr(row, name):
+            return None
+        value: Sequence[int] | None = getattr(row, name)
+        return () if value is None and null_is_empty else value
+
+    return Ragged.of([of(row) for row in rows])
+
+
+# ------------------------------------------------------------------ a name that matched nothing
+def _explain_absence(session: Session, wanted: Pattern) -> None:
+    """Ask for a topic by its name: only then does a broker say that we may not see it."""
+    name = wanted.pattern
+    brokers = session.ready_brokers()
+    if not brokers or not LITERAL_NAME.fullmatch(name):
+        return
+    answer = session.exchange([Ask(brokers[0], METADATA, _named(name))])[0].read()
+    if isinstance(answer, Failure):
+        return
+    for topic in answer.topics:
+        failure = failure_of(int(topic.error_code), brokers[0], f"needs DESCRIBE on Topic {name}")
+        if failure.cause is GapCause.NOT_AUTHORIZED:
+            session.add_gap(f"topic {name}", failure, topic=name)
+
+
+def _named(name: str) -> Callable[[int], bytes]:
+    def build(version: int) -> bytes:
+        topic = codec.message(METADATA, version, "MetadataRequestTopic")
+        return body_of(
+            METADATA,
+            "MetadataRequest",
+            topics=(topic(topic_id=None, name=name),),
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )(version)
+
+    return build

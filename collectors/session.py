@@ -1,0 +1,176 @@
+"""One round's conversation with a cluster: who can be asked, until when, and what it cost.
+
+Collectors put `Ask`s in and take `Reply`s out; a reply always exists, with an answer or with the
+failure that becomes a gap. The session counts requests by API and seconds by phase.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from collectors.wire import codec
+from collectors.wire.api import Api
+from collectors.wire.connection import Address
+from collectors.wire.failure import Failure
+from collectors.wire.pool import Call, Pool
+from rules.facts.gap import Gap, GapCause
+from rules.facts.identity import Broker, BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Time limits, in seconds: of one request to one broker, and of the whole round."""
+
+    request_seconds: float = 5.0
+    round_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A request for one broker; `build` makes the body for the version that was negotiated."""
+
+    broker: Broker
+    api: Api
+    build: Callable[[int], bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What came of an `Ask`: the body of the answer, or why there is none."""
+
+    ask: Ask
+    version: int
+    body: bytearray
+    failure: Failure | None = None
+
+    def read(self) -> Any | Failure:
+        """Decode the answer with the general codec."""
+        if self.failure is not None:
+            return self.failure
+        try:
+            return codec.decode(self.ask.api, self.version, self.body)
+        except codec.UnreadableError as exc:
+            return Failure(GapCause.UNREADABLE, f"{self.ask.broker}: {exc}")
+
+
+@dataclass(slots=True)
+class Session:
+    """The state of one round; made anew for each, over a pool that lasts."""
+
+    pool: Pool
+    limits: Limits = field(default_factory=Limits)
+    brokers: tuple[Broker, ...] = ()
+    gaps: list[Gap] = field(default_factory=list)
+    requests: Counter[str] = field(default_factory=Counter)
+    phase_seconds: dict[str, float] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def timeout_seconds(self) -> float:
+        """What a request may still take: its own limit, or what is left of the round."""
+        left = self.limits.round_seconds - (time.monotonic() - self.began)
+        return max(min(self.limits.request_seconds, left), 0.0)
+
+    @property
+    def took_seconds(self) -> float:
+        """Seconds since the round began."""
+        return time.monotonic() - self.began
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Add the time spent inside to the phase `name`."""
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            spent = time.monotonic() - begin
+            self.phase_seconds[name] = self.phase_seconds.get(name, 0.0) + spent
+
+    def broker(self, broker_id: int) -> Broker | None:
+        """Return the registered broker of this id."""
+        return next((broker for broker in self.brokers if broker.broker_id == broker_id), None)
+
+    def ready_brokers(self) -> list[Broker]:
+        """Return the brokers that can be asked now, in order of their ids."""
+        return [broker for broker in self.brokers if self.pool.is_ready(address_of(broker))]
+
+    def version(self, broker: Broker, api: Api) -> int | Failure:
+        """Return the version to use, or why this broker cannot be asked."""
+        address = address_of(broker)
+        if not self.pool.is_ready(address):
+            known = self.pool.failure(address)
+            return known or Failure(GapCause.UNREACHABLE, f"{broker}: not connected")
+        version = self.pool.version(address, api)
+        if version is None:
+            why = f"{broker} has no usable {api.name}: it needs Kafka {api.since} or newer"
+            return Failure(GapCause.UNSUPPORTED, why)
+        return version
+
+    def exchange(self, asks: Sequence[Ask]) -> list[Reply]:
+        """Send all asks side by side, pipelined per broker; return a reply for each, in order."""
+        versions = [self.version(ask.broker, ask.api) for ask in asks]
+        calls = [
+            Call(
+                address=address_of(ask.broker),
+                api=ask.api,
+                version=version,
+                body=ask.build(version),
+            )
+            for ask, version in zip(asks, versions, strict=True)
+            if isinstance(version, int)
+        ]
+        self.requests.update(call.api.name for call in calls)
+        answers = iter(self.pool.exchange(calls, timeout_seconds=self.timeout_seconds))
+        return [
+            _reply(ask, version, next(answers) if isinstance(version, int) else version)
+            for ask, version in zip(asks, versions, strict=True)
+        ]
+
+    def ask_any(self, api: Api, build: Callable[[int], bytes]) -> Any | Failure:
+        """Ask one broker, and the next when it fails; return the decoded answer."""
+        return self.ask_any_reply(api, build).read()
+
+    def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply:
+        """Ask one broker, and the next when it fails; every broker can answer such a request."""
+        nobody = Failure(GapCause.UNREACHABLE, "no broker could be asked")
+        reply: Reply | None = None
+        for broker in self.ready_brokers():
+            reply = self.exchange([Ask(broker, api, build)])[0]
+            if reply.failure is None:
+                return reply
+        if reply is not None:
+            return reply
+        somebody = Broker(broker_id=BrokerId(-1), host="", port=0)
+        ask = Ask(somebody, api, build)
+        return Reply(ask=ask, version=-1, body=bytearray(), failure=nobody)
+
+    def add_gap(self, what: str, failure: Failure, **subject: Any) -> None:
+        """Note that `what` could not be seen."""
+        self.gaps.append(Gap(what=what, why=failure.why, cause=failure.cause, **subject))
+
+
+def address_of(broker: Broker) -> Address:
+    """Return where a broker listens."""
+    return Address(broker.host, broker.port)
+
+
+def body_of(api: Api, message_name: str, **fields: Any) -> Callable[[int], bytes]:
+    """Return a builder that encodes the request class `message_name` with these fields."""
+
+    def build(version: int) -> bytes:
+        return codec.encode(codec.message(api, version, message_name)(**fields))
+
+    return build
+
+
+def _reply(ask: Ask, version: int | Failure, answer: bytearray | Failure) -> Reply:
+    if isinstance(version, Failure):
+        return Reply(ask=ask, version=-1, body=bytearray(), failure=version)
+    if isinstance(answer, Failure):
+        return Reply(ask=ask, version=version, body=bytearray(), failure=answer)
+    return Reply(ask=ask, version=version, body=answer)

@@ -1,0 +1,50 @@
+"""Kafka's error codes and sentinels, turned into our causes and into absence, once."""
+
+from __future__ import annotations
+
+import base64
+from typing import Final
+from uuid import UUID
+
+from collectors.wire.codec import error_name
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+from rules.facts.identity import Broker, TopicId
+
+_CAUSES: Final = {
+    1: GapCause.GONE,  # OFFSET_OUT_OF_RANGE
+    3: GapCause.GONE,  # UNKNOWN_TOPIC_OR_PARTITION
+    5: GapCause.NO_LEADER,  # LEADER_NOT_AVAILABLE
+    6: GapCause.LEADER_CHANGING,  # NOT_LEADER_OR_FOLLOWER
+    7: GapCause.TIMEOUT,  # REQUEST_TIMED_OUT
+    14: GapCause.COORDINATOR_MOVING,  # COORDINATOR_LOAD_IN_PROGRESS
+    15: GapCause.COORDINATOR_MOVING,  # COORDINATOR_NOT_AVAILABLE
+    16: GapCause.COORDINATOR_MOVING,  # NOT_COORDINATOR
+    29: GapCause.NOT_AUTHORIZED,  # TOPIC_AUTHORIZATION_FAILED
+    30: GapCause.NOT_AUTHORIZED,  # GROUP_AUTHORIZATION_FAILED
+    31: GapCause.NOT_AUTHORIZED,  # CLUSTER_AUTHORIZATION_FAILED
+    35: GapCause.UNSUPPORTED,  # UNSUPPORTED_VERSION
+    69: GapCause.GONE,  # GROUP_ID_NOT_FOUND
+    74: GapCause.LEADER_CHANGING,  # FENCED_LEADER_EPOCH
+    75: GapCause.LEADER_CHANGING,  # UNKNOWN_LEADER_EPOCH
+    78: GapCause.LEADER_CHANGING,  # OFFSET_NOT_AVAILABLE
+    100: GapCause.GONE,  # UNKNOWN_TOPIC_ID
+}
+
+
+def failure_of(code: int, source: Broker | str, hint: str | None = None) -> Failure:
+    """Return the failure for an error code that `source` answered."""
+    why = f"{error_name(code)} from {source}" + (f": {hint}" if hint else "")
+    return Failure(_CAUSES.get(code, GapCause.BROKER_ERROR), why)
+
+
+def topic_id_of(uuid: UUID | None) -> TopicId | None:
+    """Return a topic id in Kafka's own text form; the zero id of old brokers is absent."""
+    if uuid is None or not uuid.int:
+        return None
+    return TopicId(base64.urlsafe_b64encode(uuid.bytes).decode().rstrip("="))
+
+
+def present(value: int) -> int | None:
+    """Return None for the sentinel -1 (and anything below), the value itself otherwise."""
+    return value if value >= 0 else None

@@ -1,0 +1,106 @@
+"""Kafka's message classes: the only file that knows the codec library (kio).
+
+kio holds one frozen dataclass per message and version, generated from Kafka's own message
+definitions, and reads them natively. Request bodies are built here from plain keyword values, so
+that no other file depends on the names of its modules.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from functools import cache
+from importlib import import_module
+from typing import Any, Final
+
+from kio.schema.errors import ErrorCode
+from kio.serial import entity_reader, entity_writer
+from kio.serial.errors import SerialError
+
+from collectors.wire.api import API_VERSIONS, Api
+
+CLIENT_ID: Final = b"tidemark"
+_HEADER: Final = struct.Struct(">hhih")  # api key, version, correlation id, client id length
+_FLEXIBLE_RESPONSE_HEADER: Final = 5  # correlation id and an empty list of tagged fields
+_PLAIN_RESPONSE_HEADER: Final = 4
+
+NO_ERROR: Final = int(ErrorCode.none)
+GROUP_AUTHORIZATION_FAILED: Final = int(ErrorCode.group_authorization_failed)
+
+
+class UnreadableError(Exception):
+    """An answer that is not what its version promises; caught where gaps are made."""
+
+
+def error_name(code: int) -> str:
+    """Return Kafka's name of an error code, such as NOT_LEADER_OR_FOLLOWER."""
+    try:
+        return ErrorCode(code).name.upper()
+    except ValueError:
+        return f"error {code}"
+
+
+@cache
+def _module(api: Api, version: int, kind: str) -> Any:
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", api.name).lower()
+    return import_module(f"kio.schema.{name}.v{version}.{kind}")
+
+
+def message(api: Api, version: int, name: str) -> Any:
+    """Return the class `name` of a request: the request itself or one of its parts."""
+    return getattr(_module(api, version, "request"), name)
+
+
+class _Buffer:
+    """The two methods that kio's writers call, over a list of bytes."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+
+    def write(self, data: bytes) -> int:
+        self.parts.append(bytes(data))
+        return len(data)
+
+
+def encode(request: Any) -> bytes:
+    """Return the bytes of a request body, without its header."""
+    buffer = _Buffer()
+    entity_writer(type(request))(buffer, request)  # type: ignore[arg-type]
+    return b"".join(buffer.parts)
+
+
+def decode(api: Api, version: int, body: bytes | bytearray) -> Any:
+    """Return the response entity that a body holds.
+
+    Raises:
+        UnreadableError: the bytes do not follow the message definition of this version.
+    """
+    response = getattr(_module(api, version, "response"), f"{api.name}Response")
+    try:
+        entity, _ = entity_reader(response)(bytes(body), 0)
+    except (SerialError, ValueError, IndexError) as exc:
+        raise UnreadableError(f"{api.name} v{version} answer cannot be read: {exc}") from exc
+    return entity
+
+
+@cache
+def is_flexible(api: Api, version: int) -> bool:
+    """Whether the request of this version uses compact types and tagged fields (KIP-482)."""
+    return bool(getattr(_module(api, version, "request"), f"{api.name}Request").__flexible__)
+
+
+def frame(api: Api, version: int, correlation_id: int, body: bytes) -> bytes:
+    """Return the bytes to send: length, request header, body."""
+    header = _HEADER.pack(api.key, version, correlation_id, len(CLIENT_ID)) + CLIENT_ID
+    if is_flexible(api, version):
+        header += b"\x00"
+    return struct.pack(">i", len(header) + len(body)) + header + body
+
+
+def response_header_length(api: Api, version: int) -> int:
+    """Return how many bytes stand before the body of an answer (ApiVersions is special)."""
+    if api is API_VERSIONS or not is_flexible(api, version):
+        return _PLAIN_RESPONSE_HEADER
+    return _FLEXIBLE_RESPONSE_HEADER

@@ -1,0 +1,265 @@
+"""One non-blocking connection to a broker: connect, TLS, set-up, then pipelined requests.
+
+A connection never waits by itself: `Pool` tells it when its socket is ready. Answers come in the
+order of the requests, which Kafka guarantees per connection; a correlation id that differs ends
+the connection, since everything after it would be taken for something else.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import selectors
+import socket
+import ssl
+import struct
+from collections import deque
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Final
+
+from collectors.security import Security
+from collectors.wire import codec, handshake
+from collectors.wire.api import Api
+from collectors.wire.failure import ConnectionFailedError, Failure
+from rules.facts.gap import GapCause
+
+MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # far above any answer to our requests
+TLS_ALERT: Final = 0x15
+_LENGTH: Final = struct.Struct(">i")
+_IN_PROGRESS: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK}
+
+
+class Stage(Enum):
+    """How far a connection has come."""
+
+    CONNECTING = auto()
+    TLS = auto()
+    SETUP = auto()
+    READY = auto()
+    CLOSED = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Awaited:
+    token: int | None  # the caller's own number; None for the connection's own set-up
+    correlation_id: int
+    api: Api
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a listener is."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class Connection:
+    """A connection to one address. All methods may raise `ConnectionFailedError`."""
+
+    def __init__(self, address: Address, security: Security, tls: ssl.SSLContext | None) -> None:
+        self.address = address
+        self.stage = Stage.CONNECTING
+        self.versions: handshake.Versions = {}
+        self.setup_sent: list[Api] = []
+        self._security = security
+        self._tls = tls
+        self._setup = handshake.setup(security)
+        self._awaited: deque[_Awaited] = deque()
+        self._outgoing = bytearray()
+        self._incoming = bytearray(_LENGTH.size)
+        self._filled = 0
+        self._reading_length = True
+        self._correlation_id = 0
+        self._wants_write = True
+        self._answers: list[tuple[int, bytearray]] = []
+        self.socket = self._open()
+
+    def _open(self) -> socket.socket:
+        try:
+            family, kind, protocol, _, target = socket.getaddrinfo(
+                self.address.host, self.address.port, type=socket.SOCK_STREAM
+            )[0]
+        except (socket.gaierror, UnicodeError) as exc:
+            raise self._failed(GapCause.UNREACHABLE, "the host name cannot be resolved") from exc
+        sock = socket.socket(family, kind, protocol)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        code = sock.connect_ex(target)
+        if code not in {0, *_IN_PROGRESS}:
+            sock.close()
+            raise self._failed(GapCause.UNREACHABLE, os.strerror(code).lower())
+        return sock
+
+    # -------------------------------------------------------------- what the pool asks
+    @property
+    def interest(self) -> int:
+        """Selector events that this connection waits for."""
+        if self.stage is Stage.CONNECTING:
+            return selectors.EVENT_WRITE
+        wants_write = self._wants_write if self.stage is Stage.TLS else bool(self._outgoing)
+        return selectors.EVENT_READ | (selectors.EVENT_WRITE if wants_write else 0)
+
+    @property
+    def pending_tokens(self) -> list[int]:
+        """The caller's numbers of the requests that have no answer yet."""
+        return [awaited.token for awaited in self._awaited if awaited.token is not None]
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether an answer is owed."""
+        return bool(self._awaited)
+
+    def send(self, token: int, api: Api, version: int, body: bytes) -> None:
+        """Queue a request; `token` comes back with its answer."""
+        self._queue(token, api, version, body)
+
+    def on_ready(self, events: int) -> list[tuple[int, bytearray]]:
+        """Do what the socket is ready for; return answered tokens with the bodies."""
+        try:
+            self._advance(events)
+        except ConnectionFailedError:
+            raise
+        except ssl.SSLCertVerificationError as exc:
+            raise self._refused(f"its certificate is not trusted: {exc.verify_message}") from exc
+        except ssl.SSLError as exc:
+            raise self._refused(f"TLS failed: {exc.reason or exc}") from exc
+        except codec.UnreadableError as exc:
+            raise self._failed(GapCause.UNREADABLE, str(exc)) from exc
+        except OSError as exc:
+            raise self._failed(GapCause.UNREACHABLE, (exc.strerror or str(exc)).lower()) from exc
+        answers, self._answers = self._answers, []
+        return answers
+
+    def close(self) -> None:
+        """Close the socket; what was pending stays pending for the caller to fail."""
+        self.stage = Stage.CLOSED
+        self.socket.close()
+
+    # -------------------------------------------------------------- stages
+    def _advance(self, events: int) -> None:
+        if self.stage is Stage.CONNECTING:
+            code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code:
+                raise self._failed(GapCause.UNREACHABLE, os.strerror(code).lower())
+            self._begin_tls_or_setup()
+        if self.stage is Stage.TLS:
+            self._advance_tls()
+        if self.stage in {Stage.SETUP, Stage.READY}:
+            self._flush()
+            if events & selectors.EVENT_READ:
+                self._receive()
+
+    def _begin_tls_or_setup(self) -> None:
+        if self._tls is None:
+            self._begin_setup()
+            return
+        self.socket = self._tls.wrap_socket(
+            self.socket, server_hostname=self.address.host, do_handshake_on_connect=False
+        )
+        self.stage = Stage.TLS
+
+    def _advance_tls(self) -> None:
+        assert_tls: ssl.SSLSocket = self.socket  # type: ignore[assignment]
+        try:
+            assert_tls.do_handshake()
+        except ssl.SSLWantReadError:
+            self._wants_write = False
+        except ssl.SSLWantWriteError:
+            self._wants_write = True
+        else:
+            self._begin_setup()
+
+    def _begin_setup(self) -> None:
+        self.stage = Stage.SETUP
+        self._queue_setup(next(self._setup))
+
+    def _queue_setup(self, request: handshake.SetupRequest) -> None:
+        self.setup_sent.append(request.api)
+        self._queue(None, request.api, request.version, request.body)
+
+    def _continue_setup(self, body: bytearray) -> None:
+        try:
+            self._queue_setup(self._setup.send(body))
+        except StopIteration as done:
+            self.versions = done.value
+            self.stage = Stage.READY
+        except ConnectionFailedError as exc:
+            raise ConnectionFailedError(
+                Failure(exc.failure.cause, f"{self.address}: {exc.failure.why}", refused=True)
+            ) from exc
+
+    # -------------------------------------------------------------- bytes
+    def _queue(self, token: int | None, api: Api, version: int, body: bytes) -> None:
+        self._correlation_id += 1
+        self._outgoing += codec.frame(api, version, self._correlation_id, body)
+        self._awaited.append(_Awaited(token, self._correlation_id, api, version))
+
+    def _flush(self) -> None:
+        while self._outgoing:
+            try:
+                sent = self.socket.send(self._outgoing)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return
+            del self._outgoing[:sent]
+
+    def _receive(self) -> None:
+        while True:
+            view = memoryview(self._incoming)[self._filled :]
+            try:
+                count = self.socket.recv_into(view)
+            except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+                return
+            finally:
+                view.release()
+            if not count:
+                raise self._closed_by_broker()
+            self._filled += count
+            if self._filled == len(self._incoming):
+                self._complete()
+
+    def _complete(self) -> None:
+        done, self._filled = self._incoming, 0
+        if self._reading_length:
+            (length,) = _LENGTH.unpack(done)
+            if not _LENGTH.size <= length <= MAX_ANSWER_BYTES:
+                raise self._not_kafka(done)
+            self._incoming = bytearray(length)
+        else:
+            self._incoming = bytearray(_LENGTH.size)
+            self._take_answer(done)
+        self._reading_length = not self._reading_length
+
+    def _take_answer(self, answer: bytearray) -> None:
+        (correlation_id,) = _LENGTH.unpack_from(answer)
+        if not self._awaited or self._awaited[0].correlation_id != correlation_id:
+            raise self._failed(GapCause.UNREADABLE, "answered something that was not asked")
+        awaited = self._awaited.popleft()
+        del answer[: codec.response_header_length(awaited.api, awaited.version)]
+        if awaited.token is None:
+            self._continue_setup(answer)
+            self._flush()
+        else:
+            self._answers.append((awaited.token, answer))
+
+    # -------------------------------------------------------------- failures
+    def _failed(self, cause: GapCause, why: str) -> ConnectionFailedError:
+        return ConnectionFailedError(Failure(cause, f"{self.address}: {why}"))
+
+    def _refused(self, why: str) -> ConnectionFailedError:
+        failure = Failure(GapCause.NOT_AUTHORIZED, f"{self.address}: {why}", refused=True)
+        return ConnectionFailedError(failure)
+
+    def _closed_by_broker(self) -> ConnectionFailedError:
+        asked = f" after {self._awaited[0].api.name} was asked" if self._awaited else ""
+        return self._failed(GapCause.UNREACHABLE, f"the broker closed the connection{asked}")
+
+    def _not_kafka(self, first_bytes: bytearray) -> ConnectionFailedError:
+        if first_bytes[0] == TLS_ALERT:
+            return self._refused("the listener speaks TLS: set the security protocol to SSL")
+        return self._failed(GapCause.UNREADABLE, "what answers there is not a Kafka broker")

@@ -1,0 +1,101 @@
+"""What is said on a new connection before it may be used: ApiVersions, then SASL.
+
+Without any I/O: a generator that yields requests and is sent the bodies of their answers, so that
+the connection drives it from its own loop. Source: KIP-35 and KIP-511 (ApiVersions), KIP-43 and
+KIP-152 (SASL over Kafka requests).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from collectors.security import Security
+from collectors.wire import codec, sasl
+from collectors.wire.api import (
+    API_VERSIONS,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    Api,
+    VersionRange,
+)
+from collectors.wire.failure import ConnectionFailedError, Failure
+from rules.facts.gap import GapCause
+
+UNSUPPORTED_VERSION = 35
+Versions = dict[int, VersionRange]
+
+
+@dataclass(frozen=True, slots=True)
+class SetupRequest:
+    """A request of the set-up: what to send, and how its answer is to be framed."""
+
+    api: Api
+    version: int
+    body: bytes
+
+
+Setup = Generator[SetupRequest, bytearray, Versions]
+
+
+def setup(security: Security) -> Setup:
+    """Ask for the versions, authenticate where the listener wants it, return the versions."""
+    versions = yield from _api_versions()
+    if security.uses_sasl:
+        yield from _authenticate(security, versions)
+    return versions
+
+
+def _api_versions() -> Setup:
+    request = codec.message(API_VERSIONS, 3, "ApiVersionsRequest")(
+        client_software_name="tidemark", client_software_version="0.1.0"
+    )
+    body = yield SetupRequest(API_VERSIONS, 3, codec.encode(request))
+    if int.from_bytes(body[:2], "big") == UNSUPPORTED_VERSION:
+        # A broker that knows no v3 answers in v0's layout, whatever was asked (KIP-511).
+        empty = codec.message(API_VERSIONS, 0, "ApiVersionsRequest")()
+        body = yield SetupRequest(API_VERSIONS, 0, codec.encode(empty))
+        answer = codec.decode(API_VERSIONS, 0, body)
+    else:
+        answer = codec.decode(API_VERSIONS, 3, body)
+    _refuse_errors(answer.error_code, "ApiVersions", None)
+    return {
+        int(entry.api_key): VersionRange(int(entry.min_version), int(entry.max_version))
+        for entry in answer.api_keys
+    }
+
+
+def _authenticate(security: Security, versions: Versions) -> Generator[SetupRequest, bytearray]:
+    mechanism = str(security.sasl_mechanism)
+    request = codec.message(SASL_HANDSHAKE, 1, "SaslHandshakeRequest")(mechanism=mechanism)
+    body = yield SetupRequest(SASL_HANDSHAKE, 1, codec.encode(request))
+    answer = codec.decode(SASL_HANDSHAKE, 1, body)
+    offered = ", ".join(answer.mechanisms) or "none: the listener does not use SASL"
+    _refuse_errors(answer.error_code, mechanism, f"the listener offers: {offered}")
+
+    version = versions[SASL_AUTHENTICATE.key].usable(SASL_AUTHENTICATE) or SASL_AUTHENTICATE.oldest
+    exchange = sasl.start(security)
+    try:
+        token = next(exchange)
+        while True:
+            answer = yield from _sasl_step(version, token)
+            _refuse_errors(
+                answer.error_code, f"user {security.sasl_username}", answer.error_message
+            )
+            token = exchange.send(answer.auth_bytes)
+    except StopIteration:
+        return
+
+
+def _sasl_step(version: int, token: bytes) -> Generator[SetupRequest, bytearray, Any]:
+    request = codec.message(SASL_AUTHENTICATE, version, "SaslAuthenticateRequest")(auth_bytes=token)
+    body = yield SetupRequest(SASL_AUTHENTICATE, version, codec.encode(request))
+    return codec.decode(SASL_AUTHENTICATE, version, body)
+
+
+def _refuse_errors(code: int, what: str, hint: str | None) -> None:
+    if int(code) == codec.NO_ERROR:
+        return
+    why = f"{codec.error_name(int(code))} for {what}" + (f" ({hint})" if hint else "")
+    raise ConnectionFailedError(Failure(GapCause.NOT_AUTHORIZED, why, refused=True))

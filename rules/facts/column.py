@@ -1,0 +1,117 @@
+"""Columns with a validity mask: how facts about thousands of partitions are kept.
+
+An absent value is never a sentinel: `values` holds 0 there and `valid` is False. Arithmetic
+between columns is valid only where both sides are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int64s = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Column:
+    """One int64 per row, shape (rows,), with a mask that is False where nothing is known."""
+
+    values: Int64s
+    valid: Bools
+
+    @classmethod
+    def absent(cls, rows: int) -> Column:
+        """Return a column of `rows` rows in which nothing is known."""
+        return cls(np.zeros(rows, np.int64), np.zeros(rows, np.bool_))
+
+    @classmethod
+    def of(cls, items: Iterable[int | None]) -> Column:
+        """Build a column from Python values; `None` is absent."""
+        known = list(items)
+        values = np.array([0 if item is None else item for item in known], np.int64)
+        return cls(values, np.array([item is not None for item in known], np.bool_))
+
+    @classmethod
+    def known(cls, values: Int64s) -> Column:
+        """Build a column in which every row is known."""
+        return cls(values, np.ones(len(values), np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __sub__(self, other: Column) -> Column:
+        valid = self.valid & other.valid
+        return Column(np.where(valid, self.values - other.values, 0), valid)
+
+    def __getitem__(self, row: int) -> int | None:
+        return int(self.values[row]) if self.valid[row] else None
+
+    def take(self, rows: Int64s) -> Column:
+        """Return the values at `rows`, in that order; a negative row number is absent."""
+        if not len(self):
+            return Column.absent(len(rows))
+        inside = rows >= 0
+        safe = np.where(inside, rows, 0)
+        valid = self.valid[safe] & inside
+        return Column(np.where(valid, self.values[safe], 0), valid)
+
+    def where(self, mask: Bools) -> Column:
+        """Keep the values where `mask` is True; the others become absent."""
+        valid = self.valid & mask
+        return Column(np.where(valid, self.values, 0), valid)
+
+    def to_list(self) -> list[int | None]:
+        """Return Python values, `None` where absent."""
+        pairs = zip(self.values.tolist(), self.valid.tolist(), strict=True)
+        return [value if valid else None for value, valid in pairs]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ragged:
+    """A list of integers per row, flat: row i is `values[starts[i]:starts[i + 1]]`.
+
+    `valid` is False where the list itself is unknown, which differs from an empty list.
+    """
+
+    starts: Int64s
+    values: Int64s
+    valid: Bools
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int] | None]) -> Ragged:
+        """Build from Python sequences; `None` is an unknown list."""
+        lengths = np.array([len(row or ()) for row in rows], np.int64)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        flat = np.array([item for row in rows if row for item in row], np.int64)
+        return cls(starts, flat, np.array([row is not None for row in rows], np.bool_))
+
+    def __len__(self) -> int:
+        return len(self.valid)
+
+    def __getitem__(self, row: int) -> tuple[int, ...] | None:
+        if not self.valid[row]:
+            return None
+        return tuple(self.values[self.starts[row] : self.starts[row + 1]].tolist())
+
+    @property
+    def lengths(self) -> Int64s:
+        """Number of items per row, shape (rows,)."""
+        return np.diff(self.starts)
+
+    @property
+    def row_of_value(self) -> Int64s:
+        """Row to which each flat value belongs, shape (values,)."""
+        return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+
+    def to_list(self) -> list[list[int] | None]:
+        """Return Python lists, `None` where unknown."""
+        flat = self.values.tolist()
+        bounds = self.starts.tolist()
+        return [
+            flat[bounds[row] : bounds[row + 1]] if valid else None
+            for row, valid in enumerate(self.valid.tolist())
+        ]

@@ -1,0 +1,41 @@
+"""A gap: something that a round should have seen and did not, with its cause.
+
+A gap is a value, not an error. It names what is missing and why, so that a reader of a snapshot
+can tell "nothing there" from "could not look".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from rules.facts.identity import BrokerId
+
+
+class GapCause(StrEnum):
+    """Why something could not be seen."""
+
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+    NOT_AUTHORIZED = "not_authorized"
+    UNSUPPORTED = "unsupported"  # the broker is older than the request needs
+    NO_LEADER = "no_leader"
+    LEADER_CHANGING = "leader_changing"  # the broker asked is not, or not yet, the leader
+    COORDINATOR_MOVING = "coordinator_moving"  # loading, moving or not available
+    GONE = "gone"  # deleted between two requests of the round, or re-created
+    IMPOSSIBLE_VALUE = "impossible_value"  # an answer that cannot be true, such as a negative lag
+    UNREADABLE = "unreadable"  # an answer that could not be decoded
+    BROKER_ERROR = "broker_error"  # any other error code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """One thing that is missing from a snapshot."""
+
+    what: str  # for a person: "offsets of 3 partitions led by broker 2 (orders-0, ...)"
+    why: str  # for a person: "broker 2 (127.0.0.1:9093) did not answer within 5.0 s"
+    cause: GapCause
+    broker_id: BrokerId | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None

@@ -1,0 +1,94 @@
+"""Groups, what they committed, and the lags that follow.
+
+A committed offset is the next one to read. Lags count offsets, not records: transaction markers
+and compacted records use offsets too. A group's isolation level cannot be asked, so both lags are
+given and the reader declares which one matters.
+Source: ListGroups (KIP-848 types), DescribeGroups, ConsumerGroupDescribe, ShareGroupDescribe,
+OffsetFetch, DescribeShareGroupOffsets (KIP-932).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from rules.facts.column import Column, Int64s
+from rules.facts.identity import BrokerId
+from rules.facts.offsets import Offsets
+
+
+class GroupType(StrEnum):
+    """The protocol a group speaks; `UNKNOWN` is a type that a newer broker may report."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"
+    SHARE = "share"
+    STREAMS = "streams"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """One group as its coordinator describes it."""
+
+    group_id: str
+    group_type: GroupType
+    state: str | None  # Kafka's own word, such as Stable, Empty, PreparingRebalance
+    member_count: int | None
+    coordinator: BrokerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Commits:
+    """One row per (group, partition) with a commit; for a share group, its start offset.
+
+    A partition without a commit has no row here: "no commit" is not an offset.
+    """
+
+    group: Int64s  # position in `Snapshot.groups`
+    row: Int64s  # row of the partition index
+    committed_offset: Int64s
+    committed_leader_epoch: Column  # absent when the client committed none
+    nothing_to_read: Column  # 1 true, 0 false, absent: not asked or not known
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @classmethod
+    def none(cls) -> Commits:
+        """Return no commits."""
+        empty = np.zeros(0, np.int64)
+        return cls(
+            group=empty,
+            row=empty,
+            committed_offset=empty,
+            committed_leader_epoch=Column.absent(0),
+            nothing_to_read=Column.absent(0),
+        )
+
+    def read_committed_lag(self, offsets: Offsets) -> Column:
+        """Return last stable offset minus committed offset.
+
+        Absent where the group stands above the last stable offset: it reads uncommitted records,
+        so that this lag has no meaning for it.
+        """
+        return self._lag(offsets.last_stable_offset)
+
+    def read_uncommitted_lag(self, offsets: Offsets) -> Column:
+        """Return high watermark minus committed offset.
+
+        Absent where the group stands above the high watermark, which is evidence of lost records
+        or of a reset by hand and is told by a gap, never clamped to zero.
+        """
+        return self._lag(offsets.high_watermark)
+
+    def beyond_high_watermark(self, offsets: Offsets) -> Int64s:
+        """Return the positions of commits above the high watermark that was read after them."""
+        end = offsets.high_watermark.take(self.row)
+        return np.flatnonzero(end.valid & (self.committed_offset > end.values))
+
+    def _lag(self, end_of_partition: Column) -> Column:
+        lag = end_of_partition.take(self.row) - Column.known(self.committed_offset)
+        return lag.where(lag.values >= 0)

@@ -1,0 +1,33 @@
+"""Names of things in a cluster, as Kafka gives them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NewType
+
+BrokerId = NewType("BrokerId", int)
+TopicId = NewType("TopicId", str)  # Kafka's text form: URL-safe base64 without padding, 22 letters
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class TopicPartition:
+    """One partition of one topic."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broker:
+    """A registered broker and the address it advertises on the listener we came by."""
+
+    broker_id: BrokerId
+    host: str
+    port: int
+    rack: str | None = None
+
+    def __str__(self) -> str:
+        return f"broker {self.broker_id} ({self.host}:{self.port})"

@@ -1,0 +1,120 @@
+"""What must be remembered of each partition so that a later loss can be proven.
+
+After a change of leader the new leader is asked where the remembered epoch ended; the answer is
+compared with the offsets remembered here (DESIGN 6.1). A round in which a partition's leader gave
+no answer keeps the older memory and its older time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Column, Ragged
+from rules.facts.history import matching_rows
+from rules.facts.identity import TopicId
+from rules.facts.partitions import Partitions
+from rules.facts.snapshot import Snapshot
+
+MICROSECOND: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LastLooks:
+    """The last complete look at each partition; one row per partition of `partitions`."""
+
+    partitions: Partitions
+    leader_epoch: Column
+    last_stable_offset: Column
+    high_watermark: Column
+    log_end_offset: Column
+    isr: Ragged
+    elr: Ragged
+    looked_at_us: Column  # microseconds since 1970-01-01 UTC
+
+    def __getitem__(self, row: int) -> LastLook | None:
+        looked_at, epoch = self.looked_at_us[row], self.leader_epoch[row]
+        stable, watermark = self.last_stable_offset[row], self.high_watermark[row]
+        if looked_at is None or epoch is None or stable is None or watermark is None:
+            return None
+        return LastLook(
+            topic_id=self.partitions.topic_id(row),
+            leader_epoch=epoch,
+            last_stable_offset=stable,
+            high_watermark=watermark,
+            log_end_offset=self.log_end_offset[row],
+            isr=self.isr[row],
+            elr=self.elr[row],
+            looked_at_us=looked_at,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastLook:
+    """The row view of `LastLooks`, for messages and tests."""
+
+    topic_id: TopicId | None
+    leader_epoch: int
+    last_stable_offset: int
+    high_watermark: int
+    log_end_offset: int | None
+    isr: tuple[int, ...] | None
+    elr: tuple[int, ...] | None
+    looked_at_us: int
+
+
+def remember(snapshot: Snapshot, before: LastLooks | None = None) -> LastLooks:
+    """Merge a snapshot into the memory; partitions that are gone are forgotten."""
+    offsets, partitions = snapshot.offsets, snapshot.partitions
+    seen = (
+        offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
+    )
+    now = Column.known(np.full(len(partitions), _microseconds(snapshot.taken_at), np.int64))
+    fresh = LastLooks(
+        partitions=partitions,
+        leader_epoch=offsets.leader_epoch.where(seen),
+        last_stable_offset=offsets.last_stable_offset.where(seen),
+        high_watermark=offsets.high_watermark.where(seen),
+        log_end_offset=offsets.log_end_offset.where(seen),
+        isr=partitions.isr,
+        elr=partitions.elr,
+        looked_at_us=now.where(seen),
+    )
+    return fresh if before is None or seen.all() else _keep_older(fresh, before)
+
+
+def _keep_older(fresh: LastLooks, before: LastLooks) -> LastLooks:
+    old_row = matching_rows(fresh.partitions, before.partitions)
+    unseen = ~fresh.looked_at_us.valid & (old_row >= 0)
+
+    def merged(new: Column, old: Column) -> Column:
+        taken = old.take(old_row)
+        return Column(
+            np.where(unseen, taken.values, new.values), np.where(unseen, taken.valid, new.valid)
+        )
+
+    def merged_lists(new: Ragged, old: Ragged) -> Ragged:
+        return Ragged.of(
+            [
+                old[int(old_row[row])] if use_old else new[row]
+                for row, use_old in enumerate(unseen.tolist())
+            ]
+        )
+
+    return LastLooks(
+        partitions=fresh.partitions,
+        leader_epoch=merged(fresh.leader_epoch, before.leader_epoch),
+        last_stable_offset=merged(fresh.last_stable_offset, before.last_stable_offset),
+        high_watermark=merged(fresh.high_watermark, before.high_watermark),
+        log_end_offset=merged(fresh.log_end_offset, before.log_end_offset),
+        isr=merged_lists(fresh.isr, before.isr),
+        elr=merged_lists(fresh.elr, before.elr),
+        looked_at_us=merged(fresh.looked_at_us, before.looked_at_us),
+    )
+
+
+def _microseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * MICROSECOND)

@@ -1,0 +1,46 @@
+"""Everything that one round saw of one cluster, and how the round went."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rules.facts.gap import Gap, GapCause
+from rules.facts.groups import Commits, Group
+from rules.facts.identity import Broker, BrokerId
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoundReport:
+    """How a round went: what it cost, and what it could not see."""
+
+    took_seconds: float
+    phase_seconds: Mapping[str, float]
+    requests: Mapping[str, int]  # Kafka API name -> requests sent, connection set-up left out
+    setup_requests: Mapping[str, int]  # ApiVersions, SaslHandshake, SaslAuthenticate
+    duplicate_commits: int  # commits that a broker returned more than once; they are kept once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Snapshot:
+    """One immutable look at a cluster; the only thing that rules are given."""
+
+    cluster: str  # the configured name
+    cluster_id: str  # what the brokers report; another id is another cluster
+    taken_at: datetime  # aware, UTC: when the round began
+    brokers: tuple[Broker, ...]
+    controller: BrokerId | None  # the active controller, None when it may not be asked
+    partitions: Partitions
+    offsets: Offsets
+    groups: tuple[Group, ...]
+    commits: Commits
+    gaps: tuple[Gap, ...]
+    report: RoundReport
+
+    def gaps_by_cause(self) -> Mapping[GapCause, int]:
+        """Count the gaps by cause."""
+        return Counter(gap.cause for gap in self.gaps)

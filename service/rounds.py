@@ -1,0 +1,139 @@
+"""One round over one cluster: ask everything once, in the order that keeps lags true.
+
+The order is log start, then commits, then LSO, HWM and LEO, each step a barrier over all brokers.
+A race then overstates a lag a little and never makes it negative.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from collectors import cluster as cluster_collector
+from collectors import commits as commit_collector
+from collectors import groups as group_collector
+from collectors import readable
+from collectors.offsets import OffsetReader
+from collectors.placement import PlacementReader
+from collectors.session import Limits, Session
+from collectors.topic_configs import TopicConfigReader
+from collectors.wire.connection import Address
+from collectors.wire.pool import Pool
+from rules.facts.gap import Gap, GapCause
+from rules.facts.groups import Commits, Group
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+from rules.facts.snapshot import RoundReport, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a round looks at; a pattern has to match a whole name, None takes everything."""
+
+    topics: re.Pattern[str] | None = None
+    groups: re.Pattern[str] | None = None
+    all_replicas: bool = False  # ask every replica for its log end, not only those at risk
+
+
+class ClusterReader:
+    """Reads one cluster, round after round, over connections that last."""
+
+    def __init__(
+        self,
+        name: str,
+        bootstrap: Sequence[Address],
+        pool: Pool,
+        *,
+        limits: Limits,
+        utc_now: Callable[[], datetime],
+    ) -> None:
+        self._name = name
+        self._bootstrap = tuple(bootstrap)
+        self._pool = pool
+        self._limits = limits
+        self._utc_now = utc_now
+        self._placement = PlacementReader()
+        self._configs = TopicConfigReader()
+        self._offsets = OffsetReader()
+
+    def read(self, scope: Scope) -> Snapshot:
+        """Make one round.
+
+        Raises:
+            UnreachableError: no bootstrap address gave a usable answer.
+            AuthenticationError: the cluster refused who we are.
+        """
+        taken_at = self._utc_now()
+        session = Session(self._pool, self._limits)
+        with session.phase("cluster"):
+            found = cluster_collector.collect(session, self._bootstrap)
+        with session.phase("placement"):
+            partitions = self._placement.collect(session, scope.topics)
+            partitions = self._configs.collect(session, partitions)
+        round_ = self._offsets.begin(session, partitions, all_replicas=scope.all_replicas)
+        with session.phase("log_start"):
+            round_.read_log_start()
+        with session.phase("groups"):
+            groups = group_collector.collect(session, scope.groups)
+        with session.phase("commits"):
+            collected = commit_collector.collect(
+                session, groups, partitions, all_topics=scope.topics is None
+            )
+        with session.phase("offsets"):
+            offsets = round_.read_ends()
+        with session.phase("readable"):
+            everywhere = np.ones(len(collected.commits), np.bool_)
+            commits = readable.collect(session, partitions, offsets, collected.commits, everywhere)
+        return Snapshot(
+            cluster=self._name,
+            cluster_id=found.cluster_id,
+            taken_at=taken_at,
+            brokers=found.brokers,
+            controller=found.controller,
+            partitions=partitions,
+            offsets=offsets,
+            groups=groups,
+            commits=commits,
+            gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
+            report=self._report(session, collected.duplicates),
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._pool.close()
+
+    def _report(self, session: Session, duplicates: int) -> RoundReport:
+        return RoundReport(
+            took_seconds=session.took_seconds,
+            phase_seconds=dict(session.phase_seconds),
+            requests=dict(session.requests),
+            setup_requests=dict(self._pool.take_setup_requests()),
+            duplicate_commits=duplicates,
+        )
+
+
+def _beyond_high_watermark(
+    partitions: Partitions, groups: Sequence[Group], commits: Commits, offsets: Offsets
+) -> list[Gap]:
+    """Name the commits above the high watermark: evidence of lost records, or a reset by hand."""
+    gaps: list[Gap] = []
+    for position in commits.beyond_high_watermark(offsets).tolist():
+        row, group = int(commits.row[position]), groups[int(commits.group[position])]
+        name = partitions.index.topic_partition(row)
+        committed = int(commits.committed_offset[position])
+        gaps.append(
+            Gap(
+                what=f"lag of group {group.group_id} on {name}",
+                why=f"committed offset {committed} is above the high watermark "
+                f"{offsets.high_watermark[row]}: records were lost, or the offset was set by hand",
+                cause=GapCause.IMPOSSIBLE_VALUE,
+                topic=name.topic,
+                partition=name.partition,
+                group=group.group_id,
+            )
+        )
+    return gaps

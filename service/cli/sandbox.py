@@ -15,6 +15,7 @@ import click
 from service.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from service.sandbox.admin import SandboxAdmin
     from service.sandbox.cluster import NodeStatus, Sandbox, UpReport
 
 MIB = 2**20
@@ -167,6 +168,51 @@ _node_command(
     "was running already",
     "Start a dead node again, with its old identity and data; waits until it serves.",
 )
+
+
+@command.group()
+def config() -> None:
+    """Change settings at run time: KEY=VALUE sets, KEY= returns to the default.
+
+    \b
+    Examples:
+      tidemark sandbox config topic orders min.insync.replicas=1 retention.ms=
+      tidemark sandbox config broker 2 leader.replication.throttled.rate=20
+    """  # noqa: D301 - see above
+
+
+@config.command("topic")
+@click.argument("name")
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+@_with_directory
+def config_topic(*, name: str, settings: tuple[str, ...], directory: Path | None) -> None:
+    """Change settings of a topic."""
+    _admin(directory).set_topic_config(name, _parse_settings(settings))
+    click.echo(f"topic {name}: {', '.join(settings)}")
+
+
+@config.command("broker")
+@click.argument("broker", type=int)
+@click.argument("settings", nargs=-1, required=True, metavar="KEY=VALUE...")
+@_with_directory
+def config_broker(*, broker: int, settings: tuple[str, ...], directory: Path | None) -> None:
+    """Change dynamic settings of one broker."""
+    _admin(directory).set_broker_config(broker, _parse_settings(settings))
+    click.echo(f"broker {broker}: {', '.join(settings)}")
+
+
+def _admin(directory: Path | None) -> SandboxAdmin:
+    from service.sandbox.admin import SandboxAdmin  # noqa: PLC0415 - help stays fast
+
+    return SandboxAdmin(_open(directory).bootstrap_servers)
+
+
+def _parse_settings(settings: tuple[str, ...]) -> dict[str, str | None]:
+    pairs = [setting.partition("=") for setting in settings]
+    for key, sign, _ in pairs:
+        if not (key and sign):
+            raise click.UsageError(f"{key or '='!r} is not KEY=VALUE (KEY= returns to the default)")
+    return {key: value or None for key, _, value in pairs}
 
 
 def _tell(line: str) -> None:

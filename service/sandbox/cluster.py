@@ -14,6 +14,7 @@ from pathlib import Path
 from rules.errors import SandboxError
 from service.clock import utc_now
 from service.sandbox import jars, ports, processes, readiness
+from service.sandbox.admin import SandboxAdmin, observer_permissions
 from service.sandbox.archive import ensure_archive
 from service.sandbox.commands import marker, node_command
 from service.sandbox.formatting import format_node, new_cluster_id
@@ -101,7 +102,7 @@ class Sandbox:
     @property
     def bootstrap_servers(self) -> str:
         """PLAINTEXT addresses of all brokers."""
-        return ",".join(broker.address for broker in self.state.brokers)
+        return self.state.bootstrap_servers
 
     @property
     def sasl_bootstrap_servers(self) -> str:
@@ -142,7 +143,9 @@ class Sandbox:
                 raise SandboxError("the controller is paused: tidemark sandbox resume 100")
             if missing:
                 state = self._start(state, missing)
-            write_state(self.directory, replace(state, was_ready=True))
+            if not state.was_ready:
+                SandboxAdmin(state.bootstrap_servers).grant(observer_permissions())
+                write_state(self.directory, replace(state, was_ready=True))
         return UpReport(
             started=tuple(n.id for n in missing), paused=tuple(paused), options=state.options
         )

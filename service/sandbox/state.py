@@ -95,6 +95,11 @@ class SandboxState:
         """The brokers in order of their ids."""
         return tuple(node for node in self.nodes if node.role is Role.BROKER)
 
+    @property
+    def bootstrap_servers(self) -> str:
+        """PLAINTEXT addresses of all brokers."""
+        return ",".join(broker.address for broker in self.brokers)
+
     def with_process(self, node_id: int, process: ProcessId | None) -> SandboxState:
         """Return the state after a node's process began or was given up."""
         nodes = tuple(replace(n, process=process) if n.id == node_id else n for n in self.nodes)

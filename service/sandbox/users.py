@@ -15,6 +15,7 @@ class User:
 
 ADMIN = User(name="admin", password="admin-sandbox-only")  # noqa: S106 - loopback only, documented
 OBSERVER = User(name="observer", password="observer-sandbox-only")  # noqa: S106 - same
+ITERATIONS = 4096  # the least that SCRAM allows: quick logins matter here, not cracking cost
 MECHANISMS = ("SCRAM-SHA-512", "SCRAM-SHA-256")
 
 

@@ -16,7 +16,7 @@ NODE_FILES = frozenset({"kafka.properties", "output.log"})
 LOG_FILES = re.compile(r"(server|controller|state-change|kafka-authorizer|hs_err_pid)[\w.-]*")
 DATA_FILES = re.compile(
     r"(\.lock|\.kafka_cleanshutdown|meta\.properties|bootstrap\.checkpoint|quorum-state"
-    r"|partition\.metadata|[\w.-]*(checkpoint|\.tmp)"
+    r"|partition\.metadata|[\w.-]*(checkpoint[a-z.]*|\.tmp)"
     r"|[\w.-]+\.(log|index|timeindex|txnindex|snapshot)(\.deleted|\.cleaned|\.swap)?)"
 )
 NODE_FOLDER = re.compile(r"node-\d+")

@@ -116,7 +116,8 @@ def _find(process: ProcessId) -> psutil.Process | None:
         found = psutil.Process(process.pid)
         if abs(found.create_time() - process.started) >= SAME_START_SECONDS:
             return None
-        if found.status() == psutil.STATUS_ZOMBIE:
+        # Its main thread dies first; the ports are free only when the last thread is gone.
+        if found.status() == psutil.STATUS_ZOMBIE and found.num_threads() <= 1:
             _reap(process.pid)
             return None
     except psutil.NoSuchProcess:

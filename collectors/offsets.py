@@ -60,15 +60,20 @@ class OffsetReader:
         if not unchanged:
             self._partitions, self._brokers, self._follow = partitions, session.brokers, follow
             self._plans = tuple(make_plan(b, partitions, follow) for b in session.brokers)
-        return OffsetRound(session, partitions, self._plans)
+        return OffsetRound(session, partitions, self._plans, follow)
 
 
 class OffsetRound:
     """The offsets of one round, read in two steps with the commits between them."""
 
     def __init__(
-        self, session: Session, partitions: Partitions, plans: tuple[BrokerPlan, ...]
+        self,
+        session: Session,
+        partitions: Partitions,
+        plans: tuple[BrokerPlan, ...],
+        followed: Bools,
     ) -> None:
+        self.followed = followed  # rows whose every replica is asked for its log end offset
         self._session = session
         self._plans = plans
         self._partitions = partitions

@@ -96,6 +96,7 @@ class ClusterReader:
             controller=found.controller,
             partitions=partitions,
             offsets=offsets,
+            followed=round_.followed,
             groups=groups,
             commits=commits,
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapCause
 from rules.facts.groups import Commits, Group
 from rules.facts.identity import Broker, BrokerId
@@ -36,6 +37,7 @@ class Snapshot:
     controller: BrokerId | None  # the active controller, None when it may not be asked
     partitions: Partitions
     offsets: Offsets
+    followed: Bools  # rows whose every replica was asked for its log end offset
     groups: tuple[Group, ...]
     commits: Commits
     gaps: tuple[Gap, ...]

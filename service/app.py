@@ -1,0 +1,60 @@
+"""Wiring: the only place that builds long-lived objects and hands them to each other."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from collectors.session import Limits
+from collectors.wire.connection import Address
+from collectors.wire.pool import Pool
+from rules.errors import SettingsError
+from service.clock import utc_now
+from service.rounds import ClusterReader
+from service.settings import KafkaSettings
+
+MAX_PORT: Final = 65535
+
+
+def cluster_reader(settings: KafkaSettings) -> ClusterReader:
+    """Build the reader of one cluster; nothing is connected yet.
+
+    Raises:
+        SettingsError: addresses or security settings cannot be used.
+    """
+    return ClusterReader(
+        settings.name,
+        bootstrap_addresses(settings.bootstrap_servers),
+        Pool(settings.security()),
+        limits=Limits(
+            request_seconds=settings.request_timeout_seconds,
+            round_seconds=settings.round_timeout_seconds,
+        ),
+        utc_now=utc_now,
+    )
+
+
+def bootstrap_addresses(text: str) -> list[Address]:
+    """Read comma-separated host:port pairs; IPv6 hosts stand in brackets.
+
+    Raises:
+        SettingsError: naming the pair that is not one.
+    """
+    pairs = [pair.strip() for pair in text.split(",") if pair.strip()]
+    if not pairs:
+        raise SettingsError(
+            "no bootstrap servers: give --bootstrap-servers host:port[,host:port] "
+            "or TIDEMARK_KAFKA__BOOTSTRAP_SERVERS"
+        )
+    return [_address(pair) for pair in pairs]
+
+
+def _address(pair: str) -> Address:
+    host, _, port = pair.rpartition(":")
+    bracketed = host.startswith("[") and host.endswith("]")
+    host = host[1:-1] if bracketed else host
+    is_number = port.isascii() and port.isdigit()
+    if not host or (":" in host and not bracketed) or not is_number:
+        raise SettingsError(f"bootstrap server {pair!r} is not host:port")
+    if not 0 < int(port) <= MAX_PORT:
+        raise SettingsError(f"bootstrap server {pair!r}: port must be between 1 and {MAX_PORT}")
+    return Address(host, int(port))

@@ -1,0 +1,157 @@
+"""`tidemark collect`: read a cluster's true offsets, once or again and again."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from rules.facts.snapshot import Snapshot
+    from service.rounds import ClusterReader, Scope
+
+
+class Regex(click.ParamType[re.Pattern[str]]):
+    """A regular expression that has to match a whole name."""
+
+    name = "RE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> re.Pattern[str]:
+        """Compile the expression; a bad one is a usage error."""
+        if isinstance(value, re.Pattern):
+            return value
+        try:
+            return re.compile(value)
+        except re.error as exc:
+            self.fail(f"{value!r} is not a regular expression: {exc}", param, ctx)
+
+
+@click.command(name="collect")
+@click.option("--once", is_flag=True, help="Make one round and end.")
+@click.option(
+    "--interval", type=click.FloatRange(min=0.1), default=5.0, show_default=True, metavar="SECONDS",
+    help="Without --once: seconds from the start of one round to the start of the next.",
+)  # fmt: skip
+@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to begin with.")
+@click.option("--cluster", "name", metavar="NAME", help="Name to show for the cluster.")
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="Tables for a person, or one JSON document per round and line.",
+)  # fmt: skip
+@click.option("--topics", type=Regex(), help="Only topics whose whole name matches.")
+@click.option("--groups", type=Regex(), help="Only groups whose whole name matches.")
+@click.option("--replicas", is_flag=True, help="Ask every replica for its log end offset.")
+@click.option("--all", "all_rows", is_flag=True, help="Tables: list quiet internal partitions too.")
+@click.option(
+    "--config", "path", type=click.Path(path_type=Path), metavar="FILE",
+    help="TOML file of settings, with a [kafka] table.",
+)  # fmt: skip
+@click.option(
+    "--security-protocol", metavar="NAME", help="PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."
+)
+@click.option("--sasl-mechanism", metavar="NAME", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.")
+@click.option("--sasl-username", metavar="NAME", help="User name for SASL.")
+@click.option(
+    "--sasl-password-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="File that holds the password, or TIDEMARK_KAFKA__SASL_PASSWORD in the environment.",
+)  # fmt: skip
+@click.option("--ssl-ca-location", metavar="FILE", help="PEM file of the authority to trust.")
+@click.option("--ssl-certificate-location", metavar="FILE", help="PEM file of our certificate.")
+@click.option("--ssl-key-location", metavar="FILE", help="PEM file of its key.")
+def command(**options: Any) -> int:
+    """Read log start, last stable offset, high watermark and log end offset of every partition.
+
+    Shows for every group what it committed and both lags. A value that could not be read is "-"
+    in a table and null in JSON, and is named among the gaps with its cause; then the exit code
+    is 1. Lags count offsets, not records.
+
+    \b
+    Examples:
+      tidemark collect --once --bootstrap-servers broker-1:9092 -o json
+      tidemark collect --once --topics 'orders.*' --groups 'billing-.*' --replicas
+      tidemark collect --interval 2
+      TIDEMARK_KAFKA__SASL_PASSWORD=... tidemark collect --once --config tidemark.toml
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
+    from service.rounds import Scope  # noqa: PLC0415
+    from service.settings import read_settings  # noqa: PLC0415
+
+    settings = read_settings(os.environ, path=options["path"], flags={"kafka": _flags(options)})
+    scope = Scope(
+        topics=options["topics"], groups=options["groups"], all_replicas=options["replicas"]
+    )
+    reader = cluster_reader(settings.kafka)
+    try:
+        if options["once"]:
+            return _once(reader, scope, options)
+        return _again_and_again(reader, scope, options)
+    finally:
+        reader.close()
+
+
+def _flags(options: dict[str, Any]) -> dict[str, object]:
+    flags = {
+        key: options[key]
+        for key in (
+            "name",
+            "bootstrap_servers",
+            "security_protocol",
+            "sasl_mechanism",
+            "sasl_username",
+            "ssl_ca_location",
+            "ssl_certificate_location",
+            "ssl_key_location",
+        )
+    }
+    if options["sasl_password_file"] is not None:
+        from service.settings import secret_from  # noqa: PLC0415
+
+        flags["sasl_password"] = secret_from("--sasl-password-file", options["sasl_password_file"])
+    return flags
+
+
+def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    snapshot = reader.read(scope)
+    if options["output"] == "json":
+        _print_json(snapshot)
+    else:
+        from service.cli.snapshot_table import console, snapshot_tables  # noqa: PLC0415
+
+        console().print(snapshot_tables(snapshot, all_rows=options["all_rows"]))
+    return _verdict(snapshot, scope)
+
+
+def _verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
+    """Say on stderr what a script should not overlook, and choose the exit code."""
+    if scope.topics is not None and not snapshot.partitions.index.topics:
+        click.echo(f"tidemark: no topic matches {scope.topics.pattern!r}", err=True)
+        return ExitCode.NOTHING_MATCHED
+    if scope.groups is not None and not snapshot.groups:
+        click.echo(f"tidemark: no group matches {scope.groups.pattern!r}", err=True)
+        return ExitCode.NOTHING_MATCHED
+    return ExitCode.INCOMPLETE if snapshot.gaps else ExitCode.OK
+
+
+def _again_and_again(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    """Make rounds until Ctrl-C; a cluster that is away is told and tried again."""
+    from service.cli.live import LiveView  # noqa: PLC0415
+
+    as_json = options["output"] == "json"
+    with LiveView(as_json=as_json, all_rows=options["all_rows"]) as view:
+        view.run(lambda: reader.read(scope), interval_seconds=options["interval"])
+    return ExitCode.OK
+
+
+def _print_json(snapshot: Snapshot) -> None:
+    import json  # noqa: PLC0415
+
+    from service.cli.snapshot_json import snapshot_document  # noqa: PLC0415
+
+    click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))

@@ -1,0 +1,86 @@
+"""Configuration of the Kafka clients, and how their errors are told apart.
+
+Source of the traps: confluent-kafka 2.16 on real brokers. After a fatal error poll() and flush()
+raise KafkaException themselves; when a Python callback runs in that same call, CPython reports
+`SystemError: ... returned a result with an exception set` instead and that callback is lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from collectors.security import Security
+from service.clock import monotonic
+from service.sandbox.workloads.counts import Counts, Tally
+
+CLIENT_ERRORS = (KafkaException, SystemError)  # SystemError: see above
+POLL_SECONDS = 0.1
+PURGE_SECONDS = 2.0
+QUIET = 2  # librdkafka's lines about lost connections belong into counts, not on the terminal
+
+
+def client_config(
+    bootstrap_servers: str, security: Security, tally: Tally, settings: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what every client needs; `settings` win."""
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "log_level": QUIET,
+        "error_cb": lambda error: tally.note(describe(error)),
+        **security.confluent_config(),
+        **settings,
+    }
+
+
+def kafka_error(error: Exception) -> KafkaError | None:
+    """Return Kafka's error inside an exception; None for the SystemError that hid a fatal one."""
+    inner = error.args[0] if isinstance(error, KafkaException) and error.args else None
+    return inner if isinstance(inner, KafkaError) else None
+
+
+def is_fatal(error: Exception) -> bool:
+    """Tell whether the client is beyond use and has to be made anew."""
+    inner = kafka_error(error)
+    return inner is None or bool(inner.fatal()) or inner.code() == KafkaError._FATAL  # noqa: SLF001 - its public name
+
+
+def is_retriable(error: Exception) -> bool:
+    """Tell whether the same call may be made again."""
+    inner = kafka_error(error)
+    return inner is not None and bool(inner.retriable())
+
+
+def describe(error: Any) -> str:
+    """Return the name and the words that Kafka has for a KafkaError."""
+    return f"{error.name()}: {error.str()}"
+
+
+def text_of(error: Exception) -> str:
+    """Return Kafka's own words for an exception."""
+    inner = kafka_error(error)
+    return str(error) if inner is None else describe(inner)
+
+
+def drain(producer: Any, *, seconds: float) -> None:
+    """Serve delivery reports until none is awaited or the time is over.
+
+    A fatal error comes back in every call and is known by then: it must not end the draining.
+    """
+    deadline = monotonic() + seconds
+    while len(producer) and monotonic() < deadline:
+        with contextlib.suppress(*CLIENT_ERRORS):
+            producer.poll(POLL_SECONDS)
+
+
+def give_up(producer: Any, tally: Tally, *, seconds: float) -> None:
+    """Wait for outstanding reports, then drop what is left; every record is accounted for."""
+    drain(producer, seconds=seconds)
+    if len(producer):
+        producer.purge()
+        drain(producer, seconds=PURGE_SECONDS)
+    if tally.read().unreported:  # their callbacks were lost beside a fatal error, see above
+        tally.add(Counts(failed=tally.read().unreported))

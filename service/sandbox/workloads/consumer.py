@@ -1,0 +1,119 @@
+"""Consumer groups, quick or slow, of the classic protocol or of KIP-848's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaError, KafkaException
+
+from rules.errors import SandboxError
+from service.clock import monotonic
+from service.sandbox.workloads.clients import client_config, describe, kafka_error, text_of
+from service.sandbox.workloads.counts import Counts
+from service.sandbox.workloads.pacing import Pace
+from service.sandbox.workloads.workload import Workload
+
+POLL_SECONDS = 0.1
+
+
+class GroupProtocol(StrEnum):
+    """Kafka's group.protocol."""
+
+    CLASSIC = "classic"
+    CONSUMER = "consumer"  # KIP-848
+
+
+class IsolationLevel(StrEnum):
+    """Kafka's isolation.level."""
+
+    READ_COMMITTED = "read_committed"
+    READ_UNCOMMITTED = "read_uncommitted"
+
+
+def consumer_settings(
+    group: str, protocol: GroupProtocol, settings: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return the settings of a group's member that commits by itself; `settings` win.
+
+    Members subscribe and never assign: on a fresh cluster an assignment without offsets can
+    wait 40 seconds for the group's coordinator.
+    """
+    return {
+        "group.id": group,
+        "group.protocol": protocol.value,
+        "enable.auto.commit": False,
+        "auto.offset.reset": "earliest",
+        **settings,
+    }
+
+
+@dataclass(eq=False, kw_only=True)
+class GroupConsumer(Workload):
+    """One member of a consumer group; it commits what it has read, also when it ends.
+
+    Start several with the same `group` for several members.
+    """
+
+    group: str
+    rate: float | None = None  # records per second at most; None: as fast as it goes
+    delay_seconds: float = 0.0  # work that each record takes
+    commit_seconds: float = 1.0  # interval of commits
+    protocol: GroupProtocol = GroupProtocol.CLASSIC
+    isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._pace = Pace(self.rate)
+
+    @property
+    def label(self) -> str:
+        """How a message calls this workload."""
+        return f"group {self.group} on {self.topic}"
+
+    def _run(self) -> None:
+        client = self._make_client()
+        committed_at = monotonic()
+        try:
+            client.subscribe([self.topic], on_revoke=lambda owner, _lost: self._commit(owner))
+            while self._goes_on(self.counts.consumed):
+                self._read(client)
+                if monotonic() - committed_at >= self.commit_seconds:
+                    self._commit(client)
+                    committed_at = monotonic()
+        finally:
+            client.close()  # leaves the group; revokes, and so commits, first
+
+    def _make_client(self) -> Any:
+        settings = consumer_settings(self.group, self.protocol, self.settings)
+        settings.setdefault("isolation.level", self.isolation_level.value)
+        return Consumer(client_config(self.bootstrap_servers, self.security, self.tally, settings))
+
+    def _read(self, client: Any) -> None:
+        if not self._pace.due(monotonic(), at_most=1):
+            self._pause(self._pace.wait_seconds())
+            return
+        message = client.poll(POLL_SECONDS)
+        if message is None:
+            return
+        if message.error() is not None:
+            self._judge(message.error())
+            return
+        self.tally.add(Counts(consumed=1))
+        if self.delay_seconds:
+            self._pause(self.delay_seconds)
+
+    def _judge(self, error: Any) -> None:
+        if error.fatal():
+            raise SandboxError(f"{self.label}: {describe(error)}")
+        self.tally.note(describe(error))
+
+    def _commit(self, client: Any) -> None:
+        try:
+            client.commit(asynchronous=False)
+        except KafkaException as exc:  # a rebalance took the partitions, or a broker is away
+            error = kafka_error(exc)
+            if error is None or error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its public name
+                self.tally.note(text_of(exc))

@@ -1,0 +1,130 @@
+"""What all workloads share: one thread, bounds, counts, a stop that ends within a limit."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Self
+
+from collectors.security import Security
+from rules.errors import SandboxError, TidemarkError
+from service.clock import monotonic
+from service.sandbox.workloads.clients import CLIENT_ERRORS, text_of
+from service.sandbox.workloads.counts import Counts, Tally
+
+STOP_SECONDS = 30.0  # longer than the sum of the limits that the clients keep while they end
+
+
+@dataclass(eq=False, kw_only=True)
+class Workload(ABC):
+    """A load on one topic, from `start` to `stop`, or until its bound is reached.
+
+    Its thread never dies unseen: `stop`, `wait` and the end of a `with` block raise what it died
+    of. Errors of single records or transactions are counted, the last one is kept in `counts`.
+    """
+
+    bootstrap_servers: str = field(kw_only=False)
+    topic: str
+    count: int | None = None  # end after this many records; None: no such bound
+    seconds: float | None = None  # end after this time; None: no such bound
+    security: Security = field(default_factory=Security)
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)  # of the client
+    tally: Tally = field(init=False, default_factory=Tally, repr=False)
+
+    def __post_init__(self) -> None:
+        self._stopping = threading.Event()
+        self._executor: ThreadPoolExecutor | None = None
+        self._future: Future[None] | None = None
+        self._deadline: float | None = None
+
+    # ------------------------------------------------------------ for callers
+
+    @property
+    def counts(self) -> Counts:
+        """The totals of this moment."""
+        return self.tally.read()
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not ended."""
+        return self._future is not None and not self._future.done()
+
+    def start(self) -> None:
+        """Begin; a workload can be started once."""
+        if self._future is not None:
+            raise SandboxError(f"{self.label} was started before: make a new one")
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.label)
+        self._future = self._executor.submit(self._begin)
+
+    def wait(self, timeout_seconds: float) -> bool:
+        """Wait for the end by its own bound; false when it still runs."""
+        if self._future is None or not wait([self._future], timeout_seconds).done:
+            return False
+        self._future.result()
+        return True
+
+    def stop(self, *, timeout_seconds: float = STOP_SECONDS) -> Counts:
+        """End it, finish what is in flight, and return the final totals.
+
+        Raises:
+            SandboxError: it died before, or does not end in time.
+        """
+        self._stopping.set()
+        if self._future is None or self._executor is None:
+            return self.counts
+        self._interrupt()
+        if not wait([self._future], timeout_seconds).done:
+            raise SandboxError(f"{self.label} did not end within {timeout_seconds:.0f} s")
+        self._executor.shutdown()
+        self._future.result()
+        return self.counts
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        try:
+            self.stop()
+        except TidemarkError as own:
+            if error is None:
+                raise
+            error.add_note(f"and {self.label}: {own}")  # the error of the block comes first
+
+    # ------------------------------------------------------------ for subclasses
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """How a message calls this workload."""
+
+    @abstractmethod
+    def _run(self) -> None:
+        """Work until `_goes_on` says no, then finish what is in flight, within limits."""
+
+    def _interrupt(self) -> None:  # noqa: B027 - most threads watch the event
+        """Wake the thread up where it does not watch the event."""
+
+    def _begin(self) -> None:
+        self._deadline = None if self.seconds is None else monotonic() + self.seconds
+        try:
+            self._run()
+        except CLIENT_ERRORS as exc:
+            raise SandboxError(f"{self.label}: {text_of(exc)}") from exc
+
+    def _goes_on(self, done: int) -> bool:
+        if self._stopping.is_set() or (self.count is not None and done >= self.count):
+            return False
+        return self._deadline is None or monotonic() < self._deadline
+
+    def _pause(self, seconds: float) -> None:
+        self._stopping.wait(seconds)

@@ -6,6 +6,7 @@ Only click is imported here at the top: the help has to answer at once.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from service.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.sandbox.admin import SandboxAdmin
-    from service.sandbox.cluster import NodeStatus, Sandbox, UpReport
+    from service.sandbox.cluster import NodeStatus, Sandbox, SandboxOptions, UpReport
 
 MIB = 2**20
 
@@ -143,6 +144,9 @@ def down(*, directory: Path | None) -> None:
     """
     sandbox = _open(directory)
     report = sandbox.down()
+    if not (report.ended or report.cleared):
+        click.echo(f"no sandbox in {sandbox.directory}: nothing to do")
+        return
     click.echo(f"sandbox down: {report.ended} processes ended, {sandbox.directory} cleared")
     for path in report.spared:
         click.echo(f"not ours, left in place: {path}")
@@ -248,15 +252,24 @@ def _node_fields(sandbox: Sandbox, status: NodeStatus) -> dict[str, Any]:
     }
 
 
+def _as_flags(options: SandboxOptions) -> str:
+    port_base = f" --port-base {options.port_base}" if options.port_base else ""
+    return f"--heap {options.heap}{' --realistic' if options.realistic else ''}{port_base}"
+
+
 def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
     from service.sandbox.users import ADMIN, OBSERVER  # noqa: PLC0415 - help stays fast
 
     click.echo("Kafka is running." if report.started else "Kafka is running already.")
     if changed:
-        click.echo(f"Its options stay until `down`: {report.options}")
+        click.echo(f"Its options stay until `down`: {_as_flags(report.options)}")
     for node in report.paused:
         click.echo(f"Node {node} is paused and stays so: tidemark sandbox resume {node}")
-    where = "" if sandbox.directory == _open(None).directory else f" --dir {sandbox.directory}"
+    where = (
+        ""
+        if sandbox.directory == _open(None).directory
+        else f" --dir {shlex.quote(str(sandbox.directory))}"
+    )
     click.echo(f"""
   bootstrap servers  {sandbox.bootstrap_servers}  (no password, may do everything)
   SASL_PLAINTEXT     {sandbox.sasl_bootstrap_servers}  (SCRAM-SHA-512 and -256)

@@ -45,7 +45,7 @@ def ensure_archive(state: SandboxState, *, progress: Callable[[str], None]) -> N
         work = Path(tempfile.mkdtemp(prefix="training-", dir=cache))
         try:
             _train(work, replace(state, nodes=plan_nodes(ports.choose_free(PORTS_NEEDED))), path)
-        except SandboxError as exc:
+        except (SandboxError, OSError) as exc:
             progress(f"Starts stay slow: {exc}")
         finally:
             shutil.rmtree(work, ignore_errors=True)

@@ -63,6 +63,7 @@ class DownReport:
     """What `down` did: processes ended, and foreign files that it left in the folder."""
 
     ended: int
+    cleared: bool  # false: there was no folder
     spared: tuple[Path, ...]
 
 
@@ -155,7 +156,7 @@ class Sandbox:
         doomed = processes.find_marked(marker(self.directory))
         if not self.directory.is_dir():
             processes.end(doomed)
-            return DownReport(ended=len(doomed), spared=())
+            return DownReport(ended=len(doomed), cleared=False, spared=())
         with self._locked():
             doomed = processes.find_marked(marker(self.directory))
             with contextlib.suppress(SandboxError):  # a damaged state file: the marks suffice
@@ -166,7 +167,7 @@ class Sandbox:
             processes.end(unique.values())
             spared = remove_ours(self.directory)
             self._remove_if_empty()
-        return DownReport(ended=len(unique), spared=tuple(spared))
+        return DownReport(ended=len(unique), cleared=True, spared=tuple(spared))
 
     # ------------------------------------------------------------ one node
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ SETTINGS = """<ivysettings>
 </ivysettings>
 """
 DEADLINE_SECONDS = 600.0  # a slow line needs minutes for 47 MB; a dead one must end some day
+FULL_BYTES = 1_000_000  # less than this after a failed download: that was the reason
 PROGRESS_STEP = 8  # jars per progress line
 
 Coordinate = tuple[str, str, str]
@@ -66,6 +68,8 @@ def retrieve(
     output = work / "ivy.log"
     with output.open("wb") as log:
         code = _run(command, log.fileno(), _Progress(output, len(coordinates), progress))
+    if code != 0 and shutil.disk_usage(work).free < FULL_BYTES:
+        raise SandboxError(f"no space left for Kafka's jars (47 MB) in {work.parent}")
     if code != 0:
         raise SandboxError(f"Kafka's jars could not be downloaded: {explain(output.read_text())}")
 

@@ -18,7 +18,7 @@ from service.sandbox.state import Node, Role, SandboxState
 
 READY_SECONDS = 90.0  # a busy machine; an idle one needs less than ten
 ANSWER_SECONDS = 1.0
-ERROR_LINE = re.compile(r"\b(ERROR|FATAL|Error:|Error occurred|Exception)\b|Exception:")
+ERROR_LINE = re.compile(r"\b(ERROR|FATAL|Invalid|\w*(Error|Exception))\b")
 
 
 def last_error_line(text: str) -> str | None:
@@ -29,7 +29,8 @@ def last_error_line(text: str) -> str | None:
 
 def explain(paths: NodeLayout) -> str:
     """Name the log file of a node and its last error line."""
-    for path in (paths.logs / "server.log", paths.logs / "controller.log", paths.output):
+    # What Java itself says (no memory, a bad option) explains what Kafka logs, so it comes first.
+    for path in (paths.output, paths.logs / "server.log", paths.logs / "controller.log"):
         line = last_error_line(path.read_text(errors="replace")) if path.exists() else None
         if line is not None:
             return f"{path} says: {line}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -67,6 +68,11 @@ class SandboxOptions:
     heap: str = "256m"  # per process; the bar is 1.5 GiB for all four
     realistic: bool = False  # Kafka's own time-outs instead of fast ones
     port_base: int | None = None  # None: free ports
+
+    def __post_init__(self) -> None:
+        """Refuse a heap that Java would not understand."""
+        if not re.fullmatch(r"[1-9]\d*[kKmMgG]", self.heap):
+            raise SandboxError(f"--heap {self.heap!r} is no size: write 256m or 1g")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

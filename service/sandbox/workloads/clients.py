@@ -18,6 +18,9 @@ from service.clock import monotonic
 from service.sandbox.workloads.counts import Counts, Tally
 
 CLIENT_ERRORS = (KafkaException, SystemError)  # SystemError: see above
+CONNECTION_ERRORS = frozenset(
+    {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}  # noqa: SLF001 - their public names
+)
 POLL_SECONDS = 0.1
 PURGE_SECONDS = 2.0
 QUIET = 2  # librdkafka's lines about lost connections belong into counts, not on the terminal
@@ -30,10 +33,18 @@ def client_config(
     return {
         "bootstrap.servers": bootstrap_servers,
         "log_level": QUIET,
-        "error_cb": lambda error: tally.note(describe(error)),
+        "error_cb": lambda error: _note(error, tally),
         **security.confluent_config(),
         **settings,
     }
+
+
+def _note(error: Any, tally: Tally) -> None:
+    text = describe(error)
+    if error.code() in CONNECTION_ERRORS:
+        tally.add(Counts(last_connection_error=text))
+    else:
+        tally.note(text)
 
 
 def kafka_error(error: Exception) -> KafkaError | None:

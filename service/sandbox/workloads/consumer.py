@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -41,7 +41,10 @@ def consumer_settings(
     Members subscribe and never assign: on a fresh cluster an assignment without offsets can
     wait 40 seconds for the group's coordinator.
     """
+    # A killed member holds up a classic group for so long; KIP-848 takes it from the broker.
+    session = {"session.timeout.ms": 10_000} if protocol is GroupProtocol.CLASSIC else {}
     return {
+        **session,
         "group.id": group,
         "group.protocol": protocol.value,
         "enable.auto.commit": False,
@@ -57,6 +60,7 @@ class GroupConsumer(Workload):
     Start several with the same `group` for several members.
     """
 
+    bootstrap_servers: str = field(kw_only=False)
     group: str
     rate: float | None = None  # records per second at most; None: as fast as it goes
     delay_seconds: float = 0.0  # work that each record takes

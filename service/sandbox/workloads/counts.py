@@ -11,7 +11,7 @@ class Counts:
     """Totals since the start. Once a workload has stopped, sent == acknowledged + failed.
 
     `consumed` counts a record again when it is read again, as after an aborted transaction.
-    `last_error` may be of something that healed since; it is kept to be looked at.
+    The errors may be of something that healed since; they are kept to be looked at.
     """
 
     sent: int = 0  # records handed to the client
@@ -22,6 +22,7 @@ class Counts:
     transactions_aborted: int = 0
     restarts: int = 0  # times that a client was made anew after a fatal error
     last_error: str | None = None
+    last_connection_error: str | None = None  # a broker that was away: clients try again
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(
@@ -32,7 +33,8 @@ class Counts:
             transactions_committed=self.transactions_committed + other.transactions_committed,
             transactions_aborted=self.transactions_aborted + other.transactions_aborted,
             restarts=self.restarts + other.restarts,
-            last_error=self.last_error if other.last_error is None else other.last_error,
+            last_error=other.last_error or self.last_error,
+            last_connection_error=other.last_connection_error or self.last_connection_error,
         )
 
     @property
@@ -53,9 +55,9 @@ class Tally:
         with self._lock:
             self._counts += increment
 
-    def note(self, error: object) -> None:
+    def note(self, error: str) -> None:
         """Keep an error as the last one."""
-        self.add(Counts(last_error=str(error)))
+        self.add(Counts(last_error=error))
 
     def read(self) -> Counts:
         """Return the totals of this moment."""

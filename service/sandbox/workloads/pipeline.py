@@ -50,6 +50,7 @@ class TransactionalPipeline(Workload):
     are the producer's.
     """
 
+    bootstrap_servers: str = field(kw_only=False)
     output_topic: str
     group: str | None = None  # None: "<topic>-to-<output_topic>"
     transactional_id: str | None = None  # None: the same

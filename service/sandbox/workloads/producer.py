@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from confluent_kafka import KafkaException, Producer
@@ -45,6 +45,7 @@ class IdempotentProducer(Workload):
     `counts.restarts` tells.
     """
 
+    bootstrap_servers: str = field(kw_only=False)
     rate: float | None = 200.0  # records per second; None: as fast as it goes
     size: int = 100  # bytes of a value
     keys: int = 1000  # distinct keys

@@ -27,7 +27,6 @@ class Workload(ABC):
     of. Errors of single records or transactions are counted, the last one is kept in `counts`.
     """
 
-    bootstrap_servers: str = field(kw_only=False)
     topic: str
     count: int | None = None  # end after this many records; None: no such bound
     seconds: float | None = None  # end after this time; None: no such bound
@@ -76,7 +75,6 @@ class Workload(ABC):
         self._stopping.set()
         if self._future is None or self._executor is None:
             return self.counts
-        self._interrupt()
         if not wait([self._future], timeout_seconds).done:
             raise SandboxError(f"{self.label} did not end within {timeout_seconds:.0f} s")
         self._executor.shutdown()
@@ -110,9 +108,6 @@ class Workload(ABC):
     @abstractmethod
     def _run(self) -> None:
         """Work until `_goes_on` says no, then finish what is in flight, within limits."""
-
-    def _interrupt(self) -> None:  # noqa: B027 - most threads watch the event
-        """Wake the thread up where it does not watch the event."""
 
     def _begin(self) -> None:
         self._deadline = None if self.seconds is None else monotonic() + self.seconds

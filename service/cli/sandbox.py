@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli import workload
 from service.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ def command() -> None:
       tidemark sandbox config topic orders min.insync.replicas=1
       tidemark sandbox down             end it and remove every file of it
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+command.add_command(workload.command)
 
 
 def _with_directory(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,8 +80,8 @@ def _open(directory: Path | None, **arguments: Any) -> Sandbox:
 @click.option(
     "--port-base",
     type=click.IntRange(1, 65_535),
-    help="First of eleven ports in a row: brokers, their SASL listeners, metrics of the brokers, "
-    "controller, its metrics. Default: free ports.",
+    help="First of fourteen ports in a row: three each for PLAINTEXT, SASL, TLS and metrics of the "
+    "brokers, then the controller and its metrics. Default: free ports.",
 )
 @click.option(
     "--cache",
@@ -129,6 +133,7 @@ def status(*, directory: Path | None, output: str) -> int:
         _print_nodes(nodes)
         click.echo(f"\nbootstrap servers  {sandbox.bootstrap_servers}")
         click.echo(f"SASL (SCRAM)       {sandbox.sasl_bootstrap_servers}")
+        click.echo(f"TLS                {sandbox.tls_bootstrap_servers}")
     else:
         click.echo(f"no sandbox in {sandbox.directory}; start one with: tidemark sandbox up")
     all_run = bool(nodes) and all(status.liveness == "running" for status in nodes)
@@ -231,6 +236,8 @@ def _describe(sandbox: Sandbox) -> dict[str, Any]:
         "cluster_id": sandbox.state.cluster_id,
         "bootstrap_servers": sandbox.bootstrap_servers,
         "sasl_bootstrap_servers": sandbox.sasl_bootstrap_servers,
+        "tls_bootstrap_servers": sandbox.tls_bootstrap_servers,
+        "tls_ca_file": str(sandbox.tls_ca_file),
         "users": {user.name: user.password for user in (ADMIN, OBSERVER)},
         "nodes": [_node_fields(sandbox, status) for status in sandbox.status()],
     }
@@ -245,6 +252,7 @@ def _node_fields(sandbox: Sandbox, status: NodeStatus) -> dict[str, Any]:
         "pid": node.process.pid if node.process and status.uptime_seconds is not None else None,
         "port": node.port,
         "sasl_port": node.sasl_port,
+        "tls_port": node.tls_port,
         "metrics_port": node.metrics_port,
         "resident_bytes": status.resident_bytes,
         "uptime_seconds": status.uptime_seconds,
@@ -274,6 +282,8 @@ def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
   bootstrap servers  {sandbox.bootstrap_servers}  (no password, may do everything)
   SASL_PLAINTEXT     {sandbox.sasl_bootstrap_servers}  (SCRAM-SHA-512 and -256)
     users            {ADMIN.name} / {ADMIN.password}, {OBSERVER.name} / {OBSERVER.password}
+  TLS                {sandbox.tls_bootstrap_servers}  (no password)
+    trust            {sandbox.tls_ca_file}
   metrics            {sandbox.metrics_url(1)}
   logs               {sandbox.directory}/node-*/logs
 
@@ -285,9 +295,11 @@ Try:
 
 
 def _print_nodes(nodes: tuple[NodeStatus, ...]) -> None:
-    row = "{:>4}  {:<10}  {:<7}  {:>7}  {:>5}  {:>5}  {:>7}  {:>9}  {:>8}"
+    row = "{:>4}  {:<10}  {:<7}  {:>7}  {:>5}  {:>5}  {:>5}  {:>7}  {:>9}  {:>8}"
     click.echo(
-        row.format("node", "role", "state", "pid", "port", "sasl", "metrics", "rss", "uptime")
+        row.format(
+            "node", "role", "state", "pid", "port", "sasl", "tls", "metrics", "rss", "uptime"
+        )
     )
     for status in nodes:
         node, lives = status.node, status.uptime_seconds is not None
@@ -299,6 +311,7 @@ def _print_nodes(nodes: tuple[NodeStatus, ...]) -> None:
                 node.process.pid if node.process and lives else "-",
                 node.port,
                 node.sasl_port or "-",
+                node.tls_port or "-",
                 node.metrics_port,
                 f"{(status.resident_bytes or 0) / MIB:.0f} MiB" if lives else "-",
                 f"{status.uptime_seconds:.0f} s" if status.uptime_seconds is not None else "-",

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from rules.errors import SandboxError
 from service.clock import utc_now
-from service.sandbox import jars, ports, processes, readiness
+from service.sandbox import jars, ports, processes, readiness, tls
 from service.sandbox.admin import SandboxAdmin, observer_permissions
 from service.sandbox.archive import ensure_archive
 from service.sandbox.commands import marker, node_command
@@ -109,6 +109,16 @@ class Sandbox:
     def sasl_bootstrap_servers(self) -> str:
         """SASL_PLAINTEXT (SCRAM) addresses of all brokers."""
         return ",".join(f"{ports.HOST}:{broker.sasl_port}" for broker in self.state.brokers)
+
+    @property
+    def tls_bootstrap_servers(self) -> str:
+        """TLS addresses of all brokers; clients trust `tls_ca_file` and need no password."""
+        return ",".join(f"{ports.HOST}:{broker.tls_port}" for broker in self.state.brokers)
+
+    @property
+    def tls_ca_file(self) -> Path:
+        """Certificate (PEM) that a client of the TLS listener has to trust."""
+        return tls.ca_file(Path(self.state.cache))
 
     def broker_address(self, broker_id: int) -> str:
         """host:port of one broker's PLAINTEXT listener."""
@@ -254,6 +264,7 @@ class Sandbox:
         with contextlib.ExitStack() as undo:
             undo.callback(remove_ours, self.directory)
             state = self._plan()
+            tls.ensure_certificate(self._cache, java=Path(state.java))
             ensure_archive(state, progress=self._progress)
             for node in state.nodes:
                 format_node(self.directory, state, node)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from service.sandbox.ports import HOST
 from service.sandbox.state import Node, Role, SandboxState
+from service.sandbox.tls import KEYSTORE_PASSWORD, keystore
 from service.sandbox.users import ADMIN, MECHANISMS
 
 SCRAM_LOGIN = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
@@ -67,7 +68,7 @@ SECURITY = {
 def node_properties(state: SandboxState, node: Node, *, data: Path) -> dict[str, str]:
     """Return the configuration of one node, whose log.dirs is `data`."""
     clocks = {} if state.options.realistic else FAST
-    own = _controller(node) if node.role is Role.CONTROLLER else _broker(node)
+    own = _controller(node) if node.role is Role.CONTROLLER else _broker(node, Path(state.cache))
     return {**clocks, **DURABLE, **FRUGAL, **SECURITY, **_common(state, node, data), **own}
 
 
@@ -93,7 +94,7 @@ def _common(state: SandboxState, node: Node, data: Path) -> dict[str, str]:
         "controller.listener.names": "CONTROLLER",
         "controller.quorum.voters": f"{controller.id}@{controller.address}",
         "listener.security.protocol.map": (
-            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT"
+            "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL"
         ),
         "log.dirs": str(data),
         "node.id": str(node.id),
@@ -104,13 +105,18 @@ def _controller(node: Node) -> dict[str, str]:
     return {"process.roles": "controller", "listeners": f"CONTROLLER://{node.address}"}
 
 
-def _broker(node: Node) -> dict[str, str]:
-    listeners = f"PLAINTEXT://{node.address},SASL://{HOST}:{node.sasl_port}"
+def _broker(node: Node, cache: Path) -> dict[str, str]:
+    listeners = (
+        f"PLAINTEXT://{node.address},SASL://{HOST}:{node.sasl_port},TLS://{HOST}:{node.tls_port}"
+    )
     return {
         "process.roles": "broker",
         "listeners": listeners,
         "advertised.listeners": listeners,
         "inter.broker.listener.name": "PLAINTEXT",
+        "listener.name.tls.ssl.keystore.location": str(keystore(cache)),
+        "listener.name.tls.ssl.keystore.password": KEYSTORE_PASSWORD,
+        "listener.name.tls.ssl.keystore.type": "PKCS12",
         "sasl.enabled.mechanisms": ",".join(MECHANISMS),
         **{f"listener.name.sasl.{m.lower()}.sasl.jaas.config": SCRAM_LOGIN for m in MECHANISMS},
     }

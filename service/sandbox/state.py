@@ -16,7 +16,7 @@ from service.sandbox.ports import HOST
 
 CONTROLLER_ID = 100
 BROKER_IDS = (1, 2, 3)
-PORTS_NEEDED = 3 * len(BROKER_IDS) + 2
+PORTS_NEEDED = 4 * len(BROKER_IDS) + 2
 
 
 class Role(StrEnum):
@@ -36,12 +36,13 @@ class ProcessId:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One member of the cluster. A controller has no SASL listener."""
+    """One member of the cluster. A controller has one listener, without password or TLS."""
 
     id: int
     role: Role
     port: int
     sasl_port: int | None
+    tls_port: int | None
     metrics_port: int
     process: ProcessId | None = None
 
@@ -58,7 +59,8 @@ class Node:
     @property
     def ports(self) -> tuple[int, ...]:
         """Every port that this node listens on."""
-        return tuple(p for p in (self.port, self.sasl_port, self.metrics_port) if p is not None)
+        ports = (self.port, self.sasl_port, self.tls_port, self.metrics_port)
+        return tuple(port for port in ports if port is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +115,7 @@ class SandboxState:
 
 
 def plan_nodes(ports: list[int]) -> tuple[Node, ...]:
-    """Give out ports in this order: brokers, their SASL listeners, metrics, the controller's."""
+    """Give out ports in this order: brokers, their SASL and TLS listeners, metrics, controller."""
     count = len(BROKER_IDS)
     brokers = tuple(
         Node(
@@ -121,16 +123,18 @@ def plan_nodes(ports: list[int]) -> tuple[Node, ...]:
             role=Role.BROKER,
             port=ports[index],
             sasl_port=ports[count + index],
-            metrics_port=ports[2 * count + index],
+            tls_port=ports[2 * count + index],
+            metrics_port=ports[3 * count + index],
         )
         for index, broker_id in enumerate(BROKER_IDS)
     )
     controller = Node(
         id=CONTROLLER_ID,
         role=Role.CONTROLLER,
-        port=ports[3 * count],
+        port=ports[4 * count],
         sasl_port=None,
-        metrics_port=ports[3 * count + 1],
+        tls_port=None,
+        metrics_port=ports[4 * count + 1],
     )
     return (controller, *brokers)
 
@@ -177,6 +181,7 @@ def _parse_node(raw: Mapping[str, Any]) -> Node:
         role=Role(raw["role"]),
         port=raw["port"],
         sasl_port=raw["sasl_port"],
+        tls_port=raw["tls_port"],
         metrics_port=raw["metrics_port"],
         process=None if process is None else ProcessId(**process),
     )

@@ -251,6 +251,18 @@ def test_a_wrong_password_is_refused(sandbox: Sandbox) -> None:
         client.list_topics(timeout=3)
 
 
+def test_the_tls_listener_is_trusted_by_its_own_certificate_only(sandbox: Sandbox) -> None:
+    address: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": sandbox.tls_bootstrap_servers,
+        "security.protocol": "SSL",
+        "log_level": 0,
+    }
+    trusting = AdminClient({**address, "ssl.ca.location": str(sandbox.tls_ca_file)})
+    assert set(trusting.list_topics(timeout=10).brokers) == {1, 2, 3}
+    with pytest.raises(KafkaException):
+        AdminClient(address).list_topics(timeout=2)
+
+
 # ---------------------------------------------------------------- metrics and logs
 
 

@@ -28,14 +28,16 @@ def of_node(node_id: int, *, realistic: bool = False) -> dict[str, str]:
 
 
 def test_a_broker_listens_on_loopback_only_with_and_without_a_password() -> None:
-    assert of_node(2)["listeners"] == "PLAINTEXT://127.0.0.1:9001,SASL://127.0.0.1:9004"
+    assert of_node(2)["listeners"] == (
+        "PLAINTEXT://127.0.0.1:9001,SASL://127.0.0.1:9004,TLS://127.0.0.1:9007"
+    )
     assert of_node(2)["process.roles"] == "broker"
 
 
 def test_the_controller_is_dedicated_and_alone_in_the_quorum() -> None:
     assert of_node(100)["process.roles"] == "controller"
     assert {of_node(n)["controller.quorum.voters"] for n in (100, 1, 2, 3)} == {
-        "100@127.0.0.1:9009"
+        "100@127.0.0.1:9012"
     }
 
 

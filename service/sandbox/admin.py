@@ -74,8 +74,6 @@ class SandboxAdmin:
     def __init__(self, bootstrap_servers: str) -> None:
         self._client = AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 2})
 
-    # ------------------------------------------------------------ topics
-
     def create_topic(
         self,
         name: str,
@@ -108,8 +106,6 @@ class SandboxAdmin:
         _ask(self._client.delete_topics([name], request_timeout=ANSWER_SECONDS))
         self._settle(lambda: name not in self._topics(), f"topic {name} is still listed")
 
-    # ------------------------------------------------------------ settings
-
     def set_topic_config(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """Set a topic's settings at run time; None returns one to its default."""
         self._alter(ConfigResource.Type.TOPIC, topic, configs)
@@ -119,8 +115,6 @@ class SandboxAdmin:
         if broker_id not in self._metadata().brokers:
             raise SandboxError(f"broker {broker_id} is not there to take a setting")
         self._alter(ConfigResource.Type.BROKER, str(broker_id), configs)
-
-    # ------------------------------------------------------------ users and permissions
 
     def create_user(self, name: str, password: str) -> User:
         """Create a SCRAM user for both mechanisms, or set its password anew."""
@@ -143,8 +137,6 @@ class SandboxAdmin:
     def revoke(self, permissions: Iterable[Permission]) -> None:
         """Remove permissions; those that do not exist are no error."""
         _ask(self._client.delete_acls([_filter(p) for p in permissions]))
-
-    # ------------------------------------------------------------ steps
 
     def _alter(self, kind: Any, name: str, configs: Mapping[str, str | None]) -> None:
         entries = [

@@ -90,8 +90,6 @@ class Sandbox:
         self._cache = (cache or default_cache(jars.KAFKA_VERSION)).absolute()
         self._progress = progress
 
-    # ------------------------------------------------------------ questions
-
     @property
     def state(self) -> SandboxState:
         """What is remembered; raises SandboxError when there is no sandbox."""
@@ -137,8 +135,6 @@ class Sandbox:
         state = read_state(self.directory)
         return () if state is None else tuple(_look(node) for node in state.nodes)
 
-    # ------------------------------------------------------------ all nodes
-
     def up(self) -> UpReport:
         """Make the cluster or start what is missing of it; return when it serves.
 
@@ -148,6 +144,8 @@ class Sandbox:
             state = read_state(self.directory)
             if state is None or not (state.was_ready or _live(state)):
                 state = self._create()
+            elif len(_live(state)) < len(state.nodes):
+                self._fill_cache(state)
             paused = [n.id for n in state.nodes if liveness(n.process) is Liveness.PAUSED]
             missing = [n for n in state.nodes if not _is_live(n)]
             if missing and CONTROLLER_ID in paused:
@@ -155,6 +153,7 @@ class Sandbox:
             if missing:
                 state = self._start(state, missing)
             if not state.was_ready:
+                readiness.wait_ready(self.directory, state, _running(state))
                 SandboxAdmin(state.bootstrap_servers).grant(observer_permissions())
                 write_state(self.directory, replace(state, was_ready=True))
         return UpReport(
@@ -178,8 +177,6 @@ class Sandbox:
             spared = remove_ours(self.directory)
             self._remove_if_empty()
         return DownReport(ended=len(unique), cleared=True, spared=tuple(spared))
-
-    # ------------------------------------------------------------ one node
 
     def kill(self, node_id: int) -> bool:
         """Kill a node with SIGKILL; false when it did not live."""
@@ -224,10 +221,9 @@ class Sandbox:
             controller = state.node(CONTROLLER_ID)
             if node is not controller and liveness(controller.process) is not Liveness.RUNNING:
                 raise SandboxError("a broker cannot register: the controller is not running")
+            self._fill_cache(state)
             self._start(state, [node])
             return True
-
-    # ------------------------------------------------------------ steps
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
@@ -264,17 +260,21 @@ class Sandbox:
         with contextlib.ExitStack() as undo:
             undo.callback(remove_ours, self.directory)
             state = self._plan()
-            tls.ensure_certificate(self._cache, java=Path(state.java))
-            ensure_archive(state, progress=self._progress)
+            self._fill_cache(state)
             for node in state.nodes:
                 format_node(self.directory, state, node)
             write_state(self.directory, state)
             undo.pop_all()
         return state
 
+    def _fill_cache(self, state: SandboxState) -> None:
+        cache, java = Path(state.cache), Path(state.java)
+        jars.ensure_jars(cache, java=java, progress=self._progress)
+        tls.ensure_certificate(cache, java=java)
+        ensure_archive(state, progress=self._progress)
+
     def _plan(self) -> SandboxState:
         java = find_java()
-        jars.ensure_jars(self._cache, java=java, progress=self._progress)
         base = self._options.port_base
         numbers = (
             ports.choose_free(PORTS_NEEDED) if base is None else ports.fixed(base, PORTS_NEEDED)
@@ -319,6 +319,10 @@ def _is_live(node: Node) -> bool:
 
 def _live(state: SandboxState) -> list[Node]:
     return [node for node in state.nodes if _is_live(node)]
+
+
+def _running(state: SandboxState) -> list[Node]:
+    return [node for node in state.nodes if liveness(node.process) is Liveness.RUNNING]
 
 
 def _require_process(node: Node) -> ProcessId:

@@ -23,7 +23,10 @@ NODE_FOLDER = re.compile(r"node-\d+")
 
 
 def default_directory() -> Path:
-    """Return the sandbox folder of this user, by the XDG convention."""
+    """Return the sandbox folder of this user, by the XDG convention.
+
+    The environment is read here and not in the service's settings: the sandbox runs without any.
+    """
     home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
     return Path(os.environ.get("TIDEMARK_SANDBOX__DIR") or Path(home) / "tidemark/sandbox")
 

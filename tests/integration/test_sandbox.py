@@ -98,9 +98,6 @@ def run(*arguments: str, directory: Path) -> tuple[int, str, str]:
     return process.returncode, out, err
 
 
-# ---------------------------------------------------------------- one shared cluster
-
-
 def test_a_second_up_changes_nothing(sandbox: Sandbox) -> None:
     before = pids(sandbox)
     assert sandbox.up().started == ()
@@ -208,9 +205,6 @@ def described(client: AdminClient, resource: ConfigResource) -> Mapping[str, str
     return {name: entry.value for name, entry in answer.items()}
 
 
-# ---------------------------------------------------------------- permissions
-
-
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "SCRAM-SHA-256"])
 def test_observer_sees_everything_and_changes_nothing(
     sandbox: Sandbox, admin: SandboxAdmin, mechanism: str
@@ -263,9 +257,6 @@ def test_the_tls_listener_is_trusted_by_its_own_certificate_only(sandbox: Sandbo
         AdminClient(address).list_topics(timeout=2)
 
 
-# ---------------------------------------------------------------- metrics and logs
-
-
 def test_the_metrics_pages_show_the_series_that_rules_read(
     sandbox: Sandbox, admin: SandboxAdmin
 ) -> None:
@@ -302,9 +293,6 @@ def test_log_files_have_kafkas_names_and_pattern(
     admin.create_topic(f"logged-{node}-{name}")  # something to write a line about
     lines = (sandbox.log_directory(node) / name).read_text().splitlines()
     assert LOG_LINE.fullmatch(lines[0]), lines[0]
-
-
-# ---------------------------------------------------------------- from nothing to nothing
 
 
 def test_two_ups_at_once_make_one_cluster_and_down_leaves_only_foreign_files(
@@ -387,9 +375,6 @@ def pretended_state(process: ProcessId) -> SandboxState:
     for node in NODES:
         state = state.with_process(node, process)
     return state
-
-
-# ---------------------------------------------------------------- refusals
 
 
 def test_without_a_sandbox_status_tells_how_to_start_one(tmp_path: Path) -> None:

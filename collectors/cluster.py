@@ -57,18 +57,21 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
 
 
 def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
-    address = session.pool.connect_any(bootstrap, timeout_seconds=session.timeout_seconds)
-    if address is None:
+    first = session.pool.connect_any(bootstrap, timeout_seconds=session.timeout_seconds)
+    if first is None:
         raise _nobody_answered(session, bootstrap)
-    session.brokers = (Broker(broker_id=BOOTSTRAP_ID, host=address.host, port=address.port),)
+    session.brokers = tuple(
+        Broker(broker_id=BOOTSTRAP_ID, host=address.host, port=address.port)
+        for address in bootstrap
+    )
     build = body_of(
         DESCRIBE_CLUSTER, "DescribeClusterRequest", include_cluster_authorized_operations=True
     )
     answer = session.ask_any(DESCRIBE_CLUSTER, build)
     if isinstance(answer, Failure):
-        raise UnreachableError(f"cannot ask {address} for its cluster: {answer.why}")
+        raise UnreachableError(f"cannot ask {first} for its cluster: {answer.why}")
     if int(answer.error_code) != codec.NO_ERROR:
-        raise UnreachableError(f"cannot ask {address}: {codec.error_name(int(answer.error_code))}")
+        raise UnreachableError(f"cannot ask {first}: {codec.error_name(int(answer.error_code))}")
     return answer
 
 

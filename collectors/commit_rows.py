@@ -26,8 +26,9 @@ class CommitRows:
     def __init__(self, groups: Sequence[Group], partitions: Partitions) -> None:
         self._partitions = partitions
         self._position = {group.group_id: place for place, group in enumerate(groups)}
-        self._group: list[int] = []  # one entry per block, as are the next two
+        self._group: list[int] = []  # one entry per block, as are the next three
         self._first_row: list[int] = []
+        self._end_row: list[int] = []  # exclusive: a partition behind it is not in the index
         self._blocks: list[TopicBlock] = []
         self._elsewhere: dict[str, list[str]] = {}
         self._refused: dict[tuple[str, str, int], int] = {}
@@ -47,6 +48,7 @@ class CommitRows:
                 self._refused[block.group_id, topic.topic, code] = count
             self._group.append(place)
             self._first_row.append(int(index.starts[position]))
+            self._end_row.append(int(index.starts[position + 1]))
             self._blocks.append(topic)
 
     def report(self, session: Session, *, all_topics: bool) -> None:
@@ -67,12 +69,13 @@ class CommitRows:
             return Commits.none(), 0
         lengths = [len(block.partition) for block in self._blocks]
         group = np.repeat(np.array(self._group, np.int64), lengths)
-        row = np.repeat(np.array(self._first_row, np.int64), lengths)
-        row = row + np.concatenate([block.partition for block in self._blocks])
+        first_row = np.repeat(np.array(self._first_row, np.int64), lengths)
+        end_row = np.repeat(np.array(self._end_row, np.int64), lengths)
+        row = first_row + np.concatenate([block.partition for block in self._blocks])
         offset = np.concatenate([block.offset for block in self._blocks])
         epoch = np.concatenate([block.leader_epoch for block in self._blocks])
         error = np.concatenate([block.error for block in self._blocks])
-        kept = (error == 0) & (offset >= 0) & (row < len(self._partitions))
+        kept = (error == 0) & (offset >= 0) & (row >= first_row) & (row < end_row)
         group, row, offset, epoch = group[kept], row[kept], offset[kept], epoch[kept]
         first = _first_of_each(group * max(len(self._partitions), 1) + row)
         commits = Commits(

@@ -99,4 +99,4 @@ class Filling:
 
     def epochs(self) -> Column:
         """Return the leader epochs that came with them; -1 in an answer is absent."""
-        return Column(self._epoch, self._valid & (self._epoch >= 0))
+        return Column(np.maximum(self._epoch, 0), self._valid & (self._epoch >= 0))

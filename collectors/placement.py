@@ -181,9 +181,10 @@ def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ra
 # ------------------------------------------------------------------ a name that matched nothing
 def _explain_absence(session: Session, wanted: Pattern) -> None:
     """Ask for a topic by its name: only then does a broker say that we may not see it."""
-    name = wanted.pattern
+    name = wanted.pattern.replace("\\", "")
+    is_name = LITERAL_NAME.fullmatch(name) and wanted.fullmatch(name)
     brokers = session.ready_brokers()
-    if not brokers or not LITERAL_NAME.fullmatch(name):
+    if not brokers or not is_name:
         return
     answer = session.exchange([Ask(brokers[0], METADATA, _named(name))])[0].read()
     if isinstance(answer, Failure):

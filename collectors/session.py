@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from collectors.wire import codec
 from collectors.wire.api import Api
@@ -20,6 +20,8 @@ from collectors.wire.failure import Failure
 from collectors.wire.pool import Call, Pool
 from rules.facts.gap import Gap, GapCause
 from rules.facts.identity import Broker, BrokerId
+
+PATIENCE_SECONDS: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +70,7 @@ class Session:
     gaps: list[Gap] = field(default_factory=list)
     requests: Counter[str] = field(default_factory=Counter)
     phase_seconds: dict[str, float] = field(default_factory=dict)
+    answered_last: Address | None = None
     began: float = field(default_factory=time.monotonic)
 
     @property
@@ -96,8 +99,9 @@ class Session:
         return next((broker for broker in self.brokers if broker.broker_id == broker_id), None)
 
     def ready_brokers(self) -> list[Broker]:
-        """Return the brokers that can be asked now, in order of their ids."""
-        return [broker for broker in self.brokers if self.pool.is_ready(address_of(broker))]
+        """Return the brokers that can be asked now; the one that answered last comes first."""
+        ready = [broker for broker in self.brokers if self.pool.is_ready(address_of(broker))]
+        return sorted(ready, key=lambda broker: address_of(broker) != self.answered_last)
 
     def version(self, broker: Broker, api: Api) -> int | Failure:
         """Return the version to use, or why this broker cannot be asked."""
@@ -111,8 +115,11 @@ class Session:
             return Failure(GapCause.UNSUPPORTED, why)
         return version
 
-    def exchange(self, asks: Sequence[Ask]) -> list[Reply]:
-        """Send all asks side by side, pipelined per broker; return a reply for each, in order."""
+    def exchange(self, asks: Sequence[Ask], patience_seconds: float | None = None) -> list[Reply]:
+        """Send all asks side by side, pipelined per broker; return a reply for each, in order.
+
+        With `patience_seconds` a broker that is late keeps its connection: another one is asked.
+        """
         versions = [self.version(ask.broker, ask.api) for ask in asks]
         calls = [
             Call(
@@ -125,7 +132,9 @@ class Session:
             if isinstance(version, int)
         ]
         self.requests.update(call.api.name for call in calls)
-        answers = iter(self.pool.exchange(calls, timeout_seconds=self.timeout_seconds))
+        timeout = min(self.timeout_seconds, patience_seconds or self.timeout_seconds)
+        is_patient = patience_seconds is None
+        answers = iter(self.pool.exchange(calls, timeout_seconds=timeout, keep_late=not is_patient))
         return [
             _reply(ask, version, next(answers) if isinstance(version, int) else version)
             for ask, version in zip(asks, versions, strict=True)
@@ -136,18 +145,21 @@ class Session:
         return self.ask_any_reply(api, build).read()
 
     def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply:
-        """Ask one broker, and the next when it fails; every broker can answer such a request."""
-        nobody = Failure(GapCause.UNREACHABLE, "no broker could be asked")
-        reply: Reply | None = None
-        for broker in self.ready_brokers():
-            reply = self.exchange([Ask(broker, api, build)])[0]
+        """Ask one broker, and the next when it fails; every broker can answer such a request.
+
+        A silent broker is given a second before the next one is asked, the last all its time.
+        """
+        nobody = Broker(broker_id=BrokerId(-1), host="", port=0)
+        failure = Failure(GapCause.UNREACHABLE, "no broker could be asked")
+        reply = Reply(ask=Ask(nobody, api, build), version=-1, body=bytearray(), failure=failure)
+        candidates = self.ready_brokers()
+        for position, broker in enumerate(candidates, start=1):
+            patience = None if position == len(candidates) else PATIENCE_SECONDS
+            reply = self.exchange([Ask(broker, api, build)], patience)[0]
             if reply.failure is None:
-                return reply
-        if reply is not None:
-            return reply
-        somebody = Broker(broker_id=BrokerId(-1), host="", port=0)
-        ask = Ask(somebody, api, build)
-        return Reply(ask=ask, version=-1, body=bytearray(), failure=nobody)
+                self.answered_last = address_of(broker)
+                break
+        return reply
 
     def add_gap(self, what: str, failure: Failure, **subject: Any) -> None:
         """Note that `what` could not be seen."""

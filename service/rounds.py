@@ -19,12 +19,13 @@ from collectors import groups as group_collector
 from collectors import readable
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
-from collectors.session import Limits, Session
+from collectors.session import Limits, Session, address_of
 from collectors.topic_configs import TopicConfigReader
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
+from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapCause
-from rules.facts.groups import Commits, Group
+from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import RoundReport, Snapshot
@@ -56,6 +57,7 @@ class ClusterReader:
         self._pool = pool
         self._limits = limits
         self._utc_now = utc_now
+        self._session: Session | None = None  # of the last round: who was there, who answered
         self._placement = PlacementReader()
         self._configs = TopicConfigReader()
         self._offsets = OffsetReader()
@@ -68,12 +70,13 @@ class ClusterReader:
             AuthenticationError: the cluster refused who we are.
         """
         taken_at = self._utc_now()
-        session = Session(self._pool, self._limits)
+        session = self._begin()
         with session.phase("cluster"):
-            found = cluster_collector.collect(session, self._bootstrap)
+            found = cluster_collector.collect(session, self._addresses())
         with session.phase("placement"):
             partitions = self._placement.collect(session, scope.topics)
             partitions = self._configs.collect(session, partitions)
+        self._session = session
         round_ = self._offsets.begin(session, partitions, all_replicas=scope.all_replicas)
         with session.phase("log_start"):
             round_.read_log_start()
@@ -86,8 +89,8 @@ class ClusterReader:
         with session.phase("offsets"):
             offsets = round_.read_ends()
         with session.phase("readable"):
-            everywhere = np.ones(len(collected.commits), np.bool_)
-            commits = readable.collect(session, partitions, offsets, collected.commits, everywhere)
+            ask = _commits_that_are_positions(groups, collected.commits)
+            commits = readable.collect(session, partitions, offsets, collected.commits, ask)
         return Snapshot(
             cluster=self._name,
             cluster_id=found.cluster_id,
@@ -103,6 +106,17 @@ class ClusterReader:
             report=self._report(session, collected.duplicates),
         )
 
+    def _begin(self) -> Session:
+        session = Session(self._pool, self._limits)
+        if self._session is not None:
+            session.answered_last = self._session.answered_last
+        return session
+
+    def _addresses(self) -> list[Address]:
+        """Return the bootstrap addresses, then those of the brokers seen in the last round."""
+        seen = [] if self._session is None else [address_of(b) for b in self._session.brokers]
+        return list(dict.fromkeys([*self._bootstrap, *seen]))
+
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
@@ -115,6 +129,13 @@ class ClusterReader:
             setup_requests=dict(self._pool.take_setup_requests()),
             duplicate_commits=duplicates,
         )
+
+
+def _commits_that_are_positions(groups: Sequence[Group], commits: Commits) -> Bools:
+    """Mark the commits that say what is read next; a share group's start offset trails behind."""
+    is_position = np.array([group.group_type != GroupType.SHARE for group in groups], np.bool_)
+    marked: Bools = is_position[commits.group]
+    return marked
 
 
 def _beyond_high_watermark(

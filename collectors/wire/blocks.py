@@ -123,20 +123,25 @@ def read_list_offsets(body: bytes | bytearray) -> list[TopicBlock]:
     """Read a ListOffsets answer of version 6 to 10.
 
     Raises:
-        IrregularError: it has tagged fields, or ends early.
+        IrregularError: it has tagged fields, ends early, or has a name that is no text.
     """
     reader = _Reader(body, position=4)  # throttle time
-    return [reader.topic(_OFFSET) for _ in range(reader.array_length())]
+    topics = [reader.topic(_OFFSET) for _ in range(reader.array_length())]
+    reader.no_tags()
+    return topics
 
 
 def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
     """Read an OffsetFetch answer of version 8 or 9.
 
     Raises:
-        IrregularError: a commit carries metadata text or tagged fields, or the body ends early.
+        IrregularError: a commit carries metadata text or tagged fields, the body ends early, or
+            has a name that is no text.
     """
     reader = _Reader(body, position=4)
-    return list(_groups(reader))
+    groups = list(_groups(reader))
+    reader.no_tags()
+    return groups
 
 
 def _groups(reader: _Reader) -> Iterator[GroupBlock]:
@@ -176,7 +181,10 @@ class _Reader:
         end = self._position + length
         if end > len(self._body):
             raise IrregularError("ends early")
-        text = bytes(self._body[self._position : end]).decode()
+        try:
+            text = bytes(self._body[self._position : end]).decode()
+        except UnicodeDecodeError as exc:
+            raise IrregularError("has a name that is no text") from exc
         self._position = end
         return text
 

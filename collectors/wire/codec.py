@@ -80,7 +80,7 @@ def decode(api: Api, version: int, body: bytes | bytearray) -> Any:
     response = getattr(_module(api, version, "response"), f"{api.name}Response")
     try:
         entity, _ = entity_reader(response)(bytes(body), 0)
-    except (SerialError, ValueError, IndexError) as exc:
+    except (SerialError, ValueError, LookupError) as exc:
         raise UnreadableError(f"{api.name} v{version} answer cannot be read: {exc}") from exc
     return entity
 

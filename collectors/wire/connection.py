@@ -14,7 +14,7 @@ import socket
 import ssl
 import struct
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 
@@ -46,6 +46,7 @@ class _Awaited:
     correlation_id: int
     api: Api
     version: int
+    is_abandoned: bool = False  # nobody waits for the answer any more
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,16 +109,31 @@ class Connection:
     @property
     def pending_tokens(self) -> list[int]:
         """The caller's numbers of the requests that have no answer yet."""
-        return [awaited.token for awaited in self._awaited if awaited.token is not None]
+        return [
+            awaited.token
+            for awaited in self._awaited
+            if awaited.token is not None and not awaited.is_abandoned
+        ]
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is owed."""
+        """Whether somebody waits for an answer."""
+        return bool(self.pending_tokens)
+
+    @property
+    def owes_answer(self) -> bool:
+        """Whether an answer is still to come, wanted or not."""
         return bool(self._awaited)
 
     def send(self, token: int, api: Api, version: int, body: bytes) -> None:
         """Queue a request; `token` comes back with its answer."""
         self._queue(token, api, version, body)
+
+    def abandon(self) -> None:
+        """Stop waiting for what is owed: the answers will be read and thrown away."""
+        self._awaited = deque(
+            replace(awaited, is_abandoned=awaited.token is not None) for awaited in self._awaited
+        )
 
     def on_ready(self, events: int) -> list[tuple[int, bytearray]]:
         """Do what the socket is ready for; return answered tokens with the bodies."""
@@ -244,7 +260,7 @@ class Connection:
         if awaited.token is None:
             self._continue_setup(answer)
             self._flush()
-        else:
+        elif not awaited.is_abandoned:
             self._answers.append((awaited.token, answer))
 
     # -------------------------------------------------------------- failures

@@ -74,7 +74,7 @@ def _authenticate(security: Security, versions: Versions) -> Generator[SetupRequ
     offered = ", ".join(answer.mechanisms) or "none: the listener does not use SASL"
     _refuse_errors(answer.error_code, mechanism, f"the listener offers: {offered}")
 
-    version = versions[SASL_AUTHENTICATE.key].usable(SASL_AUTHENTICATE) or SASL_AUTHENTICATE.oldest
+    version = _sasl_version(versions)
     exchange = sasl.start(security)
     try:
         token = next(exchange)
@@ -86,6 +86,15 @@ def _authenticate(security: Security, versions: Versions) -> Generator[SetupRequ
             token = exchange.send(answer.auth_bytes)
     except StopIteration:
         return
+
+
+def _sasl_version(versions: Versions) -> int:
+    offered = versions.get(SASL_AUTHENTICATE.key)
+    version = offered.usable(SASL_AUTHENTICATE) if offered else None
+    if version is None:
+        why = f"no usable SaslAuthenticate: it needs Kafka {SASL_AUTHENTICATE.since} or newer"
+        raise ConnectionFailedError(Failure(GapCause.UNSUPPORTED, why))
+    return version
 
 
 def _sasl_step(version: int, token: bytes) -> Generator[SetupRequest, bytearray, Any]:

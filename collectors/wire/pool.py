@@ -1,7 +1,9 @@
 """Connections to all brokers of a cluster, driven side by side by one selector in one thread.
 
 Each exchange has its own time limit: a broker that is late costs its own answers and nothing of
-the others. A connection that failed or is late is closed; the next exchange opens it again.
+the others. A connection that failed, or was late with an answer, is closed and opened again by the
+next `connect`. One that is late with its set-up (a frozen broker accepts connections and says
+nothing) stays open, and later rounds wait for it only a moment.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from collectors.wire.failure import ConnectionFailedError, Failure
 from rules.facts.gap import GapCause
 
 Answer = bytearray | Failure
+LATE_AGAIN_SECONDS: Final = 0.5  # what a broker gets that was already late with its set-up
 _UNFINISHED: Final = (Stage.CONNECTING, Stage.TLS, Stage.SETUP)
 
 
@@ -44,6 +47,7 @@ class Pool:
         self._connections: dict[Address, Connection] = {}
         self._failures: dict[Address, Failure] = {}
         self._answers: dict[int, Answer] = {}
+        self._late: set[Connection] = set()
         self._setup_requests: Counter[str] = Counter()
 
     # -------------------------------------------------------------- for the collectors
@@ -54,12 +58,15 @@ class Pool:
         wanted = set(addresses)
         self._begin(wanted)
         waiting = [self._connections[a] for a in wanted if a in self._connections]
-        self._drive(
-            lambda: any(connection.stage in _UNFINISHED for connection in waiting), timeout_seconds
-        )
+        fresh = [connection for connection in waiting if connection not in self._late]
+        begin = time.monotonic()
+        self._drive(lambda: _unfinished(fresh), timeout_seconds)
+        left = min(LATE_AGAIN_SECONDS, timeout_seconds) - (time.monotonic() - begin)
+        self._drive(lambda: _unfinished(waiting), left)
         for connection in waiting:
             if connection.stage in _UNFINISHED:
-                self._fail(connection, _late(connection, timeout_seconds))
+                self._late.add(connection)
+                self._failures[connection.address] = _late(connection, timeout_seconds)
         return {address: self._failures[address] for address in wanted & self._failures.keys()}
 
     def connect_any(
@@ -73,13 +80,13 @@ class Pool:
             return Stage.READY not in stages and any(stage in _UNFINISHED for stage in stages)
 
         self._drive(nobody_yet, timeout_seconds)
-        for address in addresses:
-            if self.is_ready(address):
-                return address
-            if address in self._connections:
-                late = _late(self._connections[address], timeout_seconds)
-                self._fail(self._connections[address], late)
-        return None
+        ready = next((address for address in addresses if self.is_ready(address)), None)
+        if ready is None:
+            for address in addresses:
+                if address in self._connections:
+                    late = _late(self._connections[address], timeout_seconds)
+                    self._fail(self._connections[address], late)
+        return ready
 
     def failure(self, address: Address) -> Failure | None:
         """Why an address is not usable: its newest failure, None if it had none."""
@@ -95,8 +102,14 @@ class Pool:
         offered = self._connections[address].versions.get(api.key)
         return offered.usable(api) if offered else None
 
-    def exchange(self, calls: Sequence[Call], *, timeout_seconds: float) -> list[Answer]:
-        """Send all calls, pipelined per connection; return an answer or a failure for each."""
+    def exchange(
+        self, calls: Sequence[Call], *, timeout_seconds: float, keep_late: bool = False
+    ) -> list[Answer]:
+        """Send all calls, pipelined per connection; return an answer or a failure for each.
+
+        With `keep_late` a connection that is late is not closed: somebody else will be asked, and
+        the answer is thrown away when it comes.
+        """
         self._answers = {}
         for token, call in enumerate(calls):
             connection = self._connections.get(call.address)
@@ -108,8 +121,14 @@ class Pool:
                 connection.send(token, call.api, call.version, call.body)
         self._drive(lambda: len(self._answers) < len(calls), timeout_seconds)
         for connection in list(self._connections.values()):
-            if connection.is_busy:
-                self._fail(connection, _late(connection, timeout_seconds))
+            if not connection.is_busy:
+                continue
+            late = _late(connection, timeout_seconds)
+            if keep_late:
+                self._answers.update(dict.fromkeys(connection.pending_tokens, late))
+                connection.abandon()
+            else:
+                self._fail(connection, late)
         return [self._answers[token] for token in range(len(calls))]
 
     def take_setup_requests(self) -> Counter[str]:
@@ -145,6 +164,8 @@ class Pool:
         except ConnectionFailedError as exc:
             self._fail(connection, exc.failure, registered=before)
             return
+        if connection.stage is Stage.READY:
+            self._late.discard(connection)
         if connection.socket is not before:  # TLS wraps the socket in another object
             self._selector.unregister(before)
             self._selector.register(connection.socket, connection.interest, connection)
@@ -173,7 +194,8 @@ class Pool:
             self._selector.modify(connection.socket, selectors.EVENT_READ, connection)
         readable = [key.data for key, _ in self._selector.select(0)] if self._connections else []
         for connection in readable:
-            if connection.address in addresses:
+            is_idle = connection.stage is Stage.READY and not connection.owes_answer
+            if connection.address in addresses and is_idle:
                 self._forget(connection)
 
     def _fail(
@@ -188,11 +210,16 @@ class Pool:
         self._count_setup(connection)
         self._selector.unregister(registered or connection.socket)
         connection.close()
+        self._late.discard(connection)
         self._connections.pop(connection.address, None)
 
     def _count_setup(self, connection: Connection) -> None:
         self._setup_requests.update(api.name for api in connection.setup_sent)
         connection.setup_sent.clear()
+
+
+def _unfinished(connections: Iterable[Connection]) -> bool:
+    return any(connection.stage in _UNFINISHED for connection in connections)
 
 
 def _late(connection: Connection, timeout_seconds: float) -> Failure:

@@ -28,9 +28,7 @@ def _plain(security: Security) -> Exchange:
 
 
 def _scram(security: Security) -> Exchange:
-    client = ScramClient(
-        [str(security.sasl_mechanism)], security.sasl_username, security.sasl_password
-    )
+    client = _client(security)
     try:
         server_first = yield client.get_client_first().encode()
         client.set_server_first(server_first.decode())
@@ -39,4 +37,15 @@ def _scram(security: Security) -> Exchange:
     except (ScramException, UnicodeDecodeError) as exc:
         why = f"the broker's {security.sasl_mechanism} answer does not prove that it knows us"
         failure = Failure(GapCause.NOT_AUTHORIZED, f"{why}: {exc}", refused=True)
+        raise ConnectionFailedError(failure) from exc
+
+
+def _client(security: Security) -> ScramClient:
+    try:
+        return ScramClient(
+            [str(security.sasl_mechanism)], security.sasl_username, security.sasl_password
+        )
+    except ScramException as exc:
+        why = f"user name or password cannot be used with {security.sasl_mechanism}: {exc}"
+        failure = Failure(GapCause.NOT_AUTHORIZED, why, refused=True)
         raise ConnectionFailedError(failure) from exc

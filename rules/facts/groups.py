@@ -44,6 +44,8 @@ class Group:
 class Commits:
     """One row per (group, partition) with a commit; for a share group, its start offset.
 
+    A share group's start offset is what its coordinator has stored. It moves on with the next
+    acknowledgement, so that its lag is overstated while nothing new arrives.
     A partition without a commit has no row here: "no commit" is not an offset.
     """
 

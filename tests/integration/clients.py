@@ -1,0 +1,45 @@
+"""Plain clients for tests: records, transactions and commits, each in one call."""
+
+from __future__ import annotations
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+FLUSH_SECONDS = 30
+
+
+def produce(
+    bootstrap: str, topic: str, count: int, *, partition: int = 0, acks: str = "all"
+) -> None:
+    """Append records; with acks=1 they are acknowledged by the leader alone."""
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": acks, "linger.ms": 0})
+    for _ in range(count):
+        producer.produce(topic, b"value", partition=partition)
+    assert producer.flush(FLUSH_SECONDS) == 0
+
+
+def transactional_producer(bootstrap: str, transactional_id: str) -> Producer:
+    """Return a producer that is ready to begin a transaction."""
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0}
+    )
+    producer.init_transactions(FLUSH_SECONDS)
+    return producer
+
+
+def produce_in_transaction(producer: Producer, topic: str, count: int) -> None:
+    """Begin a transaction and append records to partition 0; it stays open."""
+    producer.begin_transaction()
+    for _ in range(count):
+        producer.produce(topic, b"value", partition=0)
+    assert producer.flush(FLUSH_SECONDS) == 0
+
+
+def commit_offset(bootstrap: str, group: str, topic: str, offset: int, partition: int = 0) -> None:
+    """Commit an offset without joining the group."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    try:
+        position = TopicPartition(topic, partition, offset)
+        [answer] = consumer.commit(offsets=[position], asynchronous=False)
+        assert answer.error is None, answer.error
+    finally:
+        consumer.close()

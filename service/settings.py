@@ -181,4 +181,5 @@ def _told(error: Any) -> str:
     key = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"unknown setting {key}"
-    return f"{key}: {str(error['msg']).lower()}"  # never the value: it may be a secret
+    told = str(error["msg"])
+    return f"{key}: {told[:1].lower()}{told[1:]}"  # never the value: it may be a secret

@@ -18,9 +18,12 @@ WARNING: Final = "bold yellow"
 
 
 def console() -> Console:
-    """Return a console that keeps its lines whole when its output is piped."""
-    plain = Console()
-    return plain if plain.is_terminal else Console(width=PIPED_WIDTH)
+    """Return a console that keeps its lines whole when its output is piped.
+
+    It shows names as they are: a group may be called "[bold]" or ":warning:".
+    """
+    plain = Console(markup=False, emoji=False)
+    return plain if plain.is_terminal else Console(markup=False, emoji=False, width=PIPED_WIDTH)
 
 
 def snapshot_tables(snapshot: Snapshot, *, all_rows: bool = False) -> RenderableType:

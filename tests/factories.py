@@ -1,0 +1,157 @@
+"""Valid values with overrides: a test names only what it is about."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from collectors.translate import topic_id_of
+from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.gap import Gap, GapCause
+from rules.facts.groups import Commits, Group, GroupType
+from rules.facts.identity import Broker, BrokerId, TopicId
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import PartitionIndex, Partitions
+from rules.facts.snapshot import RoundReport, Snapshot
+
+NOON: Final = datetime(2025, 6, 2, 12, 0, tzinfo=UTC)
+CLUSTER_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"
+
+
+def ints(*values: int) -> Int64s:
+    """Return an int64 array."""
+    return np.array(values, np.int64)
+
+
+def at(seconds: float) -> datetime:
+    """Return the moment so many seconds after noon."""
+    return NOON + timedelta(seconds=seconds)
+
+
+def topic_id(name: str, *, creation: int = 0) -> TopicId:
+    """Return the id of a topic; another `creation` of the same name has another id."""
+    made = topic_id_of(uuid.uuid5(uuid.NAMESPACE_URL, f"{name}#{creation}"))
+    if made is None:
+        raise ValueError(name)
+    return made
+
+
+def broker(broker_id: int = 1, **overrides: Any) -> Broker:
+    """Return a broker whose port tells its id."""
+    base = Broker(broker_id=BrokerId(broker_id), host="127.0.0.1", port=9090 + broker_id)
+    return replace(base, **overrides)
+
+
+def partitions(counts: Mapping[str, int] | None = None, **overrides: Any) -> Partitions:
+    """Return partitions that broker 1 leads in epoch 5, all three replicas in sync."""
+    index = PartitionIndex.of({"orders": 3} if counts is None else counts)
+    rows = len(index)
+    base = Partitions(
+        index=index,
+        topic_ids=tuple(topic_id(name) for name in index.topics),
+        internal=tuple(name.startswith("__") for name in index.topics),
+        leader=Column.of([1] * rows),
+        leader_epoch=Column.of([5] * rows),
+        replicas=Ragged.of([(1, 2, 3)] * rows),
+        isr=Ragged.of([(1, 2, 3)] * rows),
+        elr=Ragged.of([()] * rows),
+        last_known_elr=Ragged.of([()] * rows),
+        min_insync_replicas=Column.of([2] * rows),
+    )
+    return replace(base, **overrides)
+
+
+def offsets(rows: int = 3, **overrides: Sequence[int | None]) -> Offsets:
+    """Return offsets of quiet partitions: log start 0, all three ends at 100, epoch 5."""
+    columns: dict[str, Sequence[int | None]] = {
+        "log_start_offset": [0] * rows,
+        "last_stable_offset": [100] * rows,
+        "high_watermark": [100] * rows,
+        "log_end_offset": [100] * rows,
+        "leader_epoch": [5] * rows,
+        "replica_log_end_offsets": [None] * (3 * rows),
+    }
+    return Offsets(**{name: Column.of(v) for name, v in (columns | overrides).items()})
+
+
+def unseen_offsets(rows: int = 3) -> Offsets:
+    """Return offsets of which nothing is known."""
+    return Offsets.absent(rows, 3 * rows)
+
+
+def group(group_id: str = "billing", **overrides: Any) -> Group:
+    """Return a stable consumer group with one member, coordinated by broker 1."""
+    base = Group(
+        group_id=group_id,
+        group_type=GroupType.CONSUMER,
+        state="Stable",
+        member_count=1,
+        coordinator=BrokerId(1),
+    )
+    return replace(base, **overrides)
+
+
+def commits(
+    *entries: tuple[int, int, int],
+    epochs: Sequence[int | None] | None = None,
+    nothing_to_read: Sequence[int | None] | None = None,
+) -> Commits:
+    """Return commits from (group position, row, committed offset)."""
+    columns = np.array(entries, np.int64).reshape(-1, 3)
+    absent: list[int | None] = [None] * len(entries)
+    return Commits(
+        group=columns[:, 0],
+        row=columns[:, 1],
+        committed_offset=columns[:, 2],
+        committed_leader_epoch=Column.of(absent if epochs is None else epochs),
+        nothing_to_read=Column.of(absent if nothing_to_read is None else nothing_to_read),
+    )
+
+
+def gap(**overrides: Any) -> Gap:
+    """Return a gap of one broker that did not answer."""
+    base = Gap(
+        what="offsets of 3 partitions (orders-0, orders-1, orders-2)",
+        why="127.0.0.1:9091: no answer within 5.0 s",
+        cause=GapCause.TIMEOUT,
+        broker_id=BrokerId(1),
+    )
+    return replace(base, **overrides)
+
+
+def report(**overrides: Any) -> RoundReport:
+    """Return the report of a quick round."""
+    base = RoundReport(
+        took_seconds=0.0125,
+        phase_seconds={"cluster": 0.0021234567, "offsets": 0.01},
+        requests={"Metadata": 1, "ListOffsets": 4},
+        setup_requests={"ApiVersions": 1},
+        duplicate_commits=0,
+    )
+    return replace(base, **overrides)
+
+
+def snapshot(**overrides: Any) -> Snapshot:
+    """Return a complete look at a quiet cluster; offsets fit the partitions that are given."""
+    placed: Partitions = overrides.get("partitions", partitions())
+    rows = len(placed)
+    base = Snapshot(
+        cluster="default",
+        cluster_id=CLUSTER_ID,
+        taken_at=NOON,
+        brokers=(broker(1), broker(2), broker(3)),
+        controller=BrokerId(1),
+        partitions=placed,
+        offsets=offsets(rows),
+        followed=np.zeros(rows, np.bool_),
+        groups=(),
+        commits=Commits.none(),
+        gaps=(),
+        report=report(),
+    )
+    return replace(base, **overrides)

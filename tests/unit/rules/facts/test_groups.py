@@ -1,0 +1,67 @@
+"""Lags: what a group has still to read, by either isolation level."""
+
+from __future__ import annotations
+
+import pytest
+
+from rules.facts.groups import Commits
+from tests.factories import commits, offsets
+
+
+@pytest.mark.parametrize(
+    ("committed", "stable", "watermark", "read_committed", "read_uncommitted"),
+    [
+        pytest.param(100, 100, 100, 0, 0, id="read-to-the-end"),
+        pytest.param(90, 100, 100, 10, 10, id="behind"),
+        pytest.param(90, 95, 100, 5, 10, id="behind-an-open-transaction"),
+        pytest.param(97, 95, 100, None, 3, id="reads-uncommitted-records"),
+        pytest.param(101, 100, 100, None, None, id="above-the-high-watermark"),
+        pytest.param(90, None, 100, None, 10, id="last-stable-offset-unseen"),
+        pytest.param(90, 100, None, 10, None, id="high-watermark-unseen"),
+    ],
+)
+def test_a_lag_is_true_or_absent_but_never_clamped(
+    committed: int,
+    stable: int | None,
+    watermark: int | None,
+    read_committed: int | None,
+    read_uncommitted: int | None,
+) -> None:
+    ends = offsets(1, last_stable_offset=[stable], high_watermark=[watermark])
+    standing = commits((0, 0, committed))
+    assert standing.read_committed_lag(ends).to_list() == [read_committed]
+    assert standing.read_uncommitted_lag(ends).to_list() == [read_uncommitted]
+
+
+def test_an_absent_lag_leaves_no_negative_value_behind_its_mask() -> None:
+    lag = commits((0, 0, 500)).read_uncommitted_lag(offsets(1))
+    assert lag.values.tolist() == [0]
+
+
+def test_every_commit_is_measured_against_its_own_partition() -> None:
+    ends = offsets(3, last_stable_offset=[10, 20, 30], high_watermark=[11, 22, 33])
+    standing = commits((0, 2, 5), (0, 0, 5), (1, 1, 5))
+    assert standing.read_committed_lag(ends).to_list() == [25, 5, 15]
+    assert standing.read_uncommitted_lag(ends).to_list() == [28, 6, 17]
+
+
+def test_commits_above_the_high_watermark_are_named_by_position() -> None:
+    ends = offsets(3, high_watermark=[100, 100, None])
+    standing = commits((0, 0, 100), (0, 1, 101), (1, 0, 150), (1, 2, 999))
+    assert standing.beyond_high_watermark(ends).tolist() == [1, 2]
+
+
+def test_a_commit_between_both_ends_is_no_evidence_of_loss() -> None:
+    ends = offsets(1, last_stable_offset=[50], high_watermark=[100])
+    assert commits((0, 0, 70)).beyond_high_watermark(ends).tolist() == []
+
+
+def test_no_commits_have_no_lags() -> None:
+    nothing = Commits.none()
+    assert len(nothing) == 0
+    assert nothing.read_committed_lag(offsets()).to_list() == []
+    assert nothing.beyond_high_watermark(offsets()).tolist() == []
+
+
+def test_no_commits_can_be_measured_in_a_cluster_without_topics() -> None:
+    assert Commits.none().read_uncommitted_lag(offsets(0)).to_list() == []

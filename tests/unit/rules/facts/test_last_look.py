@@ -1,0 +1,132 @@
+"""What is remembered of each partition, so that a loss can be proven later."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rules.facts.column import Ragged
+from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
+from rules.facts.snapshot import Snapshot
+from tests.factories import NOON, at, offsets, partitions, snapshot, topic_id, unseen_offsets
+
+
+def microseconds(seconds: float) -> int:
+    return round(at(seconds).timestamp() * MICROSECOND)
+
+
+def look(looks: LastLooks, row: int) -> LastLook:
+    found = looks[row]
+    assert found is not None
+    return found
+
+
+def one(seconds: float = 0, **columns: Any) -> Snapshot:
+    """Return a snapshot of orders-0 alone."""
+    seen = offsets(1, **columns)
+    return snapshot(partitions=partitions({"orders": 1}), offsets=seen, taken_at=at(seconds))
+
+
+def test_a_look_holds_everything_that_a_proof_needs() -> None:
+    placed = partitions({"orders": 1}, isr=Ragged.of([(1, 2)]), elr=Ragged.of([(3,)]))
+    seen = offsets(
+        1, last_stable_offset=[90], high_watermark=[95], log_end_offset=[99], leader_epoch=[7]
+    )
+    looks = remember(snapshot(partitions=placed, offsets=seen))
+    assert looks[0] == LastLook(
+        topic_id=topic_id("orders"),
+        leader_epoch=7,
+        last_stable_offset=90,
+        high_watermark=95,
+        log_end_offset=99,
+        isr=(1, 2),
+        elr=(3,),
+        looked_at_us=microseconds(0),
+    )
+
+
+def test_time_is_kept_to_the_microsecond() -> None:
+    moment = NOON + timedelta(microseconds=123_457)
+    looks = remember(snapshot(taken_at=moment))
+    assert look(looks, 0).looked_at_us % MICROSECOND == 123_457
+
+
+@pytest.mark.parametrize("missing", ["leader_epoch", "last_stable_offset", "high_watermark"])
+def test_a_look_without_one_of_its_parts_is_no_look(missing: str) -> None:
+    unseen: dict[str, Any] = {missing: [None]}
+    looks = remember(one(**unseen))
+    assert looks[0] is None
+    assert looks.looked_at_us.to_list() == [None]
+    assert looks.high_watermark.to_list() == [None]
+
+
+def test_a_look_without_a_log_end_offset_still_counts() -> None:
+    assert look(remember(one(log_end_offset=[None])), 0).log_end_offset is None
+
+
+def test_a_partition_that_was_not_seen_keeps_its_older_look_and_its_older_time() -> None:
+    before = remember(one(0, high_watermark=[95], last_stable_offset=[90]))
+    now = remember(one(30, high_watermark=[None]), before)
+    assert now[0] == before[0]
+    assert look(now, 0).looked_at_us == microseconds(0)
+
+
+def test_an_unseen_partition_keeps_the_isr_of_its_look_not_todays() -> None:
+    before = remember(one())
+    shrunk = partitions({"orders": 1}, isr=Ragged.of([(2,)]), elr=Ragged.of([(1,)]))
+    unseen = snapshot(partitions=shrunk, offsets=unseen_offsets(1), taken_at=at(5))
+    assert look(remember(unseen, before), 0).isr == (1, 2, 3)
+    assert look(remember(unseen, before), 0).elr == ()
+
+
+def test_a_partition_that_was_seen_takes_the_newer_look() -> None:
+    before = remember(one(0))
+    now = remember(one(30, high_watermark=[200]), before)
+    assert (look(now, 0).high_watermark, look(now, 0).looked_at_us) == (200, microseconds(30))
+
+
+def test_each_partition_is_remembered_by_itself() -> None:
+    before = remember(snapshot(offsets=offsets(3, high_watermark=[110, 120, 130])))
+    half = offsets(3, high_watermark=[111, None, 131])
+    now = remember(snapshot(offsets=half, taken_at=at(9)), before)
+    assert now.high_watermark.to_list() == [111, 120, 131]
+    times = [microseconds(9), microseconds(0), microseconds(9)]
+    assert now.looked_at_us.to_list() == times
+
+
+def test_a_look_that_is_missing_twice_is_still_the_first_one() -> None:
+    first = remember(one(0))
+    third = remember(one(2, high_watermark=[None]), remember(one(1, leader_epoch=[None]), first))
+    assert third[0] == first[0]
+
+
+def test_partitions_that_are_gone_are_forgotten() -> None:
+    before = remember(snapshot(partitions=partitions({"gone": 1, "orders": 1})))
+    placed = partitions({"orders": 1})
+    unseen = snapshot(partitions=placed, offsets=unseen_offsets(1))
+    now = remember(unseen, before)
+    assert len(now.partitions) == 1
+    assert now[0] == before[1]
+    back = partitions({"gone": 1, "orders": 1})
+    assert remember(snapshot(partitions=back, offsets=unseen_offsets(2)), now)[0] is None
+
+
+def test_a_topic_created_again_does_not_inherit() -> None:
+    before = remember(one())
+    again = partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
+    unseen = snapshot(partitions=again, offsets=unseen_offsets(1), taken_at=at(1))
+    assert remember(unseen, before)[0] is None
+
+
+def test_a_new_partition_of_a_grown_topic_has_no_look_yet() -> None:
+    before = remember(one())
+    grown = snapshot(partitions=partitions({"orders": 2}), offsets=unseen_offsets(2))
+    now = remember(grown, before)
+    assert now[0] == before[0]
+    assert now[1] is None
+
+
+def test_without_a_memory_an_unseen_partition_has_no_look() -> None:
+    assert remember(snapshot(offsets=unseen_offsets())).looked_at_us.to_list() == [None] * 3

@@ -69,7 +69,8 @@ def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
     )
     answer = session.ask_any(DESCRIBE_CLUSTER, build)
     if isinstance(answer, Failure):
-        raise UnreachableError(f"cannot ask {first} for its cluster: {answer.why}")
+        kind = AuthenticationError if answer.refused else UnreachableError
+        raise kind(f"cannot ask {first} for its cluster: {answer.why}")
     if int(answer.error_code) != codec.NO_ERROR:
         raise UnreachableError(f"cannot ask {first}: {codec.error_name(int(answer.error_code))}")
     return answer

@@ -78,6 +78,7 @@ class Connection:
         self._reading_length = True
         self._correlation_id = 0
         self._wants_write = True
+        self._has_answered = False  # whether any request after the set-up got an answer
         self._answers: list[tuple[int, bytearray]] = []
         self.socket = self._open()
 
@@ -149,6 +150,10 @@ class Connection:
             raise self._failed(GapCause.UNREADABLE, str(exc)) from exc
         except OSError as exc:
             raise self._failed(GapCause.UNREACHABLE, (exc.strerror or str(exc)).lower()) from exc
+        return self.take_answers()
+
+    def take_answers(self) -> list[tuple[int, bytearray]]:
+        """Return what was answered since the last call, also when the connection then failed."""
         answers, self._answers = self._answers, []
         return answers
 
@@ -207,7 +212,7 @@ class Connection:
             self.stage = Stage.READY
         except ConnectionFailedError as exc:
             raise ConnectionFailedError(
-                Failure(exc.failure.cause, f"{self.address}: {exc.failure.why}", refused=True)
+                replace(exc.failure, why=f"{self.address}: {exc.failure.why}")
             ) from exc
 
     # -------------------------------------------------------------- bytes
@@ -260,7 +265,9 @@ class Connection:
         if awaited.token is None:
             self._continue_setup(answer)
             self._flush()
-        elif not awaited.is_abandoned:
+            return
+        self._has_answered = True
+        if not awaited.is_abandoned:
             self._answers.append((awaited.token, answer))
 
     # -------------------------------------------------------------- failures
@@ -273,7 +280,11 @@ class Connection:
 
     def _closed_by_broker(self) -> ConnectionFailedError:
         asked = f" after {self._awaited[0].api.name} was asked" if self._awaited else ""
-        return self._failed(GapCause.UNREACHABLE, f"the broker closed the connection{asked}")
+        why = f"the broker closed the connection{asked}"
+        wants_sasl = self.stage is Stage.READY and not self._has_answered
+        if wants_sasl and not self._security.uses_sasl:
+            return self._refused(f"{why}, as a listener does that wants SASL")
+        return self._failed(GapCause.UNREACHABLE, why)
 
     def _not_kafka(self, first_bytes: bytearray) -> ConnectionFailedError:
         if first_bytes[0] == TLS_ALERT:

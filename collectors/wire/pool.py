@@ -162,6 +162,7 @@ class Pool:
             for token, answer in connection.on_ready(events):
                 self._answers[token] = answer
         except ConnectionFailedError as exc:
+            self._answers.update(connection.take_answers())
             self._fail(connection, exc.failure, registered=before)
             return
         if connection.stage is Stage.READY:

@@ -34,7 +34,6 @@ from tests.integration.looking import ends, only, partition, why_of
 pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
-Row = dict[str, Any]
 
 EARLIEST, LATEST = OffsetSpec.earliest(), OffsetSpec.latest()  # type: ignore[no-untyped-call]
 PENDING_FETCH_SECONDS = 0.8  # a frozen follower's last fetch still takes the next batch with it
@@ -181,12 +180,13 @@ def test_killed_broker_costs_its_own_partitions_until_a_new_leader_answers(
     assert kept is not None
     assert (kept.high_watermark, kept.leader_epoch) == (7, 0)
 
-    def new_leader() -> Row:
-        return partition(reader.read(only(topic)), topic, 1)
+    def as_the_new_leader_says() -> tuple[Any, ...]:
+        row = partition(reader.read(only(topic)), topic, 1)
+        return row["leader"], row["leader_epoch"], row["high_watermark"], row["log_end_offset"]
 
-    assert wait_until(lambda: new_leader()["leader"] == 3, timeout_seconds=20, poll_seconds=0.2)
-    row_after = new_leader()
-    assert (row_after["high_watermark"], row_after["leader_epoch"]) == (7, 1)
+    assert wait_until(
+        lambda: as_the_new_leader_says() == (3, 1, 7, 7), timeout_seconds=20, poll_seconds=0.2
+    )
     alone = reader.read(only(lonely))
     assert partition(alone, lonely)["leader"] is None
     assert any(gap.topic == lonely and gap.cause is GapCause.NO_LEADER for gap in alone.gaps)

@@ -1,0 +1,220 @@
+"""`tidemark collect` as a person or a script meets it: documents, exit codes, one clear line."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.cli.exit_codes import ExitCode
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from tests.integration.clients import commit_offset, produce
+
+pytestmark = pytest.mark.integration
+
+NewName = Callable[[str], str]
+TIDEMARK = Path(sys.executable).with_name("tidemark")
+RUN_SECONDS = 60
+PASSWORD = "TIDEMARK_KAFKA__SASL_PASSWORD"  # noqa: S105 - the setting's name
+
+
+def collect(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("TIDEMARK_")}
+    return subprocess.run(
+        [TIDEMARK, "collect", "--once", *arguments],
+        env=clean | environment,
+        capture_output=True,
+        text=True,
+        timeout=RUN_SECONDS,
+        check=False,
+    )
+
+
+def refused(done: subprocess.CompletedProcess[str], code: ExitCode) -> str:
+    """Assert that the run ended with this code and one line on stderr; return the line."""
+    assert done.returncode == code, done.stderr
+    [line] = done.stderr.strip().splitlines()
+    assert "Traceback" not in line
+    return line
+
+
+@pytest.fixture
+def topic(cluster: Sandbox, admin: SandboxAdmin, new_name: NewName) -> str:
+    """Make a topic with five records, of which the group of the same name has read two."""
+    name = new_name("cli")
+    admin.create_topic(name)
+    produce(cluster.bootstrap_servers, name, 5)
+    commit_offset(cluster.bootstrap_servers, name, name, 2)
+    return name
+
+
+def test_json_document_of_a_whole_round(cluster: Sandbox, topic: str) -> None:
+    done = collect(
+        *("--bootstrap-servers", cluster.bootstrap_servers, "--topics", topic),
+        *("--groups", topic, "--replicas", "-o", "json"),
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+    document: dict[str, Any] = json.loads(done.stdout)
+    [row], [group] = document["partitions"], document["groups"]
+    [commit] = group["commits"]
+    assert (row["topic"], row["partition"], row["log_end_offset"]) == (topic, 0, 5)
+    assert set(row["replica_log_end_offsets"].values()) == {5}
+    assert (group["group"], group["members"]) == (topic, 0)
+    assert (commit["committed_offset"], commit["read_committed_lag"]) == (2, 3)
+    assert document["cluster_id"] == cluster.state.cluster_id
+    assert document["took_seconds"] > 0
+    assert "ApiVersions" not in document["requests"]
+    assert document["setup_requests"]["ApiVersions"] == 3
+    assert document["gaps"] == []
+
+
+def test_table_shows_the_offsets_of_a_pipe_unfolded(cluster: Sandbox, topic: str) -> None:
+    done = collect("--bootstrap-servers", cluster.bootstrap_servers, "--topics", topic)
+    assert done.returncode == ExitCode.OK, done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith(f"{topic}-0")]
+    assert line.split()[-6:] == ["0", "5", "5", "5", "0", "0"]
+
+
+def test_password_comes_from_a_file_that_the_environment_names(
+    cluster: Sandbox, topic: str, tmp_path: Path
+) -> None:
+    secret = tmp_path / "password"
+    secret.write_text("observer-sandbox-only\n", encoding="utf-8")
+    config = tmp_path / "tidemark.toml"
+    config.write_text(
+        '[kafka]\nsecurity_protocol = "SASL_PLAINTEXT"\nsasl_username = "observer"\n',
+        encoding="utf-8",
+    )
+    done = collect(
+        *("--config", str(config), "--topics", topic),
+        TIDEMARK_KAFKA__BOOTSTRAP_SERVERS=cluster.sasl_bootstrap_servers,
+        TIDEMARK_KAFKA__SASL_PASSWORD_FILE=str(secret),
+    )
+    assert done.returncode == ExitCode.OK, done.stderr
+
+
+def test_unreachable_address_is_told_in_one_line() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = taken.getsockname()[1]
+    done = collect("--bootstrap-servers", f"127.0.0.1:{free}")
+    assert "connection refused" in refused(done, ExitCode.UNREACHABLE)
+    done = collect("--bootstrap-servers", "no-such-host.invalid:9092")
+    assert "cannot be resolved" in refused(done, ExitCode.UNREACHABLE)
+
+
+def test_one_good_bootstrap_address_is_enough(cluster: Sandbox, topic: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        free = taken.getsockname()[1]
+    servers = f"127.0.0.1:{free},{cluster.broker_address(3)}"
+    done = collect("--bootstrap-servers", servers, "--topics", topic)
+    assert done.returncode == ExitCode.OK, done.stderr
+
+
+def test_something_else_than_kafka_is_recognised() -> None:
+    with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
+        done = collect("--bootstrap-servers", f"127.0.0.1:{port}")
+    assert "not a Kafka broker" in refused(done, ExitCode.UNREACHABLE)
+
+
+def test_wrong_password_and_unknown_user_are_refused(cluster: Sandbox) -> None:
+    security = ("--security-protocol", "SASL_PLAINTEXT", "--sasl-username")
+    servers = ("--bootstrap-servers", cluster.sasl_bootstrap_servers)
+    for user in ("observer", "nobody"):
+        done = collect(*servers, *security, user, **{PASSWORD: "wrong-secret"})
+        line = refused(done, ExitCode.AUTHENTICATION)
+        assert "SASL_AUTHENTICATION_FAILED" in line
+        assert "wrong-secret" not in line
+
+
+def test_wrong_kind_of_listener_is_named(cluster: Sandbox) -> None:
+    plain, sasl = cluster.bootstrap_servers, cluster.sasl_bootstrap_servers
+    done = collect("--bootstrap-servers", sasl)
+    assert "SASL" in refused(done, ExitCode.AUTHENTICATION)
+    done = collect(
+        *("--bootstrap-servers", plain, "--security-protocol", "SASL_PLAINTEXT"),
+        *("--sasl-username", "observer"),
+        **{PASSWORD: "observer-sandbox-only"},
+    )
+    assert "SASL" in refused(done, ExitCode.AUTHENTICATION)
+    done = collect("--bootstrap-servers", plain, "--security-protocol", "SSL")
+    assert "TLS" in refused(done, ExitCode.AUTHENTICATION)
+
+
+def test_filter_that_matches_nothing_has_its_own_code(cluster: Sandbox, topic: str) -> None:
+    servers = ("--bootstrap-servers", cluster.bootstrap_servers)
+    done = collect(*servers, "--topics", f"{topic}-not-there")
+    assert "no topic matches" in refused(done, ExitCode.NOTHING_MATCHED)
+    done = collect(*servers, "--topics", topic, "--groups", "nobody")
+    assert "no group matches" in refused(done, ExitCode.NOTHING_MATCHED)
+
+
+def test_bad_regular_expression_is_a_usage_error() -> None:
+    done = collect("--bootstrap-servers", "127.0.0.1:9", "--topics", "orders(")
+    assert done.returncode == ExitCode.USAGE
+    assert "not a regular expression" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_unknown_settings_are_refused_wherever_they_stand(tmp_path: Path) -> None:
+    config = tmp_path / "tidemark.toml"
+    config.write_text("[kafka]\nbootstrap = 'x:1'\n", encoding="utf-8")
+    done = collect("--config", str(config))
+    assert "unknown setting kafka.bootstrap" in refused(done, ExitCode.SETTINGS)
+    done = collect("--bootstrap-servers", "x:1", TIDEMARK_KAFKA__RETRIES="3")
+    assert "unknown setting kafka.retries" in refused(done, ExitCode.SETTINGS)
+    done = collect()
+    assert "--bootstrap-servers" in refused(done, ExitCode.SETTINGS)
+
+
+def test_one_dead_broker_gives_an_incomplete_round(faults: Sandbox, topic: str) -> None:
+    faults.kill(3)
+    done = collect("--bootstrap-servers", faults.bootstrap_servers, "-o", "json")
+    assert done.returncode == ExitCode.INCOMPLETE, done.stderr
+    gaps = json.loads(done.stdout)["gaps"]
+    assert any(gap["broker_id"] == 3 and "connection refused" in gap["why"] for gap in gaps)
+
+
+def test_frozen_brokers_cost_their_own_partitions_and_not_the_round(
+    faults: Sandbox, admin: SandboxAdmin, new_name: NewName
+) -> None:
+    topic = new_name("frozen")
+    admin.create_topic(topic, assignment=[[3, 1, 2], [1, 2, 3], [2, 3, 1]])
+    faults.pause(1)
+    faults.pause(2)
+    done = collect(
+        *("--bootstrap-servers", faults.bootstrap_servers, "-o", "json", "--topics", topic),
+        TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS="2",
+    )
+    assert done.returncode == ExitCode.INCOMPLETE, done.stderr
+    document = json.loads(done.stdout)
+    assert document["took_seconds"] < 10
+    assert [row["log_end_offset"] for row in document["partitions"]] == [0, None, None]
+    frozen = {gap["broker_id"] for gap in document["gaps"] if gap["cause"] == "timeout"}
+    assert frozen == {1, 2}
+
+
+@contextmanager
+def answering(what: bytes) -> Iterator[int]:
+    """Serve one connection with fixed bytes; yield the port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            client, _ = listener.accept()
+            with client:
+                client.recv(1024)
+                client.sendall(what)
+
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join(5)

@@ -1,0 +1,148 @@
+"""A scripted broker on loopback: says what a test tells it to, byte by byte."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.wire.connection import Address
+from tests.unit.collectors.wire.messages import api_versions_answer, list_offsets_answer
+
+API_VERSIONS_KEY: Final = 18
+LIST_OFFSETS_KEY: Final = 2
+OFFERED: Final = {LIST_OFFSETS_KEY: (1, 10), API_VERSIONS_KEY: (0, 4)}
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The head of a request that came in."""
+
+    api_key: int
+    correlation_id: int
+
+
+class Peer:
+    """The broker's end of one connection."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._socket = sock
+
+    def request(self) -> Request:
+        """Wait for the next request; EOFError when the client is gone."""
+        (length,) = struct.unpack(">i", self._exactly(4))
+        api_key, _, correlation_id = struct.unpack_from(">hhi", self._exactly(length))
+        return Request(api_key, correlation_id)
+
+    def answer(self, request: Request, body: bytes, *, correlation_id: int | None = None) -> None:
+        """Answer a request, with another correlation id if one is given."""
+        self.raw(framed(request, body, correlation_id))
+
+    def raw(self, data: bytes) -> None:
+        """Send bytes as they are."""
+        self._socket.sendall(data)
+
+    def versions(self) -> None:
+        """Answer the request with which every connection begins."""
+        self.answer(self.request(), api_versions_answer(OFFERED))
+
+    def silence(self) -> None:
+        """Read whatever comes and say nothing, until the client goes."""
+        while self._socket.recv(4096):
+            pass
+
+    def hang_up(self) -> None:
+        """Close the connection, so that the client can see it when this returns."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+
+    def _exactly(self, length: int) -> bytes:
+        data = b""
+        while len(data) < length:
+            more = self._socket.recv(length - len(data))
+            if not more:
+                raise EOFError
+            data += more
+        return data
+
+
+def framed(request: Request, body: bytes, correlation_id: int | None = None) -> bytes:
+    """Return an answer with its length and header."""
+    number = request.correlation_id if correlation_id is None else correlation_id
+    tags = b"" if request.api_key == API_VERSIONS_KEY else b"\0"
+    head = struct.pack(">i", number) + tags
+    return struct.pack(">i", len(head) + len(body)) + head + body
+
+
+def body_with(offset: int) -> bytes:
+    """Return a ListOffsets answer with one offset."""
+    return list_offsets_answer({"orders": [(0, 0, offset, 1)]})
+
+
+def counting(peer: Peer) -> None:
+    """Answer every request with its number."""
+    peer.versions()
+    number = 0
+    while True:
+        peer.answer(peer.request(), body_with(number))
+        number += 1
+
+
+def only_versions(peer: Peer) -> None:
+    """Let the client in and never answer it."""
+    peer.versions()
+    peer.silence()
+
+
+Script = Callable[[Peer], object]
+
+
+@contextmanager
+def listening(
+    script: Script, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None
+) -> Iterator[Address]:
+    """Run `script` for every connection that comes in, each in a thread of its own."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with ExitStack() as stack:
+        listener = stack.enter_context(socket.create_server((host, 0), family=family))
+        accepted: list[socket.socket] = []
+        threads: list[threading.Thread] = []
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    sock = listener.accept()[0]
+                    accepted.append(sock)
+                    thread = threading.Thread(target=_talk, args=(sock, script, tls))
+                    threads.append(thread)
+                    thread.start()
+
+        acceptor = threading.Thread(target=accept)
+        acceptor.start()
+        try:
+            yield Address(host, listener.getsockname()[1])
+        finally:
+            _stop(listener)
+            acceptor.join()
+            for sock in accepted:
+                _stop(sock)
+            for thread in threads:
+                thread.join()
+
+
+def _stop(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _talk(sock: socket.socket, script: Script, tls: ssl.SSLContext | None) -> None:
+    with sock, suppress(OSError, EOFError):
+        if tls is None:
+            script(Peer(sock))
+            return
+        with tls.wrap_socket(sock, server_side=True) as secured:
+            script(Peer(secured))

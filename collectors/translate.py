@@ -31,10 +31,21 @@ _CAUSES: Final = {
     100: GapCause.GONE,  # UNKNOWN_TOPIC_ID
 }
 
+_MEANINGS: Final = {
+    3: "it was deleted, or created again, since placement was read",
+    6: "leadership moved since placement was read",
+    14: "the coordinator is still loading",
+    16: "the coordinator moved since the groups were listed",
+    74: "the leader has a newer epoch than placement told",
+    75: "the broker asked has not heard of this leader epoch yet",
+    78: "a new leader that does not know its high watermark yet",
+}
+
 
 def failure_of(code: int, source: Broker | str, hint: str | None = None) -> Failure:
-    """Return the failure for an error code that `source` answered."""
-    why = f"{error_name(code)} from {source}" + (f": {hint}" if hint else "")
+    """Return the failure for an error code that `source` answered; `hint` says what is needed."""
+    told = hint or _MEANINGS.get(code)
+    why = f"{error_name(code)} from {source}" + (f": {told}" if told else "")
     return Failure(_CAUSES.get(code, GapCause.BROKER_ERROR), why)
 
 

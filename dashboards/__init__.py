@@ -1,0 +1,1 @@
+"""Grafana dashboards and Prometheus rule files, generated from code; imports rules.names only."""

@@ -1,0 +1,1 @@
+"""Nightly baselines on Spark: DataFrame in, DataFrame out; the only package that imports pyspark."""

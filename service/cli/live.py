@@ -41,6 +41,11 @@ class LiveView:
     ) -> None:
         self._live.stop()
 
+    @property
+    def is_live(self) -> bool:
+        """Whether a table redraws itself in place."""
+        return self._live.is_started
+
     def run(
         self,
         read: Callable[[], Snapshot],

@@ -10,8 +10,9 @@ Source: ListOffsetsRequest.json and -Response.json v6 to v10, OffsetFetchRespons
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -45,6 +46,8 @@ _COMMIT: Final = np.dtype(
     ]
 )
 _EMPTY_OR_NONE: Final = 1
+_THROTTLE_BYTES: Final = 4  # what stands before the first array of either answer
+_BLOCK_COLUMNS: Final = ("partition", "error", "offset", "leader_epoch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +128,11 @@ def read_list_offsets(body: bytes | bytearray) -> list[TopicBlock]:
     Raises:
         IrregularError: it has tagged fields, ends early, or has a name that is no text.
     """
-    reader = _Reader(body, position=4)  # throttle time
-    topics = [reader.topic(_OFFSET) for _ in range(reader.array_length())]
+    reader = _Reader(body, _OFFSET)
+    for _ in range(reader.array_length()):
+        reader.topic()
     reader.no_tags()
-    return topics
+    return reader.blocks()
 
 
 def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
@@ -138,36 +142,43 @@ def read_offset_fetch(body: bytes | bytearray) -> list[GroupBlock]:
         IrregularError: a commit carries metadata text or tagged fields, the body ends early, or
             has a name that is no text.
     """
-    reader = _Reader(body, position=4)
-    groups = list(_groups(reader))
-    reader.no_tags()
-    return groups
-
-
-def _groups(reader: _Reader) -> Iterator[GroupBlock]:
+    reader = _Reader(body, _COMMIT)
+    groups: list[tuple[str, int, int]] = []
     for _ in range(reader.array_length()):
-        group_id = reader.text()
-        topics = tuple(reader.topic(_COMMIT) for _ in range(reader.array_length()))
-        yield GroupBlock(group_id, topics, reader.int16())
+        group_id, topics = reader.text(), reader.array_length()
+        for _ in range(topics):
+            reader.topic()
+        groups.append((group_id, topics, reader.int16()))
         reader.no_tags()
+    reader.no_tags()
+    blocks = iter(reader.blocks())
+    return [
+        GroupBlock(group_id, tuple(islice(blocks, topics)), error)
+        for group_id, topics, error in groups
+    ]
 
 
 class _Reader:
-    """A position in a body; every method reads one thing and moves on."""
+    """A position in a body; every method reads one thing and moves on.
 
-    __slots__ = ("_body", "_position")
+    The records of all topics are gathered and turned into columns at once. Whether they are of
+    fixed size is known only then, so that what was read behind an irregular one may be nonsense:
+    it ends early, or `blocks` finds the irregular record, which itself was read where it stands.
+    """
 
-    def __init__(self, body: bytes | bytearray, position: int) -> None:
-        self._body = body
-        self._position = position
+    __slots__ = ("_body", "_chunks", "_found", "_layout", "_position")
+
+    def __init__(self, body: bytes | bytearray, layout: np.dtype[np.void]) -> None:
+        self._body = memoryview(body)
+        self._layout = layout
+        self._position = _THROTTLE_BYTES
+        self._chunks: list[memoryview] = []
+        self._found: list[tuple[str, int]] = []
 
     def uvarint(self) -> int:
         value = shift = 0
         while True:
-            if self._position >= len(self._body):
-                raise IrregularError("ends early")
-            byte = self._body[self._position]
-            self._position += 1
+            byte = self._take(1)[0]
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
@@ -177,49 +188,47 @@ class _Reader:
         return max(self.uvarint() - 1, 0)
 
     def text(self) -> str:
-        length = self.array_length()
-        end = self._position + length
-        if end > len(self._body):
-            raise IrregularError("ends early")
         try:
-            text = bytes(self._body[self._position : end]).decode()
+            return str(self._take(self.array_length()), "utf-8")
         except UnicodeDecodeError as exc:
             raise IrregularError("has a name that is no text") from exc
-        self._position = end
-        return text
 
     def int16(self) -> int:
-        value = int.from_bytes(self._body[self._position : self._position + 2], "big", signed=True)
-        self._position += 2
-        return value
+        return int.from_bytes(self._take(2), "big", signed=True)
 
     def no_tags(self) -> None:
         if self.uvarint():
             raise IrregularError("has tagged fields")
 
-    def records(self, layout: np.dtype[np.void], count: int) -> NDArray[np.void]:
-        end = self._position + count * layout.itemsize
-        if end > len(self._body):
-            raise IrregularError("ends early")
-        records: NDArray[np.void] = np.frombuffer(self._body, layout, count, self._position)
-        self._position = end
-        return records
+    def topic(self) -> None:
+        name, count = self.text(), self.array_length()
+        self._chunks.append(self._take(count * self._layout.itemsize))
+        self._found.append((name, count))
+        self.no_tags()
 
-    def topic(self, layout: np.dtype[np.void]) -> TopicBlock:
-        name = self.text()
-        records = self.records(layout, self.array_length())
+    def blocks(self) -> list[TopicBlock]:
+        """Return the topics read so far, in their order."""
+        records = np.frombuffer(b"".join(self._chunks), self._layout)
         if records["tags"].any():
             raise IrregularError("has tagged fields")
-        if layout is _COMMIT and (records["metadata"] > _EMPTY_OR_NONE).any():
+        if self._layout is _COMMIT and (records["metadata"] > _EMPTY_OR_NONE).any():
             raise IrregularError("has metadata text")
-        self.no_tags()
-        return TopicBlock(
-            name,
-            partition=_int64(records["partition"]),
-            error=_int64(records["error"]),
-            offset=_int64(records["offset"]),
-            leader_epoch=_int64(records["leader_epoch"]),
-        )
+        columns = [_int64(records[name]) for name in _BLOCK_COLUMNS]
+        blocks: list[TopicBlock] = []
+        start = 0
+        for name, count in self._found:
+            stop = start + count
+            blocks.append(TopicBlock(name, *(column[start:stop] for column in columns)))
+            start = stop
+        return blocks
+
+    def _take(self, count: int) -> memoryview:
+        end = self._position + count
+        if end > len(self._body):
+            raise IrregularError("ends early")
+        taken = self._body[self._position : end]
+        self._position = end
+        return taken
 
 
 def _int64(values: NDArray[Any]) -> Int64s:

@@ -33,6 +33,9 @@ def snapshot_document(snapshot: Snapshot) -> Row:
         ],
         "partitions": partition_rows(snapshot),
         "groups": group_rows(snapshot),
+        "gaps_by_cause": {
+            str(cause): count for cause, count in sorted(snapshot.gaps_by_cause().items())
+        },
         "gaps": [_gap(gap) for gap in snapshot.gaps],
     }
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped] # ships no types; every use is plain
+import psutil
 
 from rules.errors import SandboxError
 from service.clock import wait_until

@@ -14,7 +14,7 @@ from concurrent.futures import wait
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
-from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined] # re-exports
+from confluent_kafka.admin import AdminClient
 
 from rules.facts.snapshot import Snapshot
 from service.app import cluster_reader

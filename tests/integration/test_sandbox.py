@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped] # ships no types
+import psutil
 import pytest
 from confluent_kafka import KafkaException, Producer
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so

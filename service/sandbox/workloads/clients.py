@@ -21,6 +21,7 @@ CLIENT_ERRORS = (KafkaException, SystemError)  # SystemError: see above
 CONNECTION_ERRORS = frozenset(
     {KafkaError._TRANSPORT, KafkaError._ALL_BROKERS_DOWN, KafkaError._RESOLVE}  # noqa: SLF001 - their public names
 )
+PURGED = frozenset({KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT})  # noqa: SLF001 - same
 POLL_SECONDS = 0.1
 PURGE_SECONDS = 2.0
 QUIET = 2  # librdkafka's lines about lost connections belong into counts, not on the terminal
@@ -76,6 +77,16 @@ def text_of(error: Exception) -> str:
     return str(error) if inner is None else describe(inner)
 
 
+def count_delivery(tally: Tally, error: Any) -> None:
+    """Count one delivery report."""
+    if error is None:
+        tally.add(Counts(acknowledged=1))
+    elif error.code() in PURGED:  # dropped by us: the error that led to it was noted before
+        tally.add(Counts(failed=1))
+    else:
+        tally.add(Counts(failed=1, last_error=describe(error)))
+
+
 def drain(producer: Any, *, seconds: float) -> None:
     """Serve delivery reports until none is awaited or the time is over.
 
@@ -91,6 +102,8 @@ def give_up(producer: Any, tally: Tally, *, seconds: float) -> None:
     """Wait for outstanding reports, then drop what is left; every record is accounted for."""
     drain(producer, seconds=seconds)
     if len(producer):
+        if seconds:
+            tally.note(f"{len(producer)} records were given up after {seconds:.0f} s")
         producer.purge()
         drain(producer, seconds=PURGE_SECONDS)
     if tally.read().unreported:  # their callbacks were lost beside a fatal error, see above

@@ -28,7 +28,7 @@ class Pace:
             return at_most
         elapsed = 0.0 if self._last is None else now - self._last
         self._last = now
-        most = max(1.0, self.rate * CATCH_UP_SECONDS)
+        most = 1.0 + self.rate * CATCH_UP_SECONDS
         self._credit = min(most, self._credit + elapsed * self.rate)
         granted = min(int(self._credit), at_most)
         self._credit -= granted

@@ -20,6 +20,7 @@ from service.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,
+    count_delivery,
     describe,
     give_up,
     is_fatal,
@@ -227,7 +228,4 @@ class TransactionalPipeline(Workload):
         self._revoked = True
 
     def _on_delivery(self, error: Any, _message: Any) -> None:
-        if error is None:
-            self.tally.add(Counts(acknowledged=1))
-        else:
-            self.tally.add(Counts(failed=1, last_error=describe(error)))
+        count_delivery(self.tally, error)

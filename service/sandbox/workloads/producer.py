@@ -12,7 +12,7 @@ from service.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,
-    describe,
+    count_delivery,
     give_up,
     is_fatal,
     text_of,
@@ -106,7 +106,4 @@ class IdempotentProducer(Workload):
         return True
 
     def _on_delivery(self, error: Any, _message: Any) -> None:
-        if error is None:
-            self.tally.add(Counts(acknowledged=1))
-        else:
-            self.tally.add(Counts(failed=1, last_error=describe(error)))
+        count_delivery(self.tally, error)

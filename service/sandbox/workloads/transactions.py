@@ -17,7 +17,7 @@ from service.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,
-    describe,
+    count_delivery,
     give_up,
     is_retriable,
     text_of,
@@ -173,11 +173,9 @@ class OpenTransaction:
         return self._client
 
     def _on_delivery(self, error: Any, message: Any) -> None:
+        count_delivery(self.tally, error)
         if error is None:
             self._offsets.append(message.offset())
-            self.tally.add(Counts(acknowledged=1))
-        else:
-            self.tally.add(Counts(failed=1, last_error=describe(error)))
 
 
 @contextlib.contextmanager

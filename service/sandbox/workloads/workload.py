@@ -36,7 +36,7 @@ class Workload(ABC):
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
-        self._executor: ThreadPoolExecutor | None = None
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.label)
         self._future: Future[None] | None = None
         self._deadline: float | None = None
 
@@ -56,13 +56,13 @@ class Workload(ABC):
         """Begin; a workload can be started once."""
         if self._future is not None:
             raise SandboxError(f"{self.label} was started before: make a new one")
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.label)
         self._future = self._executor.submit(self._begin)
 
     def wait(self, timeout_seconds: float) -> bool:
         """Wait for the end by its own bound; false when it still runs."""
         if self._future is None or not wait([self._future], timeout_seconds).done:
             return False
+        self._executor.shutdown()  # its one thread is ending: no thread outlives this call
         self._future.result()
         return True
 
@@ -73,12 +73,8 @@ class Workload(ABC):
             SandboxError: it died before, or does not end in time.
         """
         self._stopping.set()
-        if self._future is None or self._executor is None:
-            return self.counts
-        if not wait([self._future], timeout_seconds).done:
+        if self._future is not None and not self.wait(timeout_seconds):
             raise SandboxError(f"{self.label} did not end within {timeout_seconds:.0f} s")
-        self._executor.shutdown()
-        self._future.result()
         return self.counts
 
     def __enter__(self) -> Self:

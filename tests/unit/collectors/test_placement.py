@@ -1,0 +1,188 @@
+"""Placement from DescribeTopicPartitions, page by page."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from kio.schema.errors import ErrorCode
+
+from collectors.placement import PlacementReader
+from collectors.session import Session
+from collectors.translate import topic_id_of
+from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+from tests.factories import broker
+from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
+from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
+
+ID = UUID(int=7)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """One partition as a broker describes it."""
+
+    partition: int
+    leader: int = 1
+    epoch: int = 5
+    isr: tuple[int, ...] = (1, 2)
+    elr: tuple[int, ...] | None = None
+
+
+def topic(name: str | None, *placed: Placed, error: int = 0, internal: bool = False) -> Any:
+    entry = part(DESCRIBE_TOPIC_PARTITIONS, 0, "DescribeTopicPartitionsResponsePartition")
+    described = part(DESCRIBE_TOPIC_PARTITIONS, 0, "DescribeTopicPartitionsResponseTopic")
+    return described(
+        error_code=ErrorCode(error),
+        name=name,
+        topic_id=ID,
+        is_internal=internal,
+        partitions=tuple(
+            entry(
+                error_code=ErrorCode(0),
+                partition_index=one.partition,
+                leader_id=one.leader,
+                leader_epoch=one.epoch,
+                replica_nodes=(1, 2),
+                isr_nodes=one.isr,
+                eligible_leader_replicas=one.elr,
+                last_known_elr=one.elr,
+                offline_replicas=(),
+            )
+            for one in placed
+        ),
+        topic_authorized_operations=0,
+    )
+
+
+def page(*topics: Any) -> bytes:
+    return answer(
+        DESCRIBE_TOPIC_PARTITIONS,
+        0,
+        throttle_time=NO_THROTTLE,
+        topics=tuple(topics),
+        next_cursor=None,
+    )
+
+
+def session_with(prepared: Prepared) -> Session:
+    return session_of(broker(1), answers={(broker(1), DESCRIBE_TOPIC_PARTITIONS): prepared})
+
+
+ORDERS = topic("orders", Placed(partition=0), Placed(partition=1, leader=-1, elr=(2,)))
+
+
+def test_every_partition_stands_at_its_own_row_whatever_the_order() -> None:
+    body = page(
+        topic("orders", Placed(partition=1, leader=2), Placed(partition=0)),
+        topic("__internal", Placed(partition=0, epoch=9), internal=True),
+    )
+    placed = PlacementReader().collect(session_with(body), None)
+    assert placed.index.topics == ("__internal", "orders")
+    assert placed.internal == (True, False)
+    assert placed.leader.to_list() == [1, 1, 2]
+    assert placed.leader_epoch.to_list() == [9, 5, 5]
+    assert placed.replicas.to_list() == [[1, 2]] * 3
+    assert placed.topic_id(2) == topic_id_of(ID)
+
+
+def test_a_partition_without_a_leader_has_none_and_an_empty_elr_is_known() -> None:
+    placed = PlacementReader().collect(session_with(page(ORDERS)), None)
+    assert placed.leader.to_list() == [1, None]
+    assert placed.elr.to_list() == [[], [2]]
+    assert placed.min_insync_replicas.to_list() == [None, None]
+
+
+def test_a_partition_that_the_answer_left_out_is_unknown_not_shifted() -> None:
+    body = page(topic("orders", Placed(partition=2), Placed(partition=0)))
+    placed = PlacementReader().collect(session_with(body), None)
+    assert placed.leader.to_list() == [1, None, 1]
+    assert placed.isr.to_list() == [[1, 2], None, [1, 2]]
+    assert placed.elr.to_list() == [[], None, []]
+
+
+def test_a_topic_with_an_error_or_without_a_name_is_left_out() -> None:
+    body = page(ORDERS, topic("gone", Placed(partition=0), error=3), topic(None))
+    assert PlacementReader().collect(session_with(body), None).index.topics == ("orders",)
+
+
+def test_a_pattern_has_to_match_the_whole_name() -> None:
+    body = page(ORDERS, topic("orders-dlq", Placed(partition=0)))
+    placed = PlacementReader().collect(session_with(body), re.compile("orders"))
+    assert placed.index.topics == ("orders",)
+
+
+def test_an_unchanged_answer_gives_the_same_object_whatever_the_throttle_time() -> None:
+    reader, body = PlacementReader(), page(ORDERS)
+    first = reader.collect(session_with(body), None)
+    throttled = b"\0\0\x03\xe8" + body[4:]
+    assert reader.collect(session_with(throttled), None) is first
+
+
+def test_a_changed_answer_or_pattern_gives_another_object() -> None:
+    reader = PlacementReader()
+    first = reader.collect(session_with(page(ORDERS)), None)
+    filtered = reader.collect(session_with(page(ORDERS)), re.compile("o.*"))
+    moved = page(topic("orders", Placed(partition=0, leader=2, epoch=6)))
+    after = reader.collect(session_with(moved), re.compile("o.*"))
+    assert first is not filtered
+    assert after.leader.to_list() == [2]
+
+
+def test_a_list_that_cannot_be_read_leaves_the_remembered_placement_and_a_gap() -> None:
+    reader = PlacementReader()
+    first = reader.collect(session_with(page(ORDERS)), None)
+    silent = session_with(Failure(GapCause.TIMEOUT, "late"))
+    assert reader.collect(silent, None) is first
+    assert [(gap.what, gap.cause) for gap in silent.gaps] == [
+        ("the list of topics", GapCause.TIMEOUT)
+    ]
+
+
+def test_without_a_memory_an_unreadable_list_is_empty_with_a_gap() -> None:
+    silent = session_with(Failure(GapCause.TIMEOUT, "late"))
+    assert len(PlacementReader().collect(silent, None)) == 0
+    assert len(silent.gaps) == 1
+
+
+def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
+    entry = part(METADATA, 12, "MetadataResponsePartition")
+    described = part(METADATA, 12, "MetadataResponseTopic")
+    one = entry(
+        error_code=ErrorCode(0),
+        partition_index=0,
+        leader_id=1,
+        leader_epoch=4,
+        replica_nodes=(1, 2),
+        isr_nodes=(1,),
+        offline_replicas=(),
+    )
+    orders = described(
+        error_code=ErrorCode(0),
+        name="orders",
+        topic_id=UUID(int=0),
+        is_internal=False,
+        partitions=(one,),
+    )
+    body = answer(
+        METADATA,
+        12,
+        throttle_time=NO_THROTTLE,
+        brokers=(),
+        cluster_id="c",
+        controller_id=1,
+        topics=(orders,),
+    )
+    session = session_of(
+        broker(1), answers={(broker(1), METADATA): body}, too_old=[DESCRIBE_TOPIC_PARTITIONS]
+    )
+    placed = PlacementReader().collect(session, None)
+    assert (placed.isr.to_list(), placed.elr.to_list()) == ([[1]], [None])
+    assert placed.topic_id(0) is None
+    assert [gap.cause for gap in session.gaps] == [GapCause.UNSUPPORTED]
+    assert isinstance(session.pool, FakePool)
+    assert session.pool.asked == {"Metadata": 1}

@@ -1,0 +1,112 @@
+"""Exit codes and the speed of the help."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rules.errors import (
+    AuthenticationError,
+    CollectError,
+    SandboxError,
+    SettingsError,
+    TidemarkError,
+    UnreachableError,
+)
+from service.cli.exit_codes import ExitCode
+from service.cli.main import LazyGroup, exit_code_of, run
+
+ROOT: Final = Path(__file__).parents[4]
+HEAVY: Final = ("kio", "confluent_kafka", "pyspark", "sqlalchemy", "numpy", "pydantic", "scramp")
+LISTS_MODULES: Final = """
+import json, sys
+from service.cli.main import run
+code = run(sys.argv[1:])
+print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
+"""
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (SettingsError("x"), ExitCode.SETTINGS),
+        (UnreachableError("x"), ExitCode.UNREACHABLE),
+        (AuthenticationError("x"), ExitCode.AUTHENTICATION),
+        (SandboxError("x"), ExitCode.SANDBOX),
+        (CollectError("x"), ExitCode.INCOMPLETE),
+    ],
+)
+def test_each_family_of_errors_has_its_exit_code(error: TidemarkError, code: ExitCode) -> None:
+    assert exit_code_of(error) is code
+
+
+def test_exit_codes_are_a_contract_with_scripts() -> None:
+    assert {code.name: code.value for code in ExitCode} == {
+        "OK": 0,
+        "INCOMPLETE": 1,
+        "USAGE": 2,
+        "SETTINGS": 3,
+        "UNREACHABLE": 4,
+        "AUTHENTICATION": 5,
+        "NOTHING_MATCHED": 6,
+        "SANDBOX": 7,
+        "INTERRUPTED": 130,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], ExitCode.OK),
+        (["--version"], ExitCode.OK),
+        (["nonsense"], ExitCode.USAGE),
+        (["collect", "--nonsense"], ExitCode.USAGE),
+        (["collect", "--interval", "0"], ExitCode.USAGE),
+        (["collect", "--once", "--topics", "("], ExitCode.USAGE),
+        (["collect", "--once"], ExitCode.SETTINGS),
+        (["collect", "--once", "--bootstrap-servers", "nonsense"], ExitCode.SETTINGS),
+        (["collect", "--once", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
+        (["collect", "--once", "--sasl-password-file", "/no/such/file"], ExitCode.SETTINGS),
+    ],
+)
+def test_a_command_ends_with_the_code_of_its_outcome(
+    arguments: list[str], code: ExitCode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TIDEMARK_KAFKA__BOOTSTRAP_SERVERS", raising=False)
+    assert run(arguments) == code
+
+
+def test_our_errors_are_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["collect", "--once", "--bootstrap-servers", "nonsense"])
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "tidemark: bootstrap server 'nonsense' is not host:port\n"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["collect", "--help"], ["sandbox", "--help"]])
+def test_the_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LISTS_MODULES, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    code, modules = json.loads(done.stderr.splitlines()[-1])
+    assert code == ExitCode.OK
+    assert "Usage:" in done.stdout
+    assert [name for name in HEAVY if name in modules] == []
+
+
+def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--help"])
+    told = capsys.readouterr().out
+    for name, (_, summary) in LazyGroup.commands_by_module.items():
+        assert name in told
+        assert summary in told

@@ -1,0 +1,206 @@
+"""Settings: which source wins, what is refused, and that secrets stay secret."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from collectors.security import SaslMechanism, SecurityProtocol
+from rules.errors import SettingsError
+from service.settings import MAX_SECRET_BYTES, KafkaSettings, read_settings
+
+PHRASE = "correct horse battery"
+BOOTSTRAP = "TIDEMARK_KAFKA__BOOTSTRAP_SERVERS"
+PASSWORD_VARIABLE = "TIDEMARK_KAFKA__SASL_PASSWORD"  # noqa: S105 - the name of a variable
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "tidemark.toml"
+    path.write_text('[kafka]\nbootstrap_servers = "file:1"\nname = "file"\n', encoding="utf-8")
+    return path
+
+
+def refusal(environment: dict[str, str], path: Path | None = None) -> str:
+    with pytest.raises(SettingsError) as caught:
+        read_settings(environment, path=path)
+    return str(caught.value)
+
+
+# ------------------------------------------------------------------ precedence
+def test_nothing_given_means_defaults() -> None:
+    kafka = read_settings({}).kafka
+    assert kafka == KafkaSettings()
+    assert kafka.security_protocol is SecurityProtocol.PLAINTEXT
+    assert kafka.sasl_mechanism is SaslMechanism.SCRAM_SHA_512
+    assert (kafka.request_timeout_seconds, kafka.round_timeout_seconds) == (5.0, 10.0)
+
+
+def test_the_file_beats_the_defaults(config: Path) -> None:
+    kafka = read_settings({}, path=config).kafka
+    assert (kafka.bootstrap_servers, kafka.name) == ("file:1", "file")
+
+
+def test_the_environment_beats_the_file_key_by_key(config: Path) -> None:
+    kafka = read_settings({BOOTSTRAP: "env:2"}, path=config).kafka
+    assert (kafka.bootstrap_servers, kafka.name) == ("env:2", "file")
+
+
+def test_a_flag_beats_the_environment(config: Path) -> None:
+    flags = {"kafka": {"bootstrap_servers": "flag:3", "name": None}}
+    kafka = read_settings({BOOTSTRAP: "env:2"}, path=config, flags=flags).kafka
+    assert (kafka.bootstrap_servers, kafka.name) == ("flag:3", "file")
+
+
+def test_text_of_the_environment_becomes_what_the_setting_is() -> None:
+    kafka = read_settings(
+        {
+            "TIDEMARK_KAFKA__SSL_CHECK_HOSTNAME": "false",
+            "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": "2.5",
+            "TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SSL",
+        }
+    ).kafka
+    assert kafka.ssl_check_hostname is False
+    assert kafka.request_timeout_seconds == 2.5
+    assert kafka.security_protocol is SecurityProtocol.SSL
+
+
+def test_other_variables_are_none_of_our_business() -> None:
+    assert read_settings({"PATH": "/bin", "TIDE": "x", "KAFKA__NAME": "y"}) == read_settings({})
+
+
+def test_settings_are_frozen() -> None:
+    with pytest.raises(ValueError, match="frozen"):
+        read_settings({}).kafka.name = "other"
+
+
+# ------------------------------------------------------------------ what is refused
+@pytest.mark.parametrize(
+    ("variable", "named"),
+    [
+        ("TIDEMARK_KAFKA__BOOTSTRAP", "unknown setting kafka.bootstrap"),
+        ("TIDEMARK_KAFAK__NAME", "unknown setting kafak"),
+        ("TIDEMARK_DEBUG", "unknown setting TIDEMARK_DEBUG"),
+        ("TIDEMARK_KAFKA__", "unknown setting TIDEMARK_KAFKA__"),
+    ],
+)
+def test_an_unknown_variable_is_named(variable: str, named: str) -> None:
+    assert named in refusal({variable: PHRASE})
+
+
+def test_an_unknown_key_of_the_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text('[kafka]\nbootstrap = "a:1"\n[notify]\nurl = "x"\n', encoding="utf-8")
+    told = refusal({}, path)
+    assert "unknown setting kafka.bootstrap" in told
+    assert "unknown setting notify" in told
+
+
+def test_an_unknown_flag_is_refused() -> None:
+    with pytest.raises(SettingsError, match=r"unknown setting kafka\.speed"):
+        read_settings({}, flags={"kafka": {"speed": 3}})
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "3601", "nan", "inf", "soon"])
+def test_a_time_limit_outside_its_bounds_is_refused(seconds: str) -> None:
+    told = refusal({"TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": seconds})
+    assert told.startswith("kafka.request_timeout_seconds: input should be")
+
+
+def test_permitted_values_are_told_as_they_must_be_written() -> None:
+    told = refusal({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "plaintext"})
+    assert "kafka.security_protocol" in told
+    assert "'PLAINTEXT'" in told
+
+
+def test_all_wrong_values_are_told_at_once() -> None:
+    told = refusal(
+        {"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "X", "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS": "x"}
+    )
+    assert "kafka.security_protocol" in told
+    assert "kafka.round_timeout_seconds" in told
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "missing.toml"
+    assert refusal({}, path) == f"settings file {path}: no such file or directory"
+
+
+@pytest.mark.parametrize(
+    "content", [b"[kafka\n", b"name = \xff\xfe", b'[kafka]\nname="a"\nname="b"']
+)
+def test_a_file_that_is_not_toml_is_named(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_bytes(content)
+    assert refusal({}, path).startswith(f"settings file {path} is not TOML")
+
+
+# ------------------------------------------------------------------ secrets
+def sasl_environment() -> dict[str, str]:
+    return {
+        "TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SASL_SSL",
+        "TIDEMARK_KAFKA__SASL_USERNAME": "billing",
+        PASSWORD_VARIABLE: PHRASE,
+    }
+
+
+def test_a_secret_reaches_the_security_and_nothing_that_is_shown() -> None:
+    settings = read_settings(sasl_environment())
+    security = settings.kafka.security()
+    assert security.sasl_password == PHRASE
+    for shown in (repr(settings), str(settings), repr(security), settings.model_dump_json()):
+        assert PHRASE not in shown
+
+
+def test_a_refusal_never_shows_a_value() -> None:
+    told = refusal(
+        sasl_environment()
+        | {
+            "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": PHRASE,
+            "TIDEMARK_KAFKA__SASL_PASSWROD": PHRASE,
+            "TIDEMARK_KAFKA__SASL_MECHANISM": PHRASE,
+        }
+    )
+    assert PHRASE not in told
+    assert "sasl_passwrod" in told
+
+
+def test_a_secret_of_the_wrong_type_in_the_file_is_not_shown(tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text("[kafka]\nsasl_password = 123456789\n", encoding="utf-8")
+    assert "123456789" not in refusal({}, path)
+
+
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_secret_is_read_from_a_file_without_its_line_end(end: str, tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_bytes(f" {PHRASE} {end}".encode())
+    settings = read_settings(sasl_environment() | {f"{PASSWORD_VARIABLE}_FILE": str(path)})
+    assert settings.kafka.security().sasl_password == f" {PHRASE} "
+
+
+def test_any_setting_can_come_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "servers"
+    path.write_text("kafka:9092\n", encoding="utf-8")
+    settings = read_settings({f"{BOOTSTRAP}_FILE": str(path)})
+    assert settings.kafka.bootstrap_servers == "kafka:9092"
+
+
+def test_a_secret_file_that_is_not_there_is_named_with_its_setting(tmp_path: Path) -> None:
+    told = refusal({f"{PASSWORD_VARIABLE}_FILE": str(tmp_path / "missing")})
+    assert told.startswith(f"{PASSWORD_VARIABLE}_FILE names a file that cannot be read")
+
+
+def test_an_endless_secret_file_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("x" * (MAX_SECRET_BYTES + 100), encoding="utf-8")
+    settings = read_settings({f"{PASSWORD_VARIABLE}_FILE": str(path)})
+    assert settings.kafka.sasl_password is not None
+    assert len(settings.kafka.sasl_password.get_secret_value()) == MAX_SECRET_BYTES
+
+
+def test_sasl_without_a_password_is_refused_when_security_is_made() -> None:
+    settings = read_settings({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"})
+    with pytest.raises(SettingsError, match="needs a SASL user name and password"):
+        settings.kafka.security()

@@ -1,0 +1,44 @@
+"""Every package of the repository is known to the tools that watch it."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).parents[2]
+OUTSIDE: Final = {"tests"}  # imported by nothing
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def packages() -> set[str]:
+    return {path.parent.name for path in ROOT.glob("*/__init__.py")} - OUTSIDE
+
+
+def test_there_are_packages_to_watch() -> None:
+    assert {"service", "collectors", "rules"} <= packages()
+
+
+def test_every_package_is_watched_by_the_import_linter() -> None:
+    assert set(project()["tool"]["importlinter"]["root_packages"]) == packages()
+
+
+def test_every_package_is_installed() -> None:
+    included = project()["tool"]["setuptools"]["packages"]["find"]["include"]
+    assert set(included) == {f"{name}*" for name in packages()}
+
+
+def test_every_package_is_type_checked_and_sorted_as_ours() -> None:
+    tools = project()["tool"]
+    assert set(tools["mypy"]["files"]) == packages() | OUTSIDE
+    assert set(tools["ruff"]["lint"]["isort"]["known-first-party"]) == packages()
+
+
+def test_every_package_has_its_place_among_the_layers() -> None:
+    contracts = project()["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    placed = [name.strip() for layer in layers for name in layer.split("|")]
+    assert sorted(placed) == sorted(packages())

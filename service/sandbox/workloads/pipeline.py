@@ -39,7 +39,9 @@ from service.sandbox.workloads.transactions import (
 from service.sandbox.workloads.workload import Workload
 
 MOST_RECORDS = 5_000  # of one transaction: they have to fit into the client's queue
-RESTART_SECONDS = 0.5
+# Longer than a new owner's retry (0.5 s after CONCURRENT_TRANSACTIONS): a quicker restart would
+# take the transactional id back before the one that fenced us ever got it.
+RESTART_SECONDS = 1.0
 
 
 @dataclass(eq=False, kw_only=True)

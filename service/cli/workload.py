@@ -5,19 +5,18 @@ Only click is imported here at the top: the help has to answer at once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
-import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from service.cli.stopping import stop_signals
 
 if TYPE_CHECKING:
     from service.sandbox.workloads.counts import Counts
@@ -124,33 +123,11 @@ def command(
     _tell("Started; Ctrl-C ends it." if seconds is None else f"Started for {seconds:g} s.")
     began = monotonic()
     try:
-        with _stop_signals() as stop, load:
+        with stop_signals() as stop, load:
             _watch(load, stop, seconds)
     finally:
         # Also when a workload died: its error is the line after the summary.
         _summarise(load.counts, elapsed_seconds=monotonic() - began, output=output)
-
-
-@contextlib.contextmanager
-def _stop_signals() -> Iterator[threading.Event]:
-    """Give an event that the first Ctrl-C or SIGTERM sets; a second one interrupts as usual."""
-    stop = threading.Event()
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-    def note(_number: int, _frame: FrameType | None) -> None:
-        stop.set()
-        restore()
-
-    for number in before:
-        signal.signal(number, note)
-    try:
-        yield stop
-    finally:
-        restore()
 
 
 def _watch(load: WorkloadSet, stop: threading.Event, seconds: float | None) -> None:

@@ -1,0 +1,89 @@
+"""The memory of looks against a dictionary that does the same one partition at a time."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
+from tests.factories import at
+from tests.property.strategies import Topics, snapshot_of, topics
+
+Key = tuple[str, str | None, int]
+Memory = dict[Key, LastLook | None]
+
+
+def told(looks: LastLooks) -> Memory:
+    found: Memory = {}
+    for row in range(len(looks.partitions)):
+        name = looks.partitions.index.topic_partition(row)
+        found[name.topic, looks.partitions.topic_id(row), name.partition] = looks[row]
+    return found
+
+
+def naive(found: Topics, seconds: int, before: Memory) -> Memory:
+    """Remember the same, one partition at a time."""
+    memory: Memory = {}
+    for name, topic in found.items():
+        for partition, end in enumerate(topic.ends):
+            key = (name, topic.topic_id, partition)
+            stable, watermark, epoch = (
+                end.last_stable_offset,
+                end.high_watermark,
+                end.leader_epoch,
+            )
+            if stable is None or watermark is None or epoch is None:
+                memory[key] = before.get(key) if topic.topic_id is not None else None
+                continue
+            memory[key] = LastLook(
+                topic_id=topic.topic_id,
+                leader_epoch=epoch,
+                last_stable_offset=stable,
+                high_watermark=watermark,
+                log_end_offset=end.log_end_offset,
+                isr=end.isr,
+                elr=(),
+                looked_at_us=round(at(seconds).timestamp() * MICROSECOND),
+            )
+    return memory
+
+
+rounds = st.lists(topics, min_size=1, max_size=4)
+
+
+@given(rounds)
+def test_rounds_are_remembered_as_one_partition_at_a_time(seen: list[Topics]) -> None:
+    looks: LastLooks | None = None
+    memory: Memory = {}
+    for seconds, found in enumerate(seen):
+        looks = remember(snapshot_of(found, seconds), looks)
+        memory = naive(found, seconds, memory)
+        assert told(looks) == memory
+
+
+@given(topics, topics)
+def test_remembering_the_same_round_twice_changes_nothing(first: Topics, second: Topics) -> None:
+    before = remember(snapshot_of(first, 0))
+    once = remember(snapshot_of(second, 1), before)
+    assert told(remember(snapshot_of(second, 1), once)) == told(once)
+
+
+@given(rounds)
+def test_a_look_is_only_ever_replaced_by_a_later_one(seen: list[Topics]) -> None:
+    looks = remember(snapshot_of(seen[0], 0))
+    for seconds, found in enumerate(seen[1:], start=1):
+        before, looks = told(looks), remember(snapshot_of(found, seconds), looks)
+        for key, look in told(looks).items():
+            old = before.get(key)
+            if old is not None and key[1] is not None:
+                assert look is not None
+                assert look.looked_at_us >= old.looked_at_us
+
+
+@given(topics)
+def test_whatever_is_remembered_keeps_the_order_of_offsets(found: Topics) -> None:
+    for look in told(remember(snapshot_of(found))).values():
+        if look is None:
+            continue
+        assert look.last_stable_offset <= look.high_watermark
+        assert look.log_end_offset is None or look.high_watermark <= look.log_end_offset

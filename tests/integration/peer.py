@@ -11,7 +11,10 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
+from collectors.wire.blocks import read_list_offsets
 from collectors.wire.connection import Address
+from collectors.wire.failure import Failure
+from collectors.wire.pool import Answer
 from tests.unit.collectors.wire.messages import api_versions_answer, list_offsets_answer
 
 API_VERSIONS_KEY: Final = 18
@@ -146,3 +149,24 @@ def _talk(sock: socket.socket, script: Script, tls: ssl.SSLContext | None) -> No
             return
         with tls.wrap_socket(sock, server_side=True) as secured:
             script(Peer(secured))
+
+
+def offset_of(answer: Answer) -> int:
+    """Return the offset that `body_with` put in."""
+    assert isinstance(answer, bytearray), answer
+    return int(read_list_offsets(answer)[0].offset[0])
+
+
+def failure_of(answer: Answer | None) -> Failure:
+    """Return the failure that stands in place of an answer."""
+    assert isinstance(answer, Failure)
+    return answer
+
+
+def has_ipv6() -> bool:
+    """Whether this machine listens on ::1."""
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False

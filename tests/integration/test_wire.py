@@ -26,8 +26,11 @@ from tests.integration.peer import (
     Script,
     body_with,
     counting,
+    failure_of,
     framed,
+    has_ipv6,
     listening,
+    offset_of,
     only_versions,
 )
 from tests.unit.collectors.wire.messages import api_versions_answer, list_offsets_answer
@@ -44,14 +47,6 @@ SHORT: Final = 0.4  # seconds; for a broker that never answers
 
 Listen = Callable[..., Address]
 MakePool = Callable[..., Pool]
-
-
-def has_ipv6() -> bool:
-    try:
-        with socket.create_server(("::1", 0), family=socket.AF_INET6):
-            return True
-    except OSError:
-        return False
 
 
 HOSTS: Final = ["127.0.0.1", "localhost", *(["::1"] if has_ipv6() else [])]
@@ -87,16 +82,6 @@ def pool(make_pool: MakePool) -> Pool:
 
 def ask(address: Address) -> Call:
     return Call(address=address, api=LIST_OFFSETS, version=10, body=b"")
-
-
-def offset_of(answer: Answer) -> int:
-    assert isinstance(answer, bytearray), answer
-    return int(read_list_offsets(answer)[0].offset[0])
-
-
-def failure_of(answer: Answer | None) -> Failure:
-    assert isinstance(answer, Failure)
-    return answer
 
 
 def connect_failure(pool: Pool, address: Address, timeout: float = ENOUGH) -> Failure:

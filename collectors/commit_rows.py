@@ -31,31 +31,44 @@ class CommitRows:
         self._end_row: list[int] = []  # exclusive: a partition behind it is not in the index
         self._blocks: list[TopicBlock] = []
         self._elsewhere: dict[str, list[str]] = {}
+        self._behind: dict[str, list[str]] = {}  # topics with commits behind their last partition
         self._refused: dict[tuple[str, str, int], int] = {}
 
     def put(self, block: GroupBlock) -> None:
         """Take what one group committed."""
         index = self._partitions.index
-        place = self._position[block.group_id]
+        place = self._position.get(block.group_id)
+        if place is None:
+            return  # nobody asked for this group
         for topic in block.topics:
             position = index.position_of_topic.get(topic.topic)
             if position is None:
                 self._elsewhere.setdefault(topic.topic, []).append(block.group_id)
                 continue
             if topic.error.any():
-                code = int(topic.error[topic.error != 0][0])
-                count = int(np.count_nonzero(topic.error))
-                self._refused[block.group_id, topic.topic, code] = count
+                self._note_errors(block.group_id, topic)
+            first, end = int(index.starts[position]), int(index.starts[position + 1])
+            if len(topic.partition) and int(topic.partition.max()) >= end - first:
+                self._behind.setdefault(topic.topic, []).append(block.group_id)
             self._group.append(place)
-            self._first_row.append(int(index.starts[position]))
-            self._end_row.append(int(index.starts[position + 1]))
+            self._first_row.append(first)
+            self._end_row.append(end)
             self._blocks.append(topic)
+
+    def _note_errors(self, group_id: str, topic: TopicBlock) -> None:
+        codes, counts = np.unique(topic.error[topic.error != 0], return_counts=True)
+        for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+            self._refused[group_id, topic.topic, code] = count
 
     def report(self, session: Session, *, all_topics: bool) -> None:
         """Add the gaps: partitions with an error, and commits for topics that we do not see."""
         for (group, topic, code), count in self._refused.items():
             what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
             session.add_gap(what, failure_of(code, "OffsetFetch"), group=group, topic=topic)
+        for topic, groups in self._behind.items():
+            what = f"commits of {listed(groups)} for new partitions of {topic}"
+            why = "the topic has grown since placement was read"
+            session.add_gap(what, Failure(GapCause.GONE, why), topic=topic)
         if not all_topics:
             return
         for topic, groups in self._elsewhere.items():

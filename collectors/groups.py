@@ -120,6 +120,8 @@ def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
 
 def _take(session: Session, groups: dict[str, Group], described: Any, coordinator: Broker) -> None:
     name: str = described.group_id
+    if name not in groups:
+        return  # nobody asked for this group
     if int(described.error_code) != codec.NO_ERROR:
         hint = getattr(described, "error_message", None) or _hint(int(described.error_code), name)
         failure = failure_of(int(described.error_code), coordinator, hint)

@@ -29,6 +29,7 @@ class OffsetGaps:
     _refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     _copies_refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
     _brokers: dict[int, Broker] = field(default_factory=dict)
+    _told: set[int] = field(default_factory=set)  # rows that some gap already names
 
     def silent(self, broker: Broker, rows: Int64s, failure: Failure) -> None:
         """Note that a broker gave no answer at all; its first failure counts."""
@@ -48,6 +49,7 @@ class OffsetGaps:
     def write(self, session: Session) -> None:
         """Add the gaps of silent brokers and refused partitions to the session."""
         for broker, rows, failure in self._silent.values():
+            self._told.update(rows.tolist())
             names = [str(self.partitions.index.topic_partition(row)) for row in rows.tolist()]
             if names:
                 what = f"offsets of {counted(len(names), 'partition')} ({listed(names)})"
@@ -64,6 +66,7 @@ class OffsetGaps:
         self, session: Session, rows: Int64s, failure: Failure, *, what: str = "offsets of"
     ) -> None:
         """Add one gap per row, or a single one that counts them when they are many."""
+        self._told.update(rows.tolist())
         names = [self.partitions.index.topic_partition(row) for row in rows.tolist()]
         if len(names) > ONE_BY_ONE:
             told = listed([str(name) for name in names])
@@ -71,6 +74,12 @@ class OffsetGaps:
             return
         for name in names:
             session.add_gap(f"{what} {name}", failure, topic=name.topic, partition=name.partition)
+
+    def left_out(self, session: Session, rows: Int64s) -> None:
+        """Add those of the rows that no gap names yet: asked, and not in any answer."""
+        silent = np.array([row for row in rows.tolist() if row not in self._told], np.int64)
+        why = "the leader answered without an offset for it"
+        self.add_rows(session, silent, Failure(GapCause.UNREADABLE, why))
 
     def without_leader(self, session: Session) -> None:
         """Add the partitions that nobody leads, and those led by a broker that is not there."""

@@ -103,8 +103,6 @@ class OffsetRound:
                 end.put(answered.only(np.isin(answered.rows, plan.led_rows)))
                 copies = plan.replica_of_row[answered.rows]
                 replica_ends.put(answered.only(copies >= 0), at=copies[copies >= 0])
-        self._gaps.write(self._session)
-        self._gaps.without_leader(self._session)
         ends = Ends(
             last_stable_offset=stable.offsets(),
             high_watermark=watermark.offsets(),
@@ -112,7 +110,20 @@ class OffsetRound:
             epoch_of_stable=stable.epochs(),
             epoch_of_watermark=watermark.epochs(),
         )
+        self._write_gaps(ends)
         return self._offsets(ends, replica_ends.offsets())
+
+    def _write_gaps(self, ends: Ends) -> None:
+        """Tell what failed; then nothing that a leader should have answered may be missing."""
+        self._gaps.write(self._session)
+        self._gaps.without_leader(self._session)
+        complete = (
+            self._log_start.valid
+            & ends.last_stable_offset.valid
+            & ends.high_watermark.valid
+            & ends.log_end_offset.valid
+        )
+        self._gaps.left_out(self._session, np.flatnonzero(~complete))
 
     def _offsets(self, ends: Ends, replica_ends: Column) -> Offsets:
         trusted = trusted_rows(self._session, self._gaps, ends)

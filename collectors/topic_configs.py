@@ -47,8 +47,10 @@ class TopicConfigReader:
             if now - self._read_at.get(topic, -MAX_AGE_SECONDS) >= MAX_AGE_SECONDS
         ]
         if stale:
-            self._values.update(_read(session, stale))
-            self._read_at.update(dict.fromkeys(stale, now))
+            # What could not be read keeps its last value and is asked again in the next round.
+            read = _read(session, stale)
+            self._values.update(read)
+            self._read_at.update(dict.fromkeys(read, now))
         return self._fill(partitions)
 
     def _fill(self, partitions: Partitions) -> Partitions:
@@ -69,9 +71,13 @@ def _read(session: Session, topics: Sequence[str]) -> dict[str, int | None]:
     answer = session.ask_any(DESCRIBE_CONFIGS, lambda version: _request(version, topics))
     if isinstance(answer, Failure):
         session.add_gap(f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')}", answer)
-        return dict.fromkeys(topics)
+        return {}
     _report_refusals(session, answer.results)
-    return {result.resource_name: _value(result) for result in answer.results}
+    return {
+        result.resource_name: _value(result)
+        for result in answer.results
+        if int(result.error_code) == codec.NO_ERROR
+    }
 
 
 def _request(version: int, topics: Sequence[str]) -> bytes:

@@ -16,7 +16,7 @@ import struct
 from collections import deque
 from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Final
+from typing import Any, Final
 
 from collectors.security import Security
 from collectors.wire import codec, handshake
@@ -27,6 +27,7 @@ from rules.facts.gap import GapCause
 MAX_ANSWER_BYTES: Final = 256 * 1024 * 1024  # far above any answer to our requests
 TLS_ALERT: Final = 0x15
 _LENGTH: Final = struct.Struct(">i")
+_Target = tuple[int, int, int, Any]  # family, type, protocol and address of one socket
 _IN_PROGRESS: Final = {errno.EINPROGRESS, errno.EWOULDBLOCK}
 
 
@@ -60,6 +61,10 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def _told(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
 class Connection:
     """A connection to one address. All methods may raise `ConnectionFailedError`."""
 
@@ -80,23 +85,38 @@ class Connection:
         self._wants_write = True
         self._has_answered = False  # whether any request after the set-up got an answer
         self._answers: list[tuple[int, bytearray]] = []
-        self.socket = self._open()
+        self._targets = self._resolve()
+        self.socket = self._open_next()
 
-    def _open(self) -> socket.socket:
+    def _resolve(self) -> deque[_Target]:
+        """Return every address that the name has: a listener may be bound to one of them only."""
         try:
-            family, kind, protocol, _, target = socket.getaddrinfo(
+            found = socket.getaddrinfo(
                 self.address.host, self.address.port, type=socket.SOCK_STREAM
-            )[0]
+            )
         except (socket.gaierror, UnicodeError) as exc:
             raise self._failed(GapCause.UNREACHABLE, "the host name cannot be resolved") from exc
-        sock = socket.socket(family, kind, protocol)
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        code = sock.connect_ex(target)
-        if code not in {0, *_IN_PROGRESS}:
+        return deque(
+            (family, kind, protocol, target) for family, kind, protocol, _, target in found
+        )
+
+    def _open_next(self) -> socket.socket:
+        why = "no address"
+        while self._targets:
+            family, kind, protocol, target = self._targets.popleft()
+            try:
+                sock = socket.socket(family, kind, protocol)
+            except OSError as exc:  # such as an address family that this machine lacks
+                why = _told(exc)
+                continue
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = sock.connect_ex(target)
+            if code in {0, *_IN_PROGRESS}:
+                return sock
+            why = os.strerror(code).lower()
             sock.close()
-            raise self._failed(GapCause.UNREACHABLE, os.strerror(code).lower())
-        return sock
+        raise self._failed(GapCause.UNREACHABLE, why)
 
     # -------------------------------------------------------------- what the pool asks
     @property
@@ -149,7 +169,7 @@ class Connection:
         except codec.UnreadableError as exc:
             raise self._failed(GapCause.UNREADABLE, str(exc)) from exc
         except OSError as exc:
-            raise self._failed(GapCause.UNREACHABLE, (exc.strerror or str(exc)).lower()) from exc
+            raise self._failed(GapCause.UNREACHABLE, _told(exc)) from exc
         return self.take_answers()
 
     def take_answers(self) -> list[tuple[int, bytearray]]:
@@ -166,6 +186,10 @@ class Connection:
     def _advance(self, events: int) -> None:
         if self.stage is Stage.CONNECTING:
             code = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code and self._targets:
+                self.socket.close()
+                self.socket = self._open_next()
+                return
             if code:
                 raise self._failed(GapCause.UNREACHABLE, os.strerror(code).lower())
             self._begin_tls_or_setup()
@@ -281,9 +305,11 @@ class Connection:
     def _closed_by_broker(self) -> ConnectionFailedError:
         asked = f" after {self._awaited[0].api.name} was asked" if self._awaited else ""
         why = f"the broker closed the connection{asked}"
-        wants_sasl = self.stage is Stage.READY and not self._has_answered
-        if wants_sasl and not self._security.uses_sasl:
-            return self._refused(f"{why}, as a listener does that wants SASL")
+        is_first = self.stage is Stage.READY and bool(self._awaited) and not self._has_answered
+        if is_first and not self._security.uses_sasl:
+            # It may as well have died: only a look at all addresses can take this for a refusal.
+            told = f"{self.address}: {why}, as a listener does that wants SASL"
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, refused=True))
         return self._failed(GapCause.UNREACHABLE, why)
 
     def _not_kafka(self, first_bytes: bytearray) -> ConnectionFailedError:

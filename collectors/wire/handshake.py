@@ -59,7 +59,9 @@ def _api_versions() -> Setup:
         answer = codec.decode(API_VERSIONS, 0, body)
     else:
         answer = codec.decode(API_VERSIONS, 3, body)
-    _refuse_errors(answer.error_code, "ApiVersions", None)
+    if int(answer.error_code) != codec.NO_ERROR:
+        why = f"{codec.error_name(int(answer.error_code))} for ApiVersions"
+        raise ConnectionFailedError(Failure(GapCause.BROKER_ERROR, why))
     return {
         int(entry.api_key): VersionRange(int(entry.min_version), int(entry.max_version))
         for entry in answer.api_keys

@@ -22,6 +22,10 @@ class History:
     limit: int
     snapshots: tuple[Snapshot, ...] = ()
 
+    def __post_init__(self) -> None:
+        if self.limit < 1:
+            raise ValueError(f"a history of {self.limit} snapshots remembers nothing")
+
     @property
     def latest(self) -> Snapshot | None:
         """Return the newest snapshot, or None before the first round."""

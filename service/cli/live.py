@@ -55,12 +55,14 @@ class LiveView:
     ) -> None:
         """Make a round every `interval_seconds`, counted from start to start, never overlapping."""
         due = clock.monotonic()
+        was_let_in = False
         while unfinished():
             try:
                 self.show(read())
-            except AuthenticationError:
-                raise
+                was_let_in = True
             except CollectError as exc:
+                if isinstance(exc, AuthenticationError) and not was_let_in:
+                    raise
                 self._tell(str(exc))
             due = max(due + interval_seconds, clock.monotonic())
             clock.pause(max(due - clock.monotonic(), 0.0))

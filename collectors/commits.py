@@ -66,9 +66,8 @@ def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Br
     if block.error == codec.NO_ERROR:
         rows.put(block)
         return
-    needs = f"needs DESCRIBE on Group {block.group_id}"
-    refused = block.error == codec.GROUP_AUTHORIZATION_FAILED
-    failure = failure_of(block.error, coordinator, needs if refused else None)
+    needs = f"DESCRIBE on Group {block.group_id}"
+    failure = failure_of(block.error, coordinator, needs=needs)
     session.add_gap(f"commits of group {block.group_id}", failure, group=block.group_id)
 
 

@@ -25,6 +25,7 @@ from collectors.wire.api import (
     Api,
 )
 from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
 from rules.facts.groups import Group, GroupType
 from rules.facts.identity import Broker
 
@@ -34,6 +35,7 @@ DESCRIBED_BY: Final = {
     GroupType.SHARE: SHARE_GROUP_DESCRIBE,
     GroupType.STREAMS: STREAMS_GROUP_DESCRIBE,
 }
+AT_ONCE: Final = 2000  # groups in one request: an answer carries the assignment of every member
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +115,17 @@ def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
     batches: list[_Batch] = []
     for (broker_id, group_type), members in sorted_out.items():
         broker = session.broker(broker_id)
-        if broker is not None and group_type in DESCRIBED_BY:
-            batches.append(_Batch(broker, DESCRIBED_BY[group_type], tuple(members)))
+        if broker is None:
+            continue
+        if group_type not in DESCRIBED_BY:
+            names = listed([group.group_id for group in members])
+            failure = Failure(GapCause.UNSUPPORTED, "their type is newer than Tidemark knows")
+            session.add_gap(f"members of {counted(len(members), 'group')} ({names})", failure)
+            continue
+        batches += [
+            _Batch(broker, DESCRIBED_BY[group_type], tuple(members[start : start + AT_ONCE]))
+            for start in range(0, len(members), AT_ONCE)
+        ]
     return batches
 
 
@@ -123,17 +134,17 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
     if name not in groups:
         return  # nobody asked for this group
     if int(described.error_code) != codec.NO_ERROR:
-        hint = getattr(described, "error_message", None) or _hint(int(described.error_code), name)
-        failure = failure_of(int(described.error_code), coordinator, hint)
+        failure = failure_of(
+            int(described.error_code),
+            coordinator,
+            needs=f"DESCRIBE on Group {name}",
+            told=getattr(described, "error_message", None),
+        )
         session.add_gap(f"members of group {name}", failure, group=name)
         return
     groups[name] = replace(
         groups[name], state=described.group_state or None, member_count=len(described.members)
     )
-
-
-def _hint(code: int, group: str) -> str | None:
-    return f"needs DESCRIBE on Group {group}" if code == codec.GROUP_AUTHORIZATION_FAILED else None
 
 
 def _gap_of_batch(session: Session, batch: _Batch, failure: Failure) -> None:

@@ -27,7 +27,7 @@ class OffsetGaps:
     partitions: Partitions
     _silent: dict[int, tuple[Broker, Int64s, Failure]] = field(default_factory=dict)
     _refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
-    _copies_refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    _copies_refused: dict[int, int] = field(default_factory=dict)  # broker id -> error code
     _brokers: dict[int, Broker] = field(default_factory=dict)
     _told: set[int] = field(default_factory=set)  # rows that some gap already names
 
@@ -44,7 +44,8 @@ class OffsetGaps:
             led = np.isin(rows, led_rows)
             key = (broker.broker_id, code)
             self._refused.setdefault(key, set()).update(rows[led].tolist())
-            self._copies_refused.setdefault(key, set()).update(rows[~led].tolist())
+            if not led.all():
+                self._copies_refused.setdefault(broker.broker_id, code)
 
     def write(self, session: Session) -> None:
         """Add the gaps of silent brokers and refused partitions to the session."""
@@ -57,10 +58,30 @@ class OffsetGaps:
         for (broker_id, code), refused in self._refused.items():
             source = self._brokers[broker_id]
             self.add_rows(session, _sorted(refused), failure_of(code, source))
-        for (broker_id, code), refused in self._copies_refused.items():
-            source = self._brokers[broker_id]
-            what = f"log end offset on broker {broker_id} of"
-            self.add_rows(session, _sorted(refused), failure_of(code, source), what=what)
+
+    def copies(self, session: Session, followed: Bools, ends: Column) -> None:
+        """Add one gap per broker whose copies were looked for and not seen."""
+        replicas = self.partitions.replicas
+        row = replicas.row_of_value
+        missing = followed[row] & ~ends.valid
+        for broker_id in np.unique(replicas.values[missing]).tolist():
+            rows = row[missing & (replicas.values == broker_id)].tolist()
+            names = [str(self.partitions.index.topic_partition(found)) for found in rows]
+            what = f"log end offsets of {counted(len(names), 'replica')} on broker {broker_id}"
+            failure = self._why_no_copy(session, broker_id)
+            session.add_gap(f"{what} ({listed(names)})", failure, broker_id=broker_id)
+
+    def _why_no_copy(self, session: Session, broker_id: int) -> Failure:
+        silent = self._silent.get(broker_id)
+        if silent is not None:
+            return silent[2]
+        broker = session.broker(broker_id)
+        if broker is None:
+            why = f"broker {broker_id} is not registered with the cluster"
+            return Failure(GapCause.UNREACHABLE, why)
+        if broker_id in self._copies_refused:
+            return failure_of(self._copies_refused[broker_id], broker)
+        return Failure(GapCause.UNREADABLE, f"{broker} answered without an offset for them")
 
     def add_rows(
         self, session: Session, rows: Int64s, failure: Failure, *, what: str = "offsets of"

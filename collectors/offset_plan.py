@@ -53,15 +53,19 @@ class BrokerPlan:
         return build
 
 
-def rows_to_follow(partitions: Partitions, *, all_replicas: bool) -> Bools:
+def rows_to_follow(
+    partitions: Partitions, stuck: Bools | None = None, *, all_replicas: bool
+) -> Bools:
     """Mark the rows whose followers are asked for their log end: all, or those at risk.
 
-    At risk is a partition whose ISR is smaller than its replica set.
+    At risk is a partition whose ISR is smaller than its replica set, or that is `stuck`: between
+    the last two looks its high watermark did not move while its log end was ahead of it.
     """
     if all_replicas:
         return np.ones(len(partitions), np.bool_)
+    has_followers = partitions.replicas.lengths > 1
     shrunk: Bools = partitions.isr.valid & (partitions.isr.lengths < partitions.replicas.lengths)
-    return shrunk
+    return (shrunk if stuck is None else shrunk | stuck) & has_followers
 
 
 def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPlan:

@@ -43,6 +43,9 @@ class OffsetReader:
     _brokers: tuple[Broker, ...] = ()
     _follow: Bools | None = None
     _plans: tuple[BrokerPlan, ...] = ()
+    _noted: Partitions | None = None
+    _before: Column | None = None  # the high watermarks of the last round
+    _stuck: Bools | None = None
 
     def begin(self, session: Session, partitions: Partitions, *, all_replicas: bool) -> OffsetRound:
         """Decide whom to ask for what in this round; nothing is sent yet.
@@ -50,7 +53,8 @@ class OffsetReader:
         Followers are asked for their log end where the ISR is smaller than the replica set, or
         everywhere with `all_replicas`.
         """
-        follow = rows_to_follow(partitions, all_replicas=all_replicas)
+        stuck = self._stuck if partitions is self._partitions else None
+        follow = rows_to_follow(partitions, stuck, all_replicas=all_replicas)
         unchanged = (
             partitions is self._partitions
             and session.brokers == self._brokers
@@ -61,6 +65,16 @@ class OffsetReader:
             self._partitions, self._brokers, self._follow = partitions, session.brokers, follow
             self._plans = tuple(make_plan(b, partitions, follow) for b in session.brokers)
         return OffsetRound(session, partitions, self._plans, follow)
+
+    def note(self, partitions: Partitions, offsets: Offsets) -> None:
+        """Remember a round's offsets: whose high watermark stood still is at risk."""
+        before = self._before if partitions is self._noted else None
+        ahead = offsets.unreplicated_span
+        self._stuck = None
+        if before is not None:
+            unmoved = before.valid & (before.values == offsets.high_watermark.values)
+            self._stuck = unmoved & ahead.valid & (ahead.values > 0)
+        self._noted, self._before = partitions, offsets.high_watermark
 
 
 class OffsetRound:
@@ -110,12 +124,13 @@ class OffsetRound:
             epoch_of_stable=stable.epochs(),
             epoch_of_watermark=watermark.epochs(),
         )
-        self._write_gaps(ends)
+        self._write_gaps(ends, replica_ends.offsets())
         return self._offsets(ends, replica_ends.offsets())
 
-    def _write_gaps(self, ends: Ends) -> None:
-        """Tell what failed; then nothing that a leader should have answered may be missing."""
+    def _write_gaps(self, ends: Ends, replica_ends: Column) -> None:
+        """Tell what failed; then nothing that was to be answered may be missing without a gap."""
         self._gaps.write(self._session)
+        self._gaps.copies(self._session, self.followed, replica_ends)
         self._gaps.without_leader(self._session)
         complete = (
             self._log_start.valid

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from collectors.naming import listed
 from collectors.session import Ask, Session, body_of
 from collectors.translate import failure_of, present, topic_id_of
 from collectors.wire import codec
@@ -24,6 +25,7 @@ from rules.facts.partitions import PartitionIndex, Partitions
 
 PAGE_PARTITIONS: Final = 2000  # the brokers' default `max.request.partition.size.limit`
 THROTTLE_BYTES: Final = 4  # the one part of an answer that changes without anything having changed
+OFFSETS_TOPIC: Final = "__consumer_offsets"
 LITERAL_NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 
 Pattern = re.Pattern[str]
@@ -35,6 +37,14 @@ class _Page:
     answer: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where partitions live, and whether this round could read the list of topics to its end."""
+
+    partitions: Partitions
+    is_complete: bool
+
+
 @dataclass(slots=True)
 class PlacementReader:
     """Reads placement once per round and remembers the pages that did not change."""
@@ -43,7 +53,7 @@ class PlacementReader:
     _wanted: Pattern | None = None
     _partitions: Partitions | None = None
 
-    def collect(self, session: Session, wanted: Pattern | None) -> Partitions:
+    def collect(self, session: Session, wanted: Pattern | None) -> Placement:
         """Return the placement of topics whose whole name matches `wanted` (None: of all topics).
 
         When the list of topics cannot be read to its end, the remembered placement is returned
@@ -52,14 +62,16 @@ class PlacementReader:
         known = self._partitions
         pages = self._read_pages(session)
         if pages is None:
-            return known if known is not None else Partitions.none()
+            return Placement(known if known is not None else Partitions.none(), is_complete=False)
         same = known is not None and pages == self._pages and wanted == self._wanted
         self._pages, self._wanted = pages, wanted
         if known is None or not same:
             self._partitions = known = _build(_select(pages, wanted))
         if not len(known) and wanted is not None:
             _explain_absence(session, wanted)
-        return known
+        unreadable = _report_unreadable(session, pages)
+        _report_lost_coordinators(session, pages)
+        return Placement(known, is_complete=not unreadable)
 
     def _read_pages(self, session: Session) -> list[_Page] | None:
         api = _placement_api(session)
@@ -76,8 +88,8 @@ class PlacementReader:
 
     def _read_page(self, session: Session, api: Api, cursor: Any, number: int) -> _Page | Failure:
         reply = session.ask_any_reply(api, _request(api, cursor))
-        if reply.failure is not None:
-            return reply.failure
+        if isinstance(reply, Failure):
+            return reply
         body = bytes(memoryview(reply.body)[THROTTLE_BYTES:])
         if number < len(self._pages) and self._pages[number].body == body:
             return self._pages[number]
@@ -178,6 +190,35 @@ def _lists(rows: Sequence[Any], name: str, *, null_is_empty: bool = False) -> Ra
     return Ragged.of([of(row) for row in rows])
 
 
+# ------------------------------------------------------------------ what an answer lacks
+def _report_unreadable(session: Session, pages: Iterable[_Page]) -> bool:
+    """Add a gap for each topic that the broker could not describe; return whether there is one."""
+    found = False
+    for entry in (topic for page in pages for topic in page.answer.topics):
+        if int(entry.error_code) != codec.NO_ERROR:
+            found = True
+            failure = failure_of(int(entry.error_code), "the list of topics")
+            session.add_gap(f"topic {entry.name}", failure, topic=entry.name)
+    return found
+
+
+def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
+    """Add a gap for groups that nobody lists: their part of the offsets topic has no leader."""
+    lost = sorted(
+        int(partition.partition_index)
+        for page in pages
+        for topic in page.answer.topics
+        if topic.name == OFFSETS_TOPIC
+        for partition in topic.partitions
+        if present(int(partition.leader_id)) is None
+    )
+    if lost:
+        names = listed([f"{OFFSETS_TOPIC}-{number}" for number in lost])
+        why = "without a leader there nobody lists these groups"
+        failure = Failure(GapCause.NO_LEADER, why)
+        session.add_gap(f"groups coordinated by {names}", failure, topic=OFFSETS_TOPIC)
+
+
 # ------------------------------------------------------------------ a name that matched nothing
 def _explain_absence(session: Session, wanted: Pattern) -> None:
     """Ask for a topic by its name: only then does a broker say that we may not see it."""
@@ -190,7 +231,7 @@ def _explain_absence(session: Session, wanted: Pattern) -> None:
     if isinstance(answer, Failure):
         return
     for topic in answer.topics:
-        failure = failure_of(int(topic.error_code), brokers[0], f"needs DESCRIBE on Topic {name}")
+        failure = failure_of(int(topic.error_code), brokers[0], needs=f"DESCRIBE on Topic {name}")
         if failure.cause is GapCause.NOT_AUTHORIZED:
             session.add_gap(f"topic {name}", failure, topic=name)
 

@@ -20,6 +20,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
 from collectors.wire.failure import Failure
 from rules.facts.column import Column
+from rules.facts.identity import TopicId
 from rules.facts.partitions import Partitions
 
 MAX_AGE_SECONDS: Final = 60.0
@@ -33,6 +34,7 @@ class TopicConfigReader:
 
     _values: dict[str, int | None] = field(default_factory=dict)
     _read_at: dict[str, float] = field(default_factory=dict)
+    _ids: dict[str, TopicId | None] = field(default_factory=dict)
     _filled: tuple[Partitions, Partitions] | None = None  # what was given, what was returned
 
     def collect(self, session: Session, partitions: Partitions) -> Partitions:
@@ -40,6 +42,8 @@ class TopicConfigReader:
 
         The same object is returned for the same partitions while no setting changed.
         """
+        if self._filled is None or self._filled[0] is not partitions:
+            self._forget_others(partitions)
         now = time.monotonic()
         stale = [
             topic
@@ -52,6 +56,14 @@ class TopicConfigReader:
             self._values.update(read)
             self._read_at.update(dict.fromkeys(read, now))
         return self._fill(partitions)
+
+    def _forget_others(self, partitions: Partitions) -> None:
+        """Forget deleted topics, and those that were created again under the same name."""
+        ids = dict(zip(partitions.index.topics, partitions.topic_ids, strict=True))
+        same = {topic for topic, known in self._ids.items() if ids.get(topic, known) == known}
+        self._ids = ids
+        self._values = {t: v for t, v in self._values.items() if t in ids and t in same}
+        self._read_at = {t: v for t, v in self._read_at.items() if t in ids and t in same}
 
     def _fill(self, partitions: Partitions) -> Partitions:
         per_topic = Column.of(self._values.get(topic) for topic in partitions.index.topics)
@@ -108,5 +120,5 @@ def _report_refusals(session: Session, results: Sequence[Any]) -> None:
             refused.setdefault(int(result.error_code), []).append(result.resource_name)
     for code, topics in refused.items():
         what = f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')} ({listed(topics)})"
-        hint = "needs DESCRIBE_CONFIGS on Topic"
-        session.add_gap(what, failure_of(code, "DescribeConfigs", hint))
+        failure = failure_of(code, "DescribeConfigs", needs="DESCRIBE_CONFIGS on Topic")
+        session.add_gap(what, failure)

@@ -42,11 +42,19 @@ _MEANINGS: Final = {
 }
 
 
-def failure_of(code: int, source: Broker | str, hint: str | None = None) -> Failure:
-    """Return the failure for an error code that `source` answered; `hint` says what is needed."""
-    told = hint or _MEANINGS.get(code)
-    why = f"{error_name(code)} from {source}" + (f": {told}" if told else "")
-    return Failure(_CAUSES.get(code, GapCause.BROKER_ERROR), why)
+def failure_of(
+    code: int, source: Broker | str, *, needs: str | None = None, told: str | None = None
+) -> Failure:
+    """Return the failure for an error code that `source` answered.
+
+    `needs` names the permission that a refusal asks for; `told` is the broker's own message.
+    """
+    cause = _CAUSES.get(code, GapCause.BROKER_ERROR)
+    meaning = told or _MEANINGS.get(code)
+    if cause is GapCause.NOT_AUTHORIZED and needs is not None:
+        meaning = f"needs {needs}"
+    why = f"{error_name(code)} from {source}" + (f": {meaning}" if meaning else "")
+    return Failure(cause, why)
 
 
 def topic_id_of(uuid: UUID | None) -> TopicId | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -16,9 +16,9 @@ import numpy as np
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
-from collectors import readable
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
+from collectors.readable import ReadableReader
 from collectors.session import Limits, Session, address_of
 from collectors.topic_configs import TopicConfigReader
 from collectors.wire.connection import Address
@@ -40,6 +40,16 @@ class Scope:
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
 
 
+@dataclass(slots=True)
+class _Readers:
+    """The collectors that remember something of one cluster id."""
+
+    placement: PlacementReader = field(default_factory=PlacementReader)
+    configs: TopicConfigReader = field(default_factory=TopicConfigReader)
+    offsets: OffsetReader = field(default_factory=OffsetReader)
+    readable: ReadableReader = field(default_factory=ReadableReader)
+
+
 class ClusterReader:
     """Reads one cluster, round after round, over connections that last."""
 
@@ -58,9 +68,8 @@ class ClusterReader:
         self._limits = limits
         self._utc_now = utc_now
         self._session: Session | None = None  # of the last round: who was there, who answered
-        self._placement = PlacementReader()
-        self._configs = TopicConfigReader()
-        self._offsets = OffsetReader()
+        self._cluster_id: str | None = None
+        self._readers = _Readers()
 
     def read(self, scope: Scope) -> Snapshot:
         """Make one round.
@@ -73,11 +82,13 @@ class ClusterReader:
         session = self._begin()
         with session.phase("cluster"):
             found = cluster_collector.collect(session, self._addresses())
+        if found.cluster_id != self._cluster_id:  # another cluster, and an empty memory
+            self._cluster_id, self._readers = found.cluster_id, _Readers()
         with session.phase("placement"):
-            partitions = self._placement.collect(session, scope.topics)
-            partitions = self._configs.collect(session, partitions)
+            placement = self._readers.placement.collect(session, scope.topics)
+            partitions = self._readers.configs.collect(session, placement.partitions)
         self._session = session
-        round_ = self._offsets.begin(session, partitions, all_replicas=scope.all_replicas)
+        round_ = self._readers.offsets.begin(session, partitions, all_replicas=scope.all_replicas)
         with session.phase("log_start"):
             round_.read_log_start()
         with session.phase("groups"):
@@ -88,9 +99,12 @@ class ClusterReader:
             )
         with session.phase("offsets"):
             offsets = round_.read_ends()
+            self._readers.offsets.note(partitions, offsets)
         with session.phase("readable"):
             ask = _commits_that_are_positions(groups, collected.commits)
-            commits = readable.collect(session, partitions, offsets, collected.commits, ask)
+            commits = self._readers.readable.collect(
+                session, partitions, offsets, collected.commits, ask
+            )
         return Snapshot(
             cluster=self._name,
             cluster_id=found.cluster_id,
@@ -98,6 +112,7 @@ class ClusterReader:
             brokers=found.brokers,
             controller=found.controller,
             partitions=partitions,
+            placement_complete=placement.is_complete,
             offsets=offsets,
             followed=round_.followed,
             groups=groups,

@@ -147,6 +147,7 @@ def snapshot(**overrides: Any) -> Snapshot:
         brokers=(broker(1), broker(2), broker(3)),
         controller=BrokerId(1),
         partitions=placed,
+        placement_complete=True,
         offsets=offsets(rows),
         followed=np.zeros(rows, np.bool_),
         groups=(),

@@ -56,7 +56,7 @@ def read_headers(records: bytes) -> list[BatchHeader]:
     while position + _HEADER.size <= len(records):
         fields = _HEADER.unpack_from(records, position)
         end = position + _LENGTH_PREFIX + fields[1]
-        if fields[3] != V2_MAGIC or end > len(records):
+        if fields[3] != V2_MAGIC or not position + _HEADER.size <= end <= len(records):
             break
         headers.append(_header(fields))
         position = end

@@ -25,6 +25,7 @@ class GapCause(StrEnum):
     GONE = "gone"  # deleted between two requests of the round, or re-created
     IMPOSSIBLE_VALUE = "impossible_value"  # an answer that cannot be true, such as a negative lag
     UNREADABLE = "unreadable"  # an answer that could not be decoded
+    LIMIT = "limit"  # a limit of ours was reached first
     BROKER_ERROR = "broker_error"  # any other error code
 
 

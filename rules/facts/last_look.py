@@ -67,12 +67,18 @@ class LastLook:
 
 
 def remember(snapshot: Snapshot, before: LastLooks | None = None) -> LastLooks:
-    """Merge a snapshot into the memory; partitions that are gone are forgotten."""
+    """Merge a snapshot into the memory.
+
+    Partitions that are gone are forgotten, but only by a round that could read the whole list of
+    topics; another one leaves the memory as it was.
+    """
+    if before is not None and not snapshot.placement_complete:
+        return before
     offsets, partitions = snapshot.offsets, snapshot.partitions
     seen = (
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
     )
-    now = Column.known(np.full(len(partitions), _microseconds(snapshot.taken_at), np.int64))
+    now = Column.known(np.full(len(partitions), microseconds(snapshot.taken_at), np.int64))
     fresh = LastLooks(
         partitions=partitions,
         leader_epoch=offsets.leader_epoch.where(seen),
@@ -116,5 +122,6 @@ def _keep_older(fresh: LastLooks, before: LastLooks) -> LastLooks:
     )
 
 
-def _microseconds(moment: datetime) -> int:
+def microseconds(moment: datetime) -> int:
+    """Return a moment as microseconds since 1970-01-01 UTC."""
     return round(moment.timestamp() * MICROSECOND)

@@ -36,6 +36,7 @@ class Snapshot:
     brokers: tuple[Broker, ...]
     controller: BrokerId | None  # the active controller, None when it may not be asked
     partitions: Partitions
+    placement_complete: bool  # False: topics may exist that `partitions` does not list
     offsets: Offsets
     followed: Bools  # rows whose every replica was asked for its log end offset
     groups: tuple[Group, ...]

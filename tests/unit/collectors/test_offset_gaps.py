@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from collectors.offset_answers import AnsweredRows
@@ -86,10 +87,29 @@ def test_a_follower_that_refuses_loses_only_its_own_log_end(session: Session) ->
     gaps = OffsetGaps(partitions())
     gaps.refused(broker(2), errors((0, NOT_LEADER), (1, NOT_LEADER)), ints(0))
     gaps.write(session)
-    assert [gap.what for gap in session.gaps] == [
-        "offsets of orders-0",
-        "log end offset on broker 2 of orders-1",
+    assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
+    gaps.copies(session, np.array([False, True, False]), Column.of([1] * 4 + [None] + [1] * 4))
+    assert [(gap.what, gap.broker_id) for gap in session.gaps[1:]] == [
+        ("log end offsets of 1 replica on broker 2 (orders-1)", 2),
     ]
+    assert "NOT_LEADER_OR_FOLLOWER" in session.gaps[1].why
+
+
+def test_copies_on_a_broker_that_is_gone_are_a_gap_and_not_just_absent(session: Session) -> None:
+    gaps = OffsetGaps(partitions())
+    third_of_each = Column.of([1, 1, None] * 3)
+    gaps.copies(session, np.ones(3, np.bool_), third_of_each)
+    [gap] = session.gaps
+    assert gap.what == "log end offsets of 3 replicas on broker 3 (orders-0, orders-1, orders-2)"
+    assert gap.why == "broker 3 is not registered with the cluster"
+
+
+def test_a_refused_copy_does_not_hide_what_the_leader_left_out(session: Session) -> None:
+    gaps = OffsetGaps(partitions())
+    gaps.refused(broker(2), errors((0, NOT_LEADER)), ints())
+    gaps.write(session)
+    gaps.left_out(session, ints(0))
+    assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
 
 
 def test_an_answer_without_errors_is_no_gap(session: Session) -> None:

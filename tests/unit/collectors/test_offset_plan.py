@@ -55,6 +55,13 @@ def test_only_partitions_at_risk_are_followed(placed: Partitions) -> None:
     assert np.flatnonzero(risky).tolist() == [1]
 
 
+def test_a_stuck_partition_is_at_risk_too_unless_it_has_no_followers(placed: Partitions) -> None:
+    stuck = np.array([True, False, False, False, False])
+    assert np.flatnonzero(rows_to_follow(placed, stuck, all_replicas=False)).tolist() == [0, 1]
+    alone = replace(placed, replicas=Ragged.of([(1,)] * 5), isr=Ragged.of([(1,)] * 5))
+    assert not rows_to_follow(alone, stuck, all_replicas=False).any()
+
+
 def test_on_request_all_are_followed(placed: Partitions) -> None:
     assert rows_to_follow(placed, all_replicas=True).all()
 

@@ -8,7 +8,7 @@ from collectors.wire.api import LIST_OFFSETS
 from rules.facts.gap import GapCause
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from tests.factories import broker, partitions
+from tests.factories import broker, offsets, partitions
 from tests.unit.collectors.fake_pool import session_of
 from tests.unit.collectors.wire.messages import OffsetEntry, list_offsets_answer
 
@@ -55,3 +55,15 @@ def test_requests_are_kept_while_placement_stays_the_same() -> None:
     first = reader.begin(session, placed, all_replicas=False)
     assert reader.begin(session, placed, all_replicas=False)._plans is first._plans  # noqa: SLF001
     assert reader.begin(session, partitions(), all_replicas=False)._plans is not first._plans  # noqa: SLF001
+
+
+def test_a_high_watermark_that_stood_still_puts_its_followers_under_watch() -> None:
+    reader, placed = OffsetReader(), partitions()
+    held = [(0, 0, 5, 5), (1, 0, 6, 5), (2, 0, 7, 5)]
+    session = answering(*held)
+    for _ in range(2):
+        assert not reader.begin(session, placed, all_replicas=False).followed.any()
+        ahead = offsets(high_watermark=[5, 6, 7], log_end_offset=[5, 9, 7])
+        reader.note(placed, ahead)
+    followed = reader.begin(session, placed, all_replicas=False).followed
+    assert followed.tolist() == [False, True, False]

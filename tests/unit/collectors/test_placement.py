@@ -9,12 +9,13 @@ from uuid import UUID
 
 from kio.schema.errors import ErrorCode
 
-from collectors.placement import PlacementReader
+from collectors.placement import Pattern, PlacementReader
 from collectors.session import Session
 from collectors.translate import topic_id_of
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
+from rules.facts.partitions import Partitions
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
@@ -31,6 +32,10 @@ class Placed:
     epoch: int = 5
     isr: tuple[int, ...] = (1, 2)
     elr: tuple[int, ...] | None = None
+
+
+def placed_by(reader: PlacementReader, session: Session, wanted: Pattern | None) -> Partitions:
+    return reader.collect(session, wanted).partitions
 
 
 def topic(name: str | None, *placed: Placed, error: int = 0, internal: bool = False) -> Any:
@@ -81,7 +86,7 @@ def test_every_partition_stands_at_its_own_row_whatever_the_order() -> None:
         topic("orders", Placed(partition=1, leader=2), Placed(partition=0)),
         topic("__internal", Placed(partition=0, epoch=9), internal=True),
     )
-    placed = PlacementReader().collect(session_with(body), None)
+    placed = placed_by(PlacementReader(), session_with(body), None)
     assert placed.index.topics == ("__internal", "orders")
     assert placed.internal == (True, False)
     assert placed.leader.to_list() == [1, 1, 2]
@@ -91,7 +96,7 @@ def test_every_partition_stands_at_its_own_row_whatever_the_order() -> None:
 
 
 def test_a_partition_without_a_leader_has_none_and_an_empty_elr_is_known() -> None:
-    placed = PlacementReader().collect(session_with(page(ORDERS)), None)
+    placed = placed_by(PlacementReader(), session_with(page(ORDERS)), None)
     assert placed.leader.to_list() == [1, None]
     assert placed.elr.to_list() == [[], [2]]
     assert placed.min_insync_replicas.to_list() == [None, None]
@@ -99,7 +104,7 @@ def test_a_partition_without_a_leader_has_none_and_an_empty_elr_is_known() -> No
 
 def test_a_partition_that_the_answer_left_out_is_unknown_not_shifted() -> None:
     body = page(topic("orders", Placed(partition=2), Placed(partition=0)))
-    placed = PlacementReader().collect(session_with(body), None)
+    placed = placed_by(PlacementReader(), session_with(body), None)
     assert placed.leader.to_list() == [1, None, 1]
     assert placed.isr.to_list() == [[1, 2], None, [1, 2]]
     assert placed.elr.to_list() == [[], None, []]
@@ -107,37 +112,37 @@ def test_a_partition_that_the_answer_left_out_is_unknown_not_shifted() -> None:
 
 def test_a_topic_with_an_error_or_without_a_name_is_left_out() -> None:
     body = page(ORDERS, topic("gone", Placed(partition=0), error=3), topic(None))
-    assert PlacementReader().collect(session_with(body), None).index.topics == ("orders",)
+    assert placed_by(PlacementReader(), session_with(body), None).index.topics == ("orders",)
 
 
 def test_a_pattern_has_to_match_the_whole_name() -> None:
     body = page(ORDERS, topic("orders-dlq", Placed(partition=0)))
-    placed = PlacementReader().collect(session_with(body), re.compile("orders"))
+    placed = placed_by(PlacementReader(), session_with(body), re.compile("orders"))
     assert placed.index.topics == ("orders",)
 
 
 def test_an_unchanged_answer_gives_the_same_object_whatever_the_throttle_time() -> None:
     reader, body = PlacementReader(), page(ORDERS)
-    first = reader.collect(session_with(body), None)
+    first = placed_by(reader, session_with(body), None)
     throttled = b"\0\0\x03\xe8" + body[4:]
-    assert reader.collect(session_with(throttled), None) is first
+    assert placed_by(reader, session_with(throttled), None) is first
 
 
 def test_a_changed_answer_or_pattern_gives_another_object() -> None:
     reader = PlacementReader()
-    first = reader.collect(session_with(page(ORDERS)), None)
-    filtered = reader.collect(session_with(page(ORDERS)), re.compile("o.*"))
+    first = placed_by(reader, session_with(page(ORDERS)), None)
+    filtered = placed_by(reader, session_with(page(ORDERS)), re.compile("o.*"))
     moved = page(topic("orders", Placed(partition=0, leader=2, epoch=6)))
-    after = reader.collect(session_with(moved), re.compile("o.*"))
+    after = placed_by(reader, session_with(moved), re.compile("o.*"))
     assert first is not filtered
     assert after.leader.to_list() == [2]
 
 
 def test_a_list_that_cannot_be_read_leaves_the_remembered_placement_and_a_gap() -> None:
     reader = PlacementReader()
-    first = reader.collect(session_with(page(ORDERS)), None)
+    first = placed_by(reader, session_with(page(ORDERS)), None)
     silent = session_with(Failure(GapCause.TIMEOUT, "late"))
-    assert reader.collect(silent, None) is first
+    assert placed_by(reader, silent, None) is first
     assert [(gap.what, gap.cause) for gap in silent.gaps] == [
         ("the list of topics", GapCause.TIMEOUT)
     ]
@@ -145,8 +150,26 @@ def test_a_list_that_cannot_be_read_leaves_the_remembered_placement_and_a_gap() 
 
 def test_without_a_memory_an_unreadable_list_is_empty_with_a_gap() -> None:
     silent = session_with(Failure(GapCause.TIMEOUT, "late"))
-    assert len(PlacementReader().collect(silent, None)) == 0
+    assert len(placed_by(PlacementReader(), silent, None)) == 0
     assert len(silent.gaps) == 1
+
+
+def test_only_a_list_read_to_its_end_without_errors_is_complete() -> None:
+    reader = PlacementReader()
+    assert reader.collect(session_with(page(ORDERS)), None).is_complete
+    refused = session_with(page(ORDERS, topic("hidden", error=29)))
+    assert not reader.collect(refused, None).is_complete
+    assert [(gap.topic, gap.cause) for gap in refused.gaps] == [("hidden", GapCause.NOT_AUTHORIZED)]
+    assert not reader.collect(session_with(Failure(GapCause.TIMEOUT, "late")), None).is_complete
+
+
+def test_groups_of_a_leaderless_offsets_partition_are_a_gap_also_behind_a_filter() -> None:
+    lost = topic("__consumer_offsets", Placed(partition=0), Placed(partition=1, leader=-1))
+    session = session_with(page(lost, ORDERS))
+    placed_by(PlacementReader(), session, re.compile("orders"))
+    [gap] = session.gaps
+    assert gap.what == "groups coordinated by __consumer_offsets-1"
+    assert gap.cause is GapCause.NO_LEADER
 
 
 def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
@@ -180,7 +203,7 @@ def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
     session = session_of(
         broker(1), answers={(broker(1), METADATA): body}, too_old=[DESCRIBE_TOPIC_PARTITIONS]
     )
-    placed = PlacementReader().collect(session, None)
+    placed = placed_by(PlacementReader(), session, None)
     assert (placed.isr.to_list(), placed.elr.to_list()) == ([[1]], [None])
     assert placed.topic_id(0) is None
     assert [gap.cause for gap in session.gaps] == [GapCause.UNSUPPORTED]

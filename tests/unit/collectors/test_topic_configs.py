@@ -6,7 +6,7 @@ from kio.schema.errors import ErrorCode
 
 from collectors.topic_configs import TOPIC_RESOURCE, TopicConfigReader
 from collectors.wire.api import DESCRIBE_CONFIGS
-from tests.factories import broker, partitions
+from tests.factories import broker, partitions, topic_id
 from tests.unit.collectors.fake_pool import Prepared, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 
@@ -67,3 +67,11 @@ def test_refused_topic_is_asked_again_and_told_again() -> None:
     refused = configs("orders", None, error=TOPIC_AUTHORIZATION_FAILED)
     assert look(reader, refused) == ([None], 1, 1)
     assert look(reader, refused) == ([None], 1, 1)
+
+
+def test_topic_created_again_is_read_again() -> None:
+    reader = TopicConfigReader()
+    look(reader, configs("orders", "2"))
+    again = partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
+    session = session_of(ME, answers={(ME, DESCRIBE_CONFIGS): configs("orders", "1")})
+    assert reader.collect(session, again).min_insync_replicas.to_list() == [1]

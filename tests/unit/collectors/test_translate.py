@@ -44,7 +44,7 @@ def test_an_error_code_becomes_a_cause_and_keeps_its_name(code: ErrorCode, cause
 
 
 def test_a_hint_says_what_would_help() -> None:
-    assert failure_of(29, "OffsetFetch", "needs DESCRIBE on Topic a").why == (
+    assert failure_of(29, "OffsetFetch", needs="DESCRIBE on Topic a").why == (
         "TOPIC_AUTHORIZATION_FAILED from OffsetFetch: needs DESCRIBE on Topic a"
     )
 

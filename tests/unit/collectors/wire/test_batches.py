@@ -350,3 +350,10 @@ def test_there_is_something_to_read_or_not(case: Case) -> None:
     aborted = [AbortedTransaction(producer, first) for producer, first in case.aborted]
     found = holds_records(headers, aborted, start=case.start, end=case.end)
     assert found is case.expected, case.why
+
+
+@pytest.mark.parametrize("length", [-12, -13, 0, 48, -(2**31)])
+def test_a_batch_that_claims_an_impossible_length_ends_the_reading(length: int) -> None:
+    good = Batch().encode()
+    bad = good[:8] + length.to_bytes(4, "big", signed=True) + good[12:]
+    assert len(read_headers(good + bad + good)) == 1

@@ -9,6 +9,7 @@ import pytest
 
 from rules.facts.column import Ragged
 from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
+from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from tests.factories import NOON, at, offsets, partitions, snapshot, topic_id, unseen_offsets
 
@@ -130,3 +131,9 @@ def test_a_new_partition_of_a_grown_topic_has_no_look_yet() -> None:
 
 def test_without_a_memory_an_unseen_partition_has_no_look() -> None:
     assert remember(snapshot(offsets=unseen_offsets())).looked_at_us.to_list() == [None] * 3
+
+
+def test_a_round_without_the_list_of_topics_forgets_nothing() -> None:
+    memory = remember(snapshot())
+    blind = snapshot(partitions=Partitions.none(), placement_complete=False)
+    assert remember(blind, memory) is memory

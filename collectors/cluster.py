@@ -6,22 +6,23 @@ random broker as controller in its other answers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from collectors.session import Session, address_of, body_of
+from collectors.session import PATIENCE_SECONDS, Session, address_of, body_of
 from collectors.translate import failure_of, present
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CLUSTER, DESCRIBE_QUORUM
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
+from collectors.wire.pool import Call
 from rules.errors import AuthenticationError, UnreachableError
 from rules.facts.gap import Gap, GapCause
 from rules.facts.identity import Broker, BrokerId
 
 DESCRIBE_OPERATION: Final = 8  # bit number of DESCRIBE in an authorized-operations field
-BOOTSTRAP_ID: Final = BrokerId(-1)  # an address of which the broker id is not known yet
 METADATA_TOPIC: Final = "__cluster_metadata"
 
 
@@ -47,43 +48,72 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
     brokers = sorted(
         (_broker(entry) for entry in answer.brokers), key=lambda broker: broker.broker_id
     )
-    session.brokers = tuple(brokers)
+    session.brokers = tuple(_distinct(session, brokers))
     _connect(session)
     if not answer.cluster_authorized_operations & (1 << DESCRIBE_OPERATION):
         session.gaps.append(_blind_to_groups())
     return Cluster(
-        cluster_id=answer.cluster_id, brokers=session.brokers, controller=_controller(session)
+        cluster_id=answer.cluster_id, brokers=tuple(brokers), controller=_controller(session)
     )
 
 
 def _describe_cluster(session: Session, bootstrap: Sequence[Address]) -> Any:
-    first = session.pool.connect_any(bootstrap, timeout_seconds=session.timeout_seconds)
-    if first is None:
-        raise _nobody_answered(session, bootstrap)
-    session.brokers = tuple(
-        Broker(broker_id=BOOTSTRAP_ID, host=address.host, port=address.port)
-        for address in bootstrap
-    )
+    """Ask the first address that is ready, then the next one, until one answers."""
+    left = list(bootstrap)
+    failures: dict[Address, Failure] = {}
+    while left and session.timeout_seconds > 0:
+        address = session.pool.connect_any(left, timeout_seconds=session.timeout_seconds)
+        if address is None:
+            break
+        left.remove(address)
+        patience = min(PATIENCE_SECONDS if left else math.inf, session.timeout_seconds)
+        answer = _ask(session, address, patience)
+        if not isinstance(answer, Failure):
+            session.answered_last = address
+            return answer
+        failures[address] = answer
+    told = {address: session.pool.failure(address) for address in left} | failures
+    raise _nobody_answered([failure for failure in told.values() if failure is not None])
+
+
+def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Failure:
+    version = session.pool.version(address, DESCRIBE_CLUSTER)
+    if version is None:
+        why = f"{address} has no usable DescribeCluster: it needs Kafka {DESCRIBE_CLUSTER.since}"
+        return Failure(GapCause.UNSUPPORTED, f"{why} or newer")
     build = body_of(
         DESCRIBE_CLUSTER, "DescribeClusterRequest", include_cluster_authorized_operations=True
     )
-    answer = session.ask_any(DESCRIBE_CLUSTER, build)
-    if isinstance(answer, Failure):
-        kind = AuthenticationError if answer.refused else UnreachableError
-        raise kind(f"cannot ask {first} for its cluster: {answer.why}")
-    if int(answer.error_code) != codec.NO_ERROR:
-        raise UnreachableError(f"cannot ask {first}: {codec.error_name(int(answer.error_code))}")
-    return answer
+    call = Call(address=address, api=DESCRIBE_CLUSTER, version=version, body=build(version))
+    session.requests[DESCRIBE_CLUSTER.name] += 1
+    [body] = session.pool.exchange([call], timeout_seconds=timeout_seconds, keep_late=True)
+    if isinstance(body, Failure):
+        return body
+    try:
+        answer = codec.decode(DESCRIBE_CLUSTER, version, body)
+    except codec.UnreadableError as exc:
+        return Failure(GapCause.UNREADABLE, f"{address}: {exc}")
+    code = int(answer.error_code)
+    return answer if code == codec.NO_ERROR else failure_of(code, str(address))
 
 
-def _nobody_answered(
-    session: Session, bootstrap: Sequence[Address]
-) -> AuthenticationError | UnreachableError:
-    failures = [session.pool.failure(address) for address in bootstrap]
-    told = "; ".join(dict.fromkeys(failure.why for failure in failures if failure))
-    if any(failure.refused for failure in failures if failure):
+def _nobody_answered(failures: Sequence[Failure]) -> AuthenticationError | UnreachableError:
+    told = "; ".join(dict.fromkeys(failure.why for failure in failures))
+    if any(failure.refused for failure in failures):
         return AuthenticationError(f"authentication refused: {told}")
     return UnreachableError(f"no bootstrap address answered: {told}")
+
+
+def _distinct(session: Session, brokers: Sequence[Broker]) -> list[Broker]:
+    """Leave out brokers that advertise another's address: whoever answers there is one of them."""
+    first: dict[Address, Broker] = {}
+    for broker in brokers:
+        other = first.setdefault(address_of(broker), broker)
+        if other is not broker:
+            why = f"it advertises the address of broker {other.broker_id}: who answers is unknown"
+            failure = Failure(GapCause.UNREACHABLE, why)
+            session.add_gap(str(broker), failure, broker_id=broker.broker_id)
+    return list(first.values())
 
 
 def _connect(session: Session) -> None:
@@ -95,8 +125,7 @@ def _connect(session: Session) -> None:
 
 
 def _controller(session: Session) -> BrokerId | None:
-    build = _quorum_request
-    answer = session.ask_any(DESCRIBE_QUORUM, build)
+    answer = session.ask_any(DESCRIBE_QUORUM, _quorum_request)
     if isinstance(answer, Failure):
         session.add_gap("active controller", answer)
         return None
@@ -105,7 +134,7 @@ def _controller(session: Session) -> BrokerId | None:
     refused = next((code for code in codes if code != codec.NO_ERROR), None)
     if refused is not None:
         session.add_gap(
-            "active controller", failure_of(refused, "DescribeQuorum", "needs DESCRIBE on Cluster")
+            "active controller", failure_of(refused, "DescribeQuorum", needs="DESCRIBE on Cluster")
         )
         return None
     leader = present(int(partitions[0].leader_id)) if partitions else None

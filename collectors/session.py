@@ -19,7 +19,7 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Call, Pool
 from rules.facts.gap import Gap, GapCause
-from rules.facts.identity import Broker, BrokerId
+from rules.facts.identity import Broker
 
 PATIENCE_SECONDS: Final = 1.0
 
@@ -46,13 +46,13 @@ class Reply:
     """What came of an `Ask`: the body of the answer, or why there is none."""
 
     ask: Ask
-    version: int
+    version: int | None  # None when there was nobody to negotiate it with
     body: bytearray
     failure: Failure | None = None
 
     def read(self) -> Any | Failure:
         """Decode the answer with the general codec."""
-        if self.failure is not None:
+        if self.failure is not None or self.version is None:
             return self.failure
         try:
             return codec.decode(self.ask.api, self.version, self.body)
@@ -131,10 +131,20 @@ class Session:
             for ask, version in zip(asks, versions, strict=True)
             if isinstance(version, int)
         ]
+        timeout = self.timeout_seconds
+        if timeout <= 0:
+            over = Failure(
+                GapCause.TIMEOUT, f"the round's {self.limits.round_seconds:g} s are over"
+            )
+            return [_reply(ask, over, over) for ask in asks]
         self.requests.update(call.api.name for call in calls)
-        timeout = min(self.timeout_seconds, patience_seconds or self.timeout_seconds)
-        is_patient = patience_seconds is None
-        answers = iter(self.pool.exchange(calls, timeout_seconds=timeout, keep_late=not is_patient))
+        answers = iter(
+            self.pool.exchange(
+                calls,
+                timeout_seconds=min(timeout, patience_seconds or timeout),
+                keep_late=patience_seconds is not None,
+            )
+        )
         return [
             _reply(ask, version, next(answers) if isinstance(version, int) else version)
             for ask, version in zip(asks, versions, strict=True)
@@ -142,24 +152,27 @@ class Session:
 
     def ask_any(self, api: Api, build: Callable[[int], bytes]) -> Any | Failure:
         """Ask one broker, and the next when it fails; return the decoded answer."""
-        return self.ask_any_reply(api, build).read()
+        reply = self.ask_any_reply(api, build)
+        return reply if isinstance(reply, Failure) else reply.read()
 
-    def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply:
+    def ask_any_reply(self, api: Api, build: Callable[[int], bytes]) -> Reply | Failure:
         """Ask one broker, and the next when it fails; every broker can answer such a request.
 
-        A silent broker is given a second before the next one is asked, the last all its time.
+        A silent broker is given a second before the next one is asked, which gets twice as long:
+        where all are slow one will answer, and the last has all the time that is left.
         """
-        nobody = Broker(broker_id=BrokerId(-1), host="", port=0)
         failure = Failure(GapCause.UNREACHABLE, "no broker could be asked")
-        reply = Reply(ask=Ask(nobody, api, build), version=-1, body=bytearray(), failure=failure)
+        patience = PATIENCE_SECONDS
         candidates = self.ready_brokers()
-        for position, broker in enumerate(candidates, start=1):
-            patience = None if position == len(candidates) else PATIENCE_SECONDS
-            reply = self.exchange([Ask(broker, api, build)], patience)[0]
+        for broker in candidates:
+            is_last = broker is candidates[-1]
+            reply = self.exchange([Ask(broker, api, build)], None if is_last else patience)[0]
             if reply.failure is None:
                 self.answered_last = address_of(broker)
-                break
-        return reply
+                return reply
+            failure = reply.failure
+            patience *= 2
+        return failure
 
     def add_gap(self, what: str, failure: Failure, **subject: Any) -> None:
         """Note that `what` could not be seen."""
@@ -182,7 +195,7 @@ def body_of(api: Api, message_name: str, **fields: Any) -> Callable[[int], bytes
 
 def _reply(ask: Ask, version: int | Failure, answer: bytearray | Failure) -> Reply:
     if isinstance(version, Failure):
-        return Reply(ask=ask, version=-1, body=bytearray(), failure=version)
+        return Reply(ask=ask, version=None, body=bytearray(), failure=version)
     if isinstance(answer, Failure):
         return Reply(ask=ask, version=version, body=bytearray(), failure=answer)
     return Reply(ask=ask, version=version, body=answer)

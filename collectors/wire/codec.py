@@ -25,7 +25,6 @@ _FLEXIBLE_RESPONSE_HEADER: Final = 5  # correlation id and an empty list of tagg
 _PLAIN_RESPONSE_HEADER: Final = 4
 
 NO_ERROR: Final = int(ErrorCode.none)
-GROUP_AUTHORIZATION_FAILED: Final = int(ErrorCode.group_authorization_failed)
 
 
 class UnreadableError(Exception):

@@ -15,6 +15,7 @@ import ssl
 import struct
 from collections import deque
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -61,6 +62,10 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class UnresolvableError(ConnectionFailedError):
+    """The host has no address; asking the resolver again at once would only take time."""
+
+
 def _told(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
@@ -73,6 +78,7 @@ class Connection:
         self.stage = Stage.CONNECTING
         self.versions: handshake.Versions = {}
         self.setup_sent: list[Api] = []
+        self.lifetime: timedelta | None = None  # after which the broker wants credentials again
         self._security = security
         self._tls = tls
         self._setup = handshake.setup(security)
@@ -95,7 +101,8 @@ class Connection:
                 self.address.host, self.address.port, type=socket.SOCK_STREAM
             )
         except (socket.gaierror, UnicodeError) as exc:
-            raise self._failed(GapCause.UNREACHABLE, "the host name cannot be resolved") from exc
+            why = f"{self.address}: the host name cannot be resolved"
+            raise UnresolvableError(Failure(GapCause.UNREACHABLE, why)) from exc
         return deque(
             (family, kind, protocol, target) for family, kind, protocol, _, target in found
         )
@@ -164,6 +171,8 @@ class Connection:
             raise
         except ssl.SSLCertVerificationError as exc:
             raise self._refused(f"its certificate is not trusted: {exc.verify_message}") from exc
+        except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError) as exc:
+            raise self._closed_by_broker() from exc
         except ssl.SSLError as exc:
             raise self._refused(f"TLS failed: {exc.reason or exc}") from exc
         except codec.UnreadableError as exc:
@@ -232,7 +241,8 @@ class Connection:
         try:
             self._queue_setup(self._setup.send(body))
         except StopIteration as done:
-            self.versions = done.value
+            established: handshake.Established = done.value
+            self.versions, self.lifetime = established.versions, established.lifetime
             self.stage = Stage.READY
         except ConnectionFailedError as exc:
             raise ConnectionFailedError(
@@ -305,6 +315,9 @@ class Connection:
     def _closed_by_broker(self) -> ConnectionFailedError:
         asked = f" after {self._awaited[0].api.name} was asked" if self._awaited else ""
         why = f"the broker closed the connection{asked}"
+        if self.stage is Stage.TLS:
+            told = f"{self.address}: {why} during TLS, as a listener does that wants none"
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, refused=True))
         is_first = self.stage is Stage.READY and bool(self._awaited) and not self._has_answered
         if is_first and not self._security.uses_sasl:
             # It may as well have died: only a look at all addresses can take this for a refusal.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from collectors.security import Security
@@ -36,18 +37,27 @@ class SetupRequest:
     body: bytes
 
 
-Setup = Generator[SetupRequest, bytearray, Versions]
+@dataclass(frozen=True, slots=True)
+class Established:
+    """What the set-up found out."""
+
+    versions: Versions
+    lifetime: timedelta | None = None  # after which the broker wants the credentials again
+
+
+Setup = Generator[SetupRequest, bytearray, Established]
 
 
 def setup(security: Security) -> Setup:
-    """Ask for the versions, authenticate where the listener wants it, return the versions."""
+    """Ask for the versions and authenticate where the listener wants it."""
     versions = yield from _api_versions()
-    if security.uses_sasl:
-        yield from _authenticate(security, versions)
-    return versions
+    if not security.uses_sasl:
+        return Established(versions)
+    lifetime = yield from _authenticate(security, versions)
+    return Established(versions, lifetime)
 
 
-def _api_versions() -> Setup:
+def _api_versions() -> Generator[SetupRequest, bytearray, Versions]:
     request = codec.message(API_VERSIONS, 3, "ApiVersionsRequest")(
         client_software_name="tidemark", client_software_version="0.1.0"
     )
@@ -68,7 +78,10 @@ def _api_versions() -> Setup:
     }
 
 
-def _authenticate(security: Security, versions: Versions) -> Generator[SetupRequest, bytearray]:
+def _authenticate(
+    security: Security, versions: Versions
+) -> Generator[SetupRequest, bytearray, timedelta | None]:
+    """Prove who we are; return how long the broker takes it for proven (KIP-368)."""
     mechanism = str(security.sasl_mechanism)
     request = codec.message(SASL_HANDSHAKE, 1, "SaslHandshakeRequest")(mechanism=mechanism)
     body = yield SetupRequest(SASL_HANDSHAKE, 1, codec.encode(request))
@@ -87,7 +100,7 @@ def _authenticate(security: Security, versions: Versions) -> Generator[SetupRequ
             )
             token = exchange.send(answer.auth_bytes)
     except StopIteration:
-        return
+        return answer.session_lifetime or None
 
 
 def _sasl_version(versions: Versions) -> int:

@@ -8,6 +8,7 @@ nothing) stays open, and later rounds wait for it only a moment.
 
 from __future__ import annotations
 
+import math
 import selectors
 import socket
 import time
@@ -18,11 +19,13 @@ from typing import Final
 
 from collectors.security import Security
 from collectors.wire.api import Api
-from collectors.wire.connection import Address, Connection, Stage
+from collectors.wire.connection import Address, Connection, Stage, UnresolvableError
 from collectors.wire.failure import ConnectionFailedError, Failure
 from rules.facts.gap import GapCause
 
 Answer = bytearray | Failure
+UNRESOLVABLE_SECONDS: Final = 30.0  # a resolver may take seconds, and is outside every limit
+USABLE_LIFETIME: Final = 0.85  # of the session lifetime that a broker grants (KIP-368)
 LATE_AGAIN_SECONDS: Final = 0.5  # what a broker gets that was already late with its set-up
 _UNFINISHED: Final = (Stage.CONNECTING, Stage.TLS, Stage.SETUP)
 
@@ -48,6 +51,8 @@ class Pool:
         self._failures: dict[Address, Failure] = {}
         self._answers: dict[int, Answer] = {}
         self._late: set[Connection] = set()
+        self._expires: dict[Address, float] = {}
+        self._unresolvable: dict[Address, tuple[float, Failure]] = {}
         self._setup_requests: Counter[str] = Counter()
 
     # -------------------------------------------------------------- for the collectors
@@ -66,7 +71,8 @@ class Pool:
         for connection in waiting:
             if connection.stage in _UNFINISHED:
                 self._late.add(connection)
-                self._failures[connection.address] = _late(connection, timeout_seconds)
+                waited = time.monotonic() - begin
+                self._failures[connection.address] = _late(connection, waited)
         return {address: self._failures[address] for address in wanted & self._failures.keys()}
 
     def connect_any(
@@ -167,6 +173,7 @@ class Pool:
             return
         if connection.stage is Stage.READY:
             self._late.discard(connection)
+            self._note_lifetime(connection)
         if connection.socket is not before:  # TLS wraps the socket in another object
             self._selector.unregister(before)
             self._selector.register(connection.socket, connection.interest, connection)
@@ -180,9 +187,23 @@ class Pool:
             if address not in self._connections:
                 self._open(address)
 
+    def _note_lifetime(self, connection: Connection) -> None:
+        """Remember when to connect anew: before the broker closes for want of new credentials."""
+        if connection.lifetime is not None:
+            usable = connection.lifetime.total_seconds() * USABLE_LIFETIME
+            self._expires.setdefault(connection.address, time.monotonic() + usable)
+
     def _open(self, address: Address) -> None:
+        unresolvable = self._unresolvable.get(address)
+        if unresolvable is not None and time.monotonic() < unresolvable[0]:
+            self._failures[address] = unresolvable[1]
+            return
         try:
             connection = Connection(address, self._security, self._tls)
+        except UnresolvableError as exc:
+            self._unresolvable[address] = (time.monotonic() + UNRESOLVABLE_SECONDS, exc.failure)
+            self._failures[address] = exc.failure
+            return
         except ConnectionFailedError as exc:
             self._failures[address] = exc.failure
             return
@@ -198,6 +219,10 @@ class Pool:
             is_idle = connection.stage is Stage.READY and not connection.owes_answer
             if connection.address in addresses and is_idle:
                 self._forget(connection)
+        now = time.monotonic()
+        for address in addresses:
+            if now >= self._expires.get(address, math.inf):
+                self._forget(self._connections[address])
 
     def _fail(
         self, connection: Connection, failure: Failure, registered: socket.socket | None = None
@@ -212,6 +237,7 @@ class Pool:
         self._selector.unregister(registered or connection.socket)
         connection.close()
         self._late.discard(connection)
+        self._expires.pop(connection.address, None)
         self._connections.pop(connection.address, None)
 
     def _count_setup(self, connection: Connection) -> None:

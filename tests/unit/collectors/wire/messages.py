@@ -112,7 +112,13 @@ def sasl_handshake_answer(*mechanisms: str, error: int = 0) -> bytes:
     return answer(SASL_HANDSHAKE, 1, error_code=ErrorCode(error), mechanisms=mechanisms)
 
 
-def sasl_answer(token: bytes = b"", *, error: int = 0, message: str | None = None) -> bytes:
+def sasl_answer(
+    token: bytes = b"",
+    *,
+    error: int = 0,
+    message: str | None = None,
+    lifetime: timedelta = NO_THROTTLE,
+) -> bytes:
     """Return the body of a SaslAuthenticate answer."""
     return answer(
         SASL_AUTHENTICATE,
@@ -120,5 +126,5 @@ def sasl_answer(token: bytes = b"", *, error: int = 0, message: str | None = Non
         error_code=ErrorCode(error),
         error_message=message,
         auth_bytes=token,
-        session_lifetime=timedelta(0),
+        session_lifetime=lifetime,
     )

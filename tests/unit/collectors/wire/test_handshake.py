@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from collectors.security import SaslMechanism, Security, SecurityProtocol
@@ -40,7 +42,8 @@ def sent(setup: Setup, answer: bytes) -> SetupRequest:
 def result(setup: Setup, answer: bytes) -> Versions:
     with pytest.raises(StopIteration) as done:
         sent(setup, answer)
-    versions: Versions = done.value.value
+    established: handshake.Established = done.value.value
+    versions: Versions = established.versions
     return versions
 
 
@@ -93,6 +96,15 @@ def test_sasl_comes_after_the_versions_and_returns_them() -> None:
     assert (request.api, request.version) == (SASL_AUTHENTICATE, 2)
     assert b"\0billing\0pencil" in request.body
     assert result(setup, sasl_answer()) == EXPECTED
+
+
+@pytest.mark.parametrize("granted", [None, timedelta(minutes=5)])
+def test_the_lifetime_that_a_broker_grants_is_kept(granted: timedelta | None) -> None:
+    setup = authenticating()
+    sent(setup, sasl_handshake_answer("PLAIN"))
+    with pytest.raises(StopIteration) as done:
+        sent(setup, sasl_answer(lifetime=granted or timedelta(0)))
+    assert done.value.value.lifetime == granted
 
 
 def test_an_older_broker_is_asked_in_the_version_that_it_knows() -> None:

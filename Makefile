@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AREAS := lint types layers unit property integration
 
-.PHONY: help setup demo test check $(AREAS) coverage bench lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ coverage: $(READY) ## branch coverage of the unit and property tests
 
 bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 	@$(BIN)/python -m pytest tests/bench -q -s
+
+golden: $(READY) ## write the generated pages again
+	@$(BIN)/python -m tests.golden
 
 format: $(READY) ## format and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .

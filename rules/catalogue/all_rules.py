@@ -1,0 +1,90 @@
+"""The catalogue: every rule in a fixed order, and how a round is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from rules.catalogue import (
+    consumer_data_expired,
+    consumer_group_rewound,
+    consumer_group_stalled,
+    high_watermark_stuck,
+    last_stable_offset_stuck,
+    observation_stale,
+    partition_offline,
+    partition_under_min_isr,
+)
+from rules.judgement import Judgement, NamedSubjects, Reason, decide
+from rules.verdict import RuleMeta, SubjectKind, Verdict
+from rules.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What a rule declares, and the pure function that judges a round."""
+
+    meta: RuleMeta
+    judge: Callable[[View], Judgement]
+
+
+RULES: Final = (
+    Rule(partition_offline.RULE, partition_offline.judge),
+    Rule(partition_under_min_isr.RULE, partition_under_min_isr.judge),
+    Rule(high_watermark_stuck.RULE, high_watermark_stuck.judge),
+    Rule(last_stable_offset_stuck.RULE, last_stable_offset_stuck.judge),
+    Rule(consumer_group_stalled.RULE, consumer_group_stalled.judge),
+    Rule(consumer_group_rewound.RULE, consumer_group_rewound.judge),
+    Rule(consumer_data_expired.RULE, consumer_data_expired.judge),
+)
+OWN_SIGHT: Final = observation_stale.RULE
+
+
+class Blind(Reason):
+    """Why no rule could judge."""
+
+    NO_ROUND = "no_round"  # the cluster could not be asked at all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """All judgements of a round, and what the next one has to be given."""
+
+    judgements: Sequence[Judgement]
+    unknown_since: Mapping[str, int] = field(default_factory=dict)
+
+
+def judge_round(view: View, unknown_since: Mapping[str, int]) -> Judged:
+    """Judge a round by every rule, our own sight last."""
+    return _with_own_sight(
+        view.snapshot.cluster, [rule.judge(view) for rule in RULES], unknown_since, view.now
+    )
+
+
+def judge_blind(cluster: str, unknown_since: Mapping[str, int], now: datetime) -> Judged:
+    """Judge a round that could not be made: every rule is UNKNOWN, and nothing is resolved."""
+    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
+    unknown = (Verdict.UNKNOWN, Blind.NO_ROUND)
+    judgements = [decide(rule.meta, subject, [], unknown) for rule in RULES]
+    return _with_own_sight(cluster, judgements, unknown_since, now)
+
+
+def _with_own_sight(
+    cluster: str, judgements: Sequence[Judgement], before: Mapping[str, int], now: datetime
+) -> Judged:
+    since = observation_stale.advance(before, judgements, now)
+    sight = observation_stale.judge(cluster, judgements, since, now)
+    return Judged(judgements=(*judgements, sight), unknown_since=since)
+
+
+def count_verdicts(judgements: Sequence[Judgement]) -> dict[tuple[str, Verdict], int]:
+    """Count the subjects by rule and verdict."""
+    return {
+        (judgement.rule.rule_id, verdict): int(np.count_nonzero(judgement.verdicts == verdict))
+        for judgement in judgements
+        for verdict in Verdict
+    }

@@ -1,0 +1,115 @@
+"""A group stands still although there is something to read.
+
+Detects:
+    Commits that have not moved for a while with lag behind them, where it is known that the lag is
+    not made of markers and aborted records alone.
+
+Why it matters:
+    The pipeline does not move. On a transactional topic the usual lag alarm cannot tell this from a
+    group that has read everything: the last marker leaves a lag of 1 for ever.
+
+Inputs:
+    Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members.
+
+Thresholds:
+    1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
+    above the checkpoint interval of most stream processors.
+
+False positives:
+    Groups that commit less often than every 5 minutes; groups that nobody uses any more, until
+    their commits expire (reason `no_members`).
+
+Runbook:
+    Reason `no_members`: the application is down. Reason `not_moving`: it runs and does not commit;
+    look for a poison record, a blocked downstream, or an open transaction of its own. A last stable
+    offset that does not move either (rule last_stable_offset_stuck) holds read_committed groups.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.groups import GroupType
+from rules.facts.memory import matching_commits
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+STANDS: Final = timedelta(minutes=1)
+SMALL_LAG: Final = 10  # up to here the collector looks whether there is anything to read
+
+RULE: Final = RuleMeta(
+    rule_id="consumer_group_stalled",
+    subject=SubjectKind.COMMIT,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    for_=timedelta(minutes=4),
+    summary="A group stands still although there is something to read.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_TO_READ = "nothing_to_read"
+    MOVES = "moves"
+    NOT_MOVING = "not_moving"
+    NO_MEMBERS = "no_members"
+    END_NOT_SEEN = "end_not_seen"
+    CANNOT_TELL = "cannot_tell"  # a small lag that may be markers alone: needs READ on the topic
+
+
+def judge(view: View) -> Judgement:
+    """Judge every commit that says what is read next; a share group's start offset does not."""
+    snapshot = view.snapshot
+    places = _positions(snapshot)
+    lag = _lag(snapshot, places)
+    nothing = snapshot.commits.nothing_to_read.take(places)
+    since = _since(view, places)
+    members = Column.of(group.member_count for group in snapshot.groups)
+    members = members.take(snapshot.commits.group[places])
+    is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
+    return decide(
+        RULE,
+        CommitSubjects(snapshot, places),
+        [
+            Case(is_told_nothing, Verdict.OK, Why.NOTHING_TO_READ),
+            Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
+            Case(lag.values == 0, Verdict.OK, Why.NOTHING_TO_READ),
+            Case(~view.has_stood(since, STANDS), Verdict.OK, Why.MOVES),
+            Case(~nothing.valid & (lag.values <= SMALL_LAG), Verdict.UNKNOWN, Why.CANNOT_TELL),
+            Case(members.valid & (members.values == 0), Verdict.BREACH, Why.NO_MEMBERS),
+        ],
+        (Verdict.BREACH, Why.NOT_MOVING),
+        {
+            "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
+            "lag": lag,
+            "stands_ms": view.stands_ms(since),
+            "members": members,
+        },
+    )
+
+
+def _positions(snapshot: Snapshot) -> Int64s:
+    shared = np.array([group.group_type is GroupType.SHARE for group in snapshot.groups], np.bool_)
+    if not len(snapshot.commits):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(~shared[snapshot.commits.group]).astype(np.int64)
+
+
+def _lag(snapshot: Snapshot, places: Int64s) -> Column:
+    """Return the read_committed lag, or the other for a group that stands above the LSO."""
+    committed = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
+    uncommitted = snapshot.commits.read_uncommitted_lag(snapshot.offsets).take(places)
+    values = np.where(committed.valid, committed.values, uncommitted.values)
+    return Column(values, committed.valid | uncommitted.valid)
+
+
+def _since(view: View, places: Int64s) -> Column:
+    from_memory = matching_commits(view.snapshot, view.memory.commits)
+    return view.memory.commits.standing.since_us.take(from_memory[places])

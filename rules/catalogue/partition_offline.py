@@ -1,0 +1,77 @@
+"""A partition has no leader.
+
+Detects:
+    Partitions for which the cluster names no leader: nobody can write to them or read from them.
+
+Why it matters:
+    Producers block until their delivery timeout and then fail; consumers stand still. An idempotent
+    or transactional pipeline stops here and may give records back to its application.
+
+Inputs:
+    Placement (DescribeTopicPartitions or Metadata).
+
+Thresholds:
+    None: no leader is a breach at once. It is told after 30 s, because an ordinary failover leaves
+    a partition without a leader for the length of a broker's session timeout (9 s by default).
+
+False positives:
+    A rolling restart of a topic with one replica.
+
+Runbook:
+    Look which replicas the partition has and which of them are registered. Bring a broker of the
+    ISR or the ELR back first: it holds everything that was committed. Do not elect an unclean
+    leader before you have copied the partition's folder from the last leader's disk.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Column
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="partition_offline",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.STATE,
+    severity=Severity.CRITICAL,
+    for_=timedelta(seconds=30),
+    summary="A partition has no leader.",
+    is_critical=True,
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    LED = "led"
+    NO_LEADER = "no_leader"
+    NOT_DESCRIBED = "not_described"  # the cluster's answer left the partition out
+    LEADER_NOT_REGISTERED = "leader_not_registered"  # the answers of two requests disagree
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition."""
+    partitions = view.snapshot.partitions
+    registered = np.array([broker.broker_id for broker in view.snapshot.brokers], np.int64)
+    leader = partitions.leader
+    return decide(
+        RULE,
+        PartitionSubjects(view.snapshot),
+        [
+            Case(~partitions.replicas.valid, Verdict.UNKNOWN, Why.NOT_DESCRIBED),
+            Case(~leader.valid, Verdict.BREACH, Why.NO_LEADER),
+            Case(~np.isin(leader.values, registered), Verdict.UNKNOWN, Why.LEADER_NOT_REGISTERED),
+        ],
+        (Verdict.OK, Why.LED),
+        {
+            "leader": leader,
+            "replicas": Column(partitions.replicas.lengths, partitions.replicas.valid),
+            "in_sync_replicas": Column(partitions.isr.lengths, partitions.isr.valid),
+        },
+    )

@@ -1,0 +1,74 @@
+"""A partition has fewer in-sync replicas than its topic demands.
+
+Detects:
+    Partitions whose ISR is smaller than `min.insync.replicas` (or than the replica set, where that
+    is smaller still, as brokers count it).
+
+Why it matters:
+    Producers with acks=all are refused, so that a transactional pipeline stops. The high watermark
+    stands still: what acks=1 producers still write exists on too few replicas and is the first to
+    be lost.
+
+Inputs:
+    Placement and the topic's effective `min.insync.replicas` (DescribeConfigs).
+
+Thresholds:
+    None of ours: the topic's own setting.
+
+False positives:
+    A broker that restarts; told after a minute for that reason.
+
+Runbook:
+    See which brokers are missing from the ISR and why (down, slow disk, network). Do not lower
+    `min.insync.replicas` to get going before you know that the remaining replica is healthy.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Column
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="partition_under_min_isr",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.STATE,
+    severity=Severity.CRITICAL,
+    for_=timedelta(minutes=1),
+    summary="A partition has fewer in-sync replicas than min.insync.replicas.",
+    is_critical=True,
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    ENOUGH = "enough"
+    BELOW_MINIMUM = "below_minimum"
+    ISR_UNKNOWN = "isr_unknown"
+    MINIMUM_UNKNOWN = "minimum_unknown"  # needs DESCRIBE_CONFIGS on the topic
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition."""
+    partitions = view.snapshot.partitions
+    minimum, replicas = partitions.min_insync_replicas, partitions.replicas.lengths
+    in_sync = Column(partitions.isr.lengths, partitions.isr.valid)
+    demanded = np.minimum(minimum.values, replicas)
+    return decide(
+        RULE,
+        PartitionSubjects(view.snapshot),
+        [
+            Case(~in_sync.valid, Verdict.UNKNOWN, Why.ISR_UNKNOWN),
+            Case(~minimum.valid, Verdict.UNKNOWN, Why.MINIMUM_UNKNOWN),
+            Case(in_sync.values < demanded, Verdict.BREACH, Why.BELOW_MINIMUM),
+        ],
+        (Verdict.OK, Why.ENOUGH),
+        {"in_sync_replicas": in_sync, "min_insync_replicas": minimum},
+    )

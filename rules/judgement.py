@@ -1,0 +1,186 @@
+"""What a rule answers: one verdict per subject as columns, rows only where somebody looks.
+
+A cluster has tens of thousands of subjects and nearly all of them are OK, so that a judgement is
+columnar like the facts. `Finding` is its row view: for storing, telling and testing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.snapshot import Snapshot
+from rules.verdict import RuleMeta, SubjectKind, Verdict
+
+Verdicts = NDArray[np.int8]
+Labels = Mapping[str, str]
+
+
+class Reason(StrEnum):
+    """Base of the closed sets of reasons; every rule has its own, with its members' meanings."""
+
+
+class Subjects(Protocol):
+    """The things a rule judges, in a fixed order."""
+
+    @property
+    def kind(self) -> SubjectKind:
+        """Return what they are."""
+
+    def __len__(self) -> int:
+        """Return the number of subjects."""
+
+    def labels(self, position: int) -> Labels:
+        """Return the labels of one subject; they are its identity."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One subject's verdict with its reason and evidence."""
+
+    rule: RuleMeta
+    labels: Labels  # cluster, and what the subject kind adds; values as text
+    verdict: Verdict
+    reason: str
+    evidence: Mapping[str, int | None]  # name -> number; absent is None
+
+    @property
+    def identity(self) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Return rule id and sorted labels: what makes two findings the same."""
+        return self.rule.rule_id, tuple(sorted(self.labels.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Judgement:
+    """One rule's answer about all of its subjects."""
+
+    rule: RuleMeta
+    subjects: Subjects
+    verdicts: Verdicts  # shape (subjects,)
+    reasons: Sequence[Reason]  # the rule's closed set, in the order of `reason`
+    reason: NDArray[np.int8]  # position in `reasons`, shape (subjects,)
+    evidence: Mapping[str, Column] = field(default_factory=dict)
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many subjects have this verdict."""
+        return int(np.count_nonzero(self.verdicts == verdict))
+
+    def findings(self, *wanted: Verdict) -> Iterator[Finding]:
+        """Give the row view of the subjects with these verdicts, in order."""
+        for position in np.flatnonzero(np.isin(self.verdicts, wanted)).tolist():
+            yield self.finding(position)
+
+    def finding(self, position: int) -> Finding:
+        """Return the row view of one subject."""
+        return Finding(
+            rule=self.rule,
+            labels=self.subjects.labels(position),
+            verdict=Verdict(int(self.verdicts[position])),
+            reason=str(self.reasons[int(self.reason[position])]),
+            evidence={name: column[position] for name, column in self.evidence.items()},
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSubjects:
+    """All partitions of a snapshot."""
+
+    snapshot: Snapshot
+    kind: SubjectKind = SubjectKind.PARTITION
+
+    def __len__(self) -> int:
+        return len(self.snapshot.partitions)
+
+    def labels(self, position: int) -> Labels:
+        """Return cluster, topic and partition."""
+        name = self.snapshot.partitions.index.topic_partition(position)
+        return {
+            "cluster": self.snapshot.cluster,
+            "topic": name.topic,
+            "partition": str(name.partition),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CommitSubjects:
+    """(group, partition) pairs with a commit; `places` are positions in the snapshot's commits."""
+
+    snapshot: Snapshot
+    places: Int64s
+    kind: SubjectKind = SubjectKind.COMMIT
+
+    @classmethod
+    def all_of(cls, snapshot: Snapshot) -> CommitSubjects:
+        """Take every commit."""
+        return cls(snapshot, np.arange(len(snapshot.commits), dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def labels(self, position: int) -> Labels:
+        """Return cluster, group, topic and partition."""
+        commits, place = self.snapshot.commits, int(self.places[position])
+        name = self.snapshot.partitions.index.topic_partition(int(commits.row[place]))
+        return {
+            "cluster": self.snapshot.cluster,
+            "group": self.snapshot.groups[int(commits.group[place])].group_id,
+            "topic": name.topic,
+            "partition": str(name.partition),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSubjects:
+    """A few subjects whose labels are given: the cluster itself, or rules."""
+
+    kind: SubjectKind
+    all_labels: tuple[Labels, ...]
+
+    def __len__(self) -> int:
+        return len(self.all_labels)
+
+    def labels(self, position: int) -> Labels:
+        """Return the labels that were given."""
+        return self.all_labels[position]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """Where `mask` holds, this verdict for this reason."""
+
+    mask: Bools
+    verdict: Verdict
+    reason: Reason
+
+
+def decide(
+    rule: RuleMeta,
+    subjects: Subjects,
+    cases: Sequence[Case],
+    otherwise: tuple[Verdict, Reason],
+    evidence: Mapping[str, Column] | None = None,
+) -> Judgement:
+    """Judge every subject by the first case that holds for it, read from the top."""
+    verdict, last = otherwise
+    reasons = tuple(type(last))
+    place = {reason: number for number, reason in enumerate(reasons)}
+    masks = [case.mask for case in cases]
+    verdicts = np.full(len(subjects), int(verdict), np.int8)
+    reason = np.full(len(subjects), place[last], np.int8)
+    if masks:
+        verdicts = np.select(masks, [np.int8(case.verdict) for case in cases], verdicts)
+        reason = np.select(masks, [np.int8(place[case.reason]) for case in cases], reason)
+    return Judgement(
+        rule=rule,
+        subjects=subjects,
+        verdicts=verdicts.astype(np.int8),
+        reasons=reasons,
+        reason=reason.astype(np.int8),
+        evidence=evidence or {},
+    )

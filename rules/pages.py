@@ -1,0 +1,64 @@
+"""A rule's page for people, made from what the rule says of itself.
+
+The six headings of a rule's docstring are the page's headings; the table comes from its `RuleMeta`
+and from its closed set of reasons. `docs/rules/` holds the result and a test checks it for drift.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from rules.verdict import RuleMeta
+
+HEADINGS: Final = (
+    "Detects",
+    "Why it matters",
+    "Inputs",
+    "Thresholds",
+    "False positives",
+    "Runbook",
+)
+_SECTION: Final = re.compile(r"^([A-Z][a-z ]+):\n((?:    .*\n|\n)+)", re.MULTILINE)
+
+
+class IncompleteRuleError(ValueError):
+    """A rule's docstring lacks one of the six headings."""
+
+
+def page(rule: RuleMeta, module_name: str, reasons: Sequence[str]) -> str:
+    """Return the Markdown page of a rule that lives in a module.
+
+    Raises:
+        IncompleteRuleError: naming the headings that are missing.
+    """
+    sections = _sections(module_name)
+    missing = [heading for heading in HEADINGS if heading not in sections]
+    if missing:
+        raise IncompleteRuleError(f"{rule.rule_id} does not say: {', '.join(missing)}")
+    told = "\n\n".join(f"## {heading}\n\n{sections[heading]}" for heading in HEADINGS)
+    return f"# {rule.rule_id}\n\n{rule.summary}\n\n{_table(rule, reasons)}\n\n{told}\n"
+
+
+def _sections(module_name: str) -> dict[str, str]:
+    text = inspect.cleandoc(sys.modules[module_name].__doc__ or "") + "\n"
+    return {
+        match.group(1): inspect.cleandoc(match.group(2)).strip()
+        for match in _SECTION.finditer(text)
+    }
+
+
+def _table(rule: RuleMeta, reasons: Sequence[str]) -> str:
+    rows = {
+        "judges": f"each {rule.subject}",
+        "kind": str(rule.kind),
+        "severity": str(rule.severity),
+        "told after": f"{rule.for_.total_seconds():g} s",
+        "critical": "yes: its own blindness is told" if rule.is_critical else "no",
+        "reasons": ", ".join(f"`{reason}`" for reason in reasons),
+    }
+    lines = [f"| {name} | {value} |" for name, value in rows.items()]
+    return "\n".join(["| | |", "|---|---|", *lines])

@@ -1,0 +1,56 @@
+"""The words of a judgement: three verdicts, how bad a breach is, and how long it has to last.
+
+A rule answers per subject with OK, BREACH or UNKNOWN, always with a reason from a closed set.
+Missing, partial or stale data is UNKNOWN: never OK, never BREACH.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import IntEnum, StrEnum
+
+
+class Verdict(IntEnum):
+    """What a rule says of one subject; the numbers are how columns keep it."""
+
+    OK = 0
+    UNKNOWN = 1
+    BREACH = 2
+
+
+class Severity(StrEnum):
+    """What the reader of a breach has to do."""
+
+    CRITICAL = "critical"  # get up
+    WARNING = "warning"  # look at it today
+    INFO = "info"  # know it
+
+
+class Kind(StrEnum):
+    """How a breach ends."""
+
+    STATE = "state"  # when the next verdict is OK
+    EVENT = "event"  # it happened: when a person closes it, or after a day
+
+
+class SubjectKind(StrEnum):
+    """What a rule judges; it fixes the labels of its findings."""
+
+    CLUSTER = "cluster"  # cluster
+    PARTITION = "partition"  # cluster, topic, partition
+    COMMIT = "commit"  # cluster, group, topic, partition
+    RULE = "rule"  # cluster, rule: our own sight
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuleMeta:
+    """What a rule declares about itself."""
+
+    rule_id: str  # lasting, snake_case: equal in code, file, page, metric label and table
+    subject: SubjectKind
+    kind: Kind
+    severity: Severity
+    for_: timedelta  # how long a breach has to last before somebody is told
+    summary: str  # one sentence for a list of rules
+    is_critical: bool = False  # whether being UNKNOWN for long is itself told

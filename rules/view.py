@@ -1,0 +1,42 @@
+"""What a rule is given: one look, what is remembered, and the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rules.facts.column import Bools, Column
+from rules.facts.history import matching_rows
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, Standing
+from rules.facts.snapshot import Snapshot
+
+MICROSECONDS_PER_MS = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Everything a rule may look at. `memory` already holds this round, `before` does not."""
+
+    snapshot: Snapshot
+    memory: Memory
+    before: Memory | None  # None in the first round of a cluster id
+    now: datetime  # aware, UTC
+
+    def since(self, standing: Standing) -> Column:
+        """Return since when a partition's value has stood, by rows of the snapshot."""
+        if self.memory.partitions is self.snapshot.partitions:
+            return standing.since_us
+        rows = matching_rows(self.snapshot.partitions, self.memory.partitions)
+        return standing.since_us.take(rows)
+
+    def stands_ms(self, since_us: Column) -> Column:
+        """Return for how many milliseconds something has stood; absent where it may rest."""
+        elapsed = (microseconds(self.now) - since_us.values) // MICROSECONDS_PER_MS
+        return Column(elapsed, since_us.valid)
+
+    def has_stood(self, since_us: Column, limit: timedelta) -> Bools:
+        """Mark what has stood for at least `limit`."""
+        stands = self.stands_ms(since_us)
+        long_enough: Bools = stands.valid & (stands.values >= limit / timedelta(milliseconds=1))
+        return long_enough

@@ -1,0 +1,25 @@
+"""Writes the generated pages again: `make golden`. Review the result as a diff."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.pages import page
+
+RULE_PAGES = Path(__file__).parents[1] / "docs" / "rules"
+
+
+def write_rule_pages() -> None:
+    """Write one page per rule."""
+    RULE_PAGES.mkdir(parents=True, exist_ok=True)
+    for meta in (*(rule.meta for rule in RULES), OWN_SIGHT):
+        name = f"rules.catalogue.{meta.rule_id}"
+        reasons = [str(reason) for reason in importlib.import_module(name).Why]
+        text = page(meta, name, reasons)
+        (RULE_PAGES / f"{meta.rule_id}.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_rule_pages()

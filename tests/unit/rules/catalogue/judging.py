@@ -1,0 +1,60 @@
+"""A round to judge: a small cluster, changed where a case needs it, some seconds later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from rules.facts.memory import advance
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Finding, Judgement
+from rules.verdict import Verdict
+from rules.view import View
+from tests.factories import NOON, partitions, snapshot
+
+Judge = Callable[[View], Judgement]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One line of a rule's specification: why it is so, what was seen, what has to be said."""
+
+    id: str
+    because: str
+    looks: tuple[dict[str, Any], ...] = field(default=({},))  # overrides of each round's snapshot
+    seconds: float = 15.0  # between two rounds
+    verdict: Verdict
+    reason: str
+
+
+def rounds(case: Case) -> list[Snapshot]:
+    """Return the snapshots of a case, one partition in a cluster of three brokers."""
+    return [
+        snapshot(
+            **{
+                "partitions": partitions({"orders": 1}),
+                "taken_at": NOON + timedelta(seconds=number * case.seconds),
+                **look,
+            }
+        )
+        for number, look in enumerate(case.looks)
+    ]
+
+
+def view_of(looks: list[Snapshot]) -> View:
+    """Return the view of the last round, with the memory of those before."""
+    before = None
+    for look in looks[:-1]:
+        before = advance(look, before)
+    last = looks[-1]
+    memory = advance(last, before)
+    return View(snapshot=last, memory=memory, before=before, now=last.taken_at)
+
+
+def judged(judge: Judge, case: Case) -> Finding:
+    """Judge a case's last round and return the finding of its only subject."""
+    judgement = judge(view_of(rounds(case)))
+    assert len(judgement.verdicts) == 1
+    return judgement.finding(0)

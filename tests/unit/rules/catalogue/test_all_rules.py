@@ -1,0 +1,109 @@
+"""The catalogue as a whole: own sight, blind rounds, pages."""
+
+from __future__ import annotations
+
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rules.catalogue import observation_stale
+from rules.catalogue.all_rules import (
+    OWN_SIGHT,
+    RULES,
+    Judged,
+    count_verdicts,
+    judge_blind,
+    judge_round,
+)
+from rules.judgement import Reason
+from rules.pages import HEADINGS, IncompleteRuleError, page
+from rules.verdict import RuleMeta, Verdict
+from tests.factories import NOON, commits, group, snapshot
+from tests.unit.rules.catalogue.judging import view_of
+
+PAGES = Path(__file__).parents[4] / "docs" / "rules"
+ALL_IDS = [*(rule.meta.rule_id for rule in RULES), OWN_SIGHT.rule_id]
+
+
+def blind_rounds(minutes: float, *, every_seconds: float = 15) -> Judged:
+    """Return what is judged after so many minutes without any round."""
+    judged = judge_blind("default", {}, NOON)
+    count = round(minutes * 60 / every_seconds)
+    for number in range(1, count + 1):
+        now = NOON + timedelta(seconds=number * every_seconds)
+        judged = judge_blind("default", judged.unknown_since, now)
+    return judged
+
+
+def test_a_quiet_cluster_breaches_nothing_and_hides_nothing() -> None:
+    quiet = snapshot(groups=(group(),), commits=commits((0, 0, 100)))
+    counts = count_verdicts(judge_round(view_of([quiet]), {}).judgements)
+    assert {verdict for (_, verdict), count in counts.items() if count} == {Verdict.OK}
+    assert {rule for rule, _ in counts} == set(ALL_IDS)
+
+
+def test_a_round_that_could_not_be_made_is_unknown_for_every_rule() -> None:
+    *judgements, sight = judge_blind("default", {}, NOON).judgements
+    assert [judgement.count(Verdict.UNKNOWN) for judgement in judgements] == [1] * len(RULES)
+    assert {judgement.finding(0).reason for judgement in judgements} == {"no_round"}
+    assert sight.count(Verdict.BREACH) == 0
+
+
+@pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 4), (6, 4)])
+def test_blindness_of_critical_rules_is_told_after_five_minutes(
+    minutes: float, breaches: int
+) -> None:
+    sight = blind_rounds(minutes).judgements[-1]
+    assert sight.rule is OWN_SIGHT
+    assert sight.count(Verdict.BREACH) == breaches == (breaches and len(sight.verdicts))
+
+
+def test_one_round_that_sees_ends_the_blindness() -> None:
+    blind = blind_rounds(6)
+    later = NOON + timedelta(minutes=7)
+    seen = judge_round(view_of([snapshot(taken_at=later)]), blind.unknown_since)
+    assert seen.unknown_since == {}
+    assert seen.judgements[-1].count(Verdict.BREACH) == 0
+
+
+def test_evidence_of_blindness_counts_what_is_dark() -> None:
+    finding = next(blind_rounds(6).judgements[-1].findings(Verdict.BREACH))
+    assert finding.labels == {"cluster": "default", "rule": "partition_offline"}
+    assert finding.evidence == {"unknown_subjects": 1, "unknown_for_ms": 360_000}
+
+
+def test_rule_ids_are_unique_and_equal_to_their_files() -> None:
+    assert len(set(ALL_IDS)) == len(ALL_IDS)
+    for rule in RULES:
+        assert rule.judge.__module__ == f"rules.catalogue.{rule.meta.rule_id}"
+
+
+def reasons_of(module_name: str) -> list[str]:
+    why: type[Reason] = sys.modules[module_name].Why
+    return [str(reason) for reason in why]
+
+
+@pytest.mark.parametrize("meta", [*(rule.meta for rule in RULES), OWN_SIGHT], ids=ALL_IDS)
+def test_page_says_what_the_rule_says(meta: RuleMeta) -> None:
+    module = f"rules.catalogue.{meta.rule_id}"
+    written = (PAGES / f"{meta.rule_id}.md").read_text(encoding="utf-8")
+    assert written == page(meta, module, reasons_of(module)), "run `make golden`"
+    assert all(f"## {heading}" in written for heading in HEADINGS)
+
+
+def test_there_is_a_page_for_every_rule_and_no_other() -> None:
+    assert {path.stem for path in PAGES.glob("*.md")} == set(ALL_IDS)
+
+
+def test_a_rule_that_does_not_say_its_runbook_is_refused() -> None:
+    with pytest.raises(IncompleteRuleError, match="Runbook"):
+        page(RULES[0].meta, __name__, ["led"])
+
+
+def test_own_sight_lists_only_critical_rules() -> None:
+    critical = {rule.meta.rule_id for rule in RULES if rule.meta.is_critical}
+    sight = judge_blind("default", {}, NOON).judgements[-1]
+    assert {sight.subjects.labels(n)["rule"] for n in range(len(sight.verdicts))} == critical
+    assert observation_stale.RULE.rule_id not in critical

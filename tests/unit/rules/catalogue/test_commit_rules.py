@@ -1,0 +1,227 @@
+"""Case tables of the rules that judge commits.
+
+To add a case, say in one sentence why it is so. Changing an old one needs an argument.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.catalogue import consumer_data_expired, consumer_group_rewound, consumer_group_stalled
+from rules.facts.groups import GroupType
+from rules.verdict import Verdict
+from tests.factories import commits, gap, group, offsets, partitions, topic_id, unseen_offsets
+from tests.unit.rules.catalogue.judging import Case, judged, rounds, view_of
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+
+
+def at(
+    committed: int, *, nothing: int | None = None, members: int = 1, **more: Any
+) -> dict[str, Any]:
+    """Return a look in which one group has committed; all ends stand at 100."""
+    return {
+        "groups": (group(member_count=members),),
+        "commits": commits((0, 0, committed), nothing_to_read=[nothing]),
+        **more,
+    }
+
+
+UNSEEN: dict[str, Any] = {"offsets": unseen_offsets(1)}
+AGAIN: dict[str, Any] = {
+    "partitions": partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
+}
+
+STALLED = [
+    Case(
+        id="caught-up",
+        because="a group at the end has nothing to do",
+        looks=(at(100), at(100)),
+        seconds=60,
+        verdict=OK,
+        reason="nothing_to_read",
+    ),
+    Case(
+        id="stands",
+        because="a minute without a commit while 50 offsets wait",
+        looks=(at(50), at(50)),
+        seconds=60,
+        verdict=BREACH,
+        reason="not_moving",
+    ),
+    Case(
+        id="commits-seldom",
+        because="half a minute without a commit is usual",
+        looks=(at(50), at(50)),
+        seconds=30,
+        verdict=OK,
+        reason="moves",
+    ),
+    Case(
+        id="slow",
+        because="a slow group moves, however far behind it is",
+        looks=(at(50), at(51), at(52)),
+        seconds=60,
+        verdict=OK,
+        reason="moves",
+    ),
+    Case(
+        id="application-down",
+        because="nobody is there to read",
+        looks=(at(50, members=0), at(50, members=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_members",
+    ),
+    Case(
+        id="marker",
+        because="the lag of 1 is the marker of the last transaction",
+        looks=(at(99, nothing=1), at(99, nothing=1)),
+        seconds=600,
+        verdict=OK,
+        reason="nothing_to_read",
+    ),
+    Case(
+        id="small-and-known",
+        because="the lag of 1 is a record",
+        looks=(at(99, nothing=0), at(99, nothing=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="not_moving",
+    ),
+    Case(
+        id="small-and-unknown",
+        because="without READ on the topic a marker cannot be told from a record",
+        looks=(at(99), at(99)),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="cannot_tell",
+    ),
+    Case(
+        id="end-not-seen",
+        because="a group before an unreachable leader is neither stalled nor fine",
+        looks=(at(50), at(50, **UNSEEN)),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="end_not_seen",
+    ),
+    Case(
+        id="reads-uncommitted",
+        because="above the LSO the other lag counts",
+        looks=(
+            at(95, offsets=offsets(1, last_stable_offset=[90], high_watermark=[200])),
+            at(95, offsets=offsets(1, last_stable_offset=[90], high_watermark=[200])),
+        ),
+        seconds=60,
+        verdict=BREACH,
+        reason="not_moving",
+    ),
+]
+
+REWOUND = [
+    Case(
+        id="first",
+        because="there is nothing to compare with",
+        looks=(at(50),),
+        verdict=OK,
+        reason="first_look",
+    ),
+    Case(
+        id="forward", because="it moved on", looks=(at(50), at(60)), verdict=OK, reason="not_back"
+    ),
+    Case(
+        id="back",
+        because="ten offsets will be read again",
+        looks=(at(50), at(40)),
+        verdict=BREACH,
+        reason="went_back",
+    ),
+    Case(
+        id="recreated",
+        because="a topic of the same name with another id is another topic",
+        looks=(at(50), at(3, **AGAIN)),
+        verdict=OK,
+        reason="first_look",
+    ),
+    Case(
+        id="back-behind-a-gap",
+        because="a round in which its coordinator was away forgets nothing",
+        looks=(at(50), {"gaps": (gap(),)}, at(40)),
+        verdict=BREACH,
+        reason="went_back",
+    ),
+]
+
+EXPIRED = [
+    Case(
+        id="within",
+        because="its next record is still there",
+        looks=(at(50),),
+        verdict=OK,
+        reason="within_log",
+    ),
+    Case(
+        id="at-start",
+        because="the next record to read is the first that is left",
+        looks=(at(50, offsets=offsets(1, log_start_offset=[50])),),
+        verdict=OK,
+        reason="within_log",
+    ),
+    Case(
+        id="below",
+        because="ten offsets were deleted unread",
+        looks=(at(50, offsets=offsets(1, log_start_offset=[60])),),
+        verdict=BREACH,
+        reason="below_log_start",
+    ),
+    Case(
+        id="not-seen",
+        because="without the log start nothing can be said",
+        looks=(at(50, **UNSEEN),),
+        verdict=UNKNOWN,
+        reason="log_start_not_seen",
+    ),
+]
+
+TABLE = [
+    *((consumer_group_stalled.judge, case) for case in STALLED),
+    *((consumer_group_rewound.judge, case) for case in REWOUND),
+    *((consumer_data_expired.judge, case) for case in EXPIRED),
+]
+
+
+@pytest.mark.parametrize(
+    ("judge", "case"), TABLE, ids=[f"{j.__module__.rpartition('.')[2]}:{c.id}" for j, c in TABLE]
+)
+def test_case(judge: Any, case: Case) -> None:
+    finding = judged(judge, case)
+    assert (finding.verdict, finding.reason) == (case.verdict, case.reason), case.because
+
+
+def test_share_group_has_no_position_to_judge() -> None:
+    shared = at(50) | {"groups": (group(group_type=GroupType.SHARE),)}
+    case = Case(id="share", because="", looks=(shared, shared), verdict=OK, reason="")
+    assert len(consumer_group_stalled.judge(view_of(rounds(case))).verdicts) == 0
+
+
+def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
+    case = next(case for case in REWOUND if case.id == "back")
+    assert judged(consumer_group_rewound.judge, case).evidence == {
+        "committed_offset": 40,
+        "previous_committed_offset": 50,
+        "rewound_by": 10,
+    }
+
+
+def test_labels_are_cluster_group_topic_and_partition() -> None:
+    case = next(case for case in EXPIRED if case.id == "below")
+    finding = judged(consumer_data_expired.judge, case)
+    assert finding.labels == {
+        "cluster": "default",
+        "group": "billing",
+        "topic": "orders",
+        "partition": "0",
+    }
+    assert finding.evidence["expired_offsets"] == 10

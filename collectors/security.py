@@ -75,7 +75,9 @@ class Security:
             context.check_hostname = self.ssl_check_hostname
             if self.ssl_certificate_location:
                 context.load_cert_chain(
-                    self.ssl_certificate_location, self.ssl_key_location, self.ssl_key_password
+                    self.ssl_certificate_location,
+                    self.ssl_key_location,
+                    self.ssl_key_password or _no_password,
                 )
         except (OSError, ssl.SSLError) as exc:
             raise SettingsError(f"TLS files cannot be used: {exc}") from exc
@@ -97,3 +99,8 @@ class Security:
                 "https" if self.ssl_check_hostname else "none"
             )
         return {key: value for key, value in config.items() if value is not None}
+
+
+def _no_password() -> str:
+    """Refuse in the place of OpenSSL, which would ask whoever sits at the terminal."""
+    raise SettingsError("the SSL key is encrypted: it needs a password (ssl_key_password)")

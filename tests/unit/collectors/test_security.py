@@ -10,6 +10,26 @@ from collectors.security import SaslMechanism, Security, SecurityProtocol
 from rules.errors import SettingsError
 
 PHRASE = "pencil"
+# Made for this test, of use nowhere else: openssl req -x509 -newkey ed25519 -subj /CN=t
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBLjCB4aADAgECAhRXHyjn2nqlcn4qXbTx3kEG11X6rDAFBgMrZXAwDDEKMAgG
+A1UEAwwBdDAgFw0yNjExMjExNTUzMDhaGA8yMTI2MTAyODE1NTMwOFowDDEKMAgG
+A1UEAwwBdDAqMAUGAytlcAMhAH6YigDEsrgtx+iMbPuk6FEwUmYcVNQ0gW4AgFre
+P/DSo1MwUTAdBgNVHQ4EFgQU2S8qJS+u/qZ3dgv8Z3ue+bhxea0wHwYDVR0jBBgw
+FoAU2S8qJS+u/qZ3dgv8Z3ue+bhxea0wDwYDVR0TAQH/BAUwAwEB/zAFBgMrZXAD
+QQBkd900FtXfMwucQ59SrzP56SCqxoTgiZEfN2FYYVX9LayEr0SfVE7zZ17p9Dy0
+wEkCW49hOiSZ6pxosT7detkN
+-----END CERTIFICATE-----
+"""
+ENCRYPTED_KEY = """\
+-----BEGIN ENCRYPTED PRIVATE KEY-----
+MIGbMFcGCSqGSIb3DQEFDTBKMCkGCSqGSIb3DQEFDDAcBAhplHv+xVPR2gICCAAw
+DAYIKoZIhvcNAgkFADAdBglghkgBZQMEASoEEASuxg9SjlQmW2ya4L8TdgoEQERC
+Nd3KM10a6wzY+L2l83xyhQmiW0B/UeLN28VEe+K2LJxX4l7/OGbSikqIsKKRmoaT
+GOBkWIt2340Ms5hovKc=
+-----END ENCRYPTED PRIVATE KEY-----
+"""
 
 
 def sasl_ssl() -> Security:
@@ -44,6 +64,41 @@ def test_a_missing_file_is_a_wrong_setting() -> None:
     security = Security(protocol=SecurityProtocol.SSL, ssl_ca_location=str(missing))
     with pytest.raises(SettingsError, match="TLS files"):
         security.ssl_context()
+
+
+@pytest.fixture
+def encrypted(tmp_path: Path) -> dict[str, str]:
+    """Write a certificate and its key, which PHRASE opens."""
+    certificate, key = tmp_path / "client.pem", tmp_path / "client.key"
+    certificate.write_text(CERTIFICATE, encoding="utf-8")
+    key.write_text(ENCRYPTED_KEY, encoding="utf-8")
+    return {"ssl_certificate_location": str(certificate), "ssl_key_location": str(key)}
+
+
+@pytest.mark.parametrize("password", [None, ""])
+def test_an_encrypted_key_without_a_password_is_refused_and_nobody_is_asked(
+    password: str | None, encrypted: dict[str, str]
+) -> None:
+    security = Security(
+        protocol=SecurityProtocol.SSL,
+        ssl_key_password=password,
+        **encrypted,  # type: ignore[arg-type]
+    )
+    with pytest.raises(SettingsError, match=r"key is encrypted.*ssl_key_password"):
+        security.ssl_context()
+
+
+def test_an_encrypted_key_is_opened_by_its_password_alone(encrypted: dict[str, str]) -> None:
+    def security(password: str) -> Security:
+        return Security(
+            protocol=SecurityProtocol.SSL,
+            ssl_key_password=password,
+            **encrypted,  # type: ignore[arg-type]
+        )
+
+    assert security(PHRASE).ssl_context() is not None
+    with pytest.raises(SettingsError, match="TLS files"):
+        security(f"not {PHRASE}").ssl_context()
 
 
 def test_secrets_never_show() -> None:

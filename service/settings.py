@@ -132,12 +132,17 @@ def read_settings(
         raise SettingsError("; ".join(_told(error) for error in exc.errors())) from None
 
 
-def _merge(into: dict[str, Any], new: Mapping[str, Any]) -> None:
+def _merge(into: dict[str, Any], new: Mapping[str, Any], path: str = "") -> None:
     for key, value in new.items():
-        if isinstance(value, Mapping) and isinstance(into.get(key), dict):
-            _merge(into[key], value)
+        place, is_table = f"{path}{key}", isinstance(value, Mapping)
+        if key in into and is_table != isinstance(into[key], dict):
+            # The winner would silently hide a source that was written wrong.
+            wanted, found = ("a table", "one value") if is_table else ("one value", "a table")
+            raise SettingsError(f"{place}: {wanted} is expected, and a source gives {found}")
+        if is_table:
+            _merge(into.setdefault(key, {}), value, f"{place}.")
         else:
-            into[key] = dict(value) if isinstance(value, Mapping) else value
+            into[key] = value
 
 
 def _from_file(path: Path) -> dict[str, Any]:

@@ -136,6 +136,28 @@ def test_a_file_that_is_not_toml_is_named(content: bytes, tmp_path: Path) -> Non
     assert refusal({}, path).startswith(f"settings file {path} is not TOML")
 
 
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ('kafka = "nonsense"', "kafka: a table is expected, and a source gives one value"),
+        ('[[kafka]]\nname = "a"', "kafka: a table is expected, and a source gives one value"),
+        (
+            "[kafka.bootstrap_servers]\na = 1",
+            "kafka.bootstrap_servers: one value is expected, and a source gives a table",
+        ),
+    ],
+)
+def test_a_value_in_the_place_of_a_table_is_not_hidden_by_a_later_source(
+    content: str, told: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text(content, encoding="utf-8")
+    assert refusal({BOOTSTRAP: "env:2"}, path) == told
+    with pytest.raises(SettingsError) as caught:
+        read_settings({}, path=path, flags={"kafka": {"bootstrap_servers": "flag:3"}})
+    assert str(caught.value) == told
+
+
 # ------------------------------------------------------------------ secrets
 def sasl_environment() -> dict[str, str]:
     return {

@@ -3,40 +3,24 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.exit_codes import ExitCode
+from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
 
 if TYPE_CHECKING:
     from rules.facts.snapshot import Snapshot
     from service.rounds import ClusterReader, Scope
 
 
-class Regex(click.ParamType[re.Pattern[str]]):
-    """A regular expression that has to match a whole name."""
-
-    name = "RE"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> re.Pattern[str]:
-        """Compile the expression; a bad one is a usage error."""
-        if isinstance(value, re.Pattern):
-            return value
-        try:
-            return re.compile(value)
-        except re.error as exc:
-            self.fail(f"{value!r} is not a regular expression: {exc}", param, ctx)
-
-
 @click.command(name="collect")
 @click.option("--once", is_flag=True, help="Make one round and end.")
 @click.option(
-    "--interval", type=click.FloatRange(min=0.1), default=5.0, show_default=True, metavar="SECONDS",
+    "--interval", type=FiniteRange(0.1, DAY_SECONDS), default=5.0, show_default=True,
+    metavar="SECONDS",
     help="Without --once: seconds from the start of one round to the start of the next.",
 )  # fmt: skip
 @click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to begin with.")

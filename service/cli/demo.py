@@ -8,12 +8,13 @@ from __future__ import annotations
 import click
 
 from service.cli.exit_codes import ExitCode
+from service.cli.parameters import FiniteRange
 
 
 @click.command("demo")
 @click.option(
     "--seconds",
-    type=click.FloatRange(2, 120),
+    type=FiniteRange(2, 120),
     default=10.0,
     show_default=True,
     help="How long each act is shown.",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from service.cli.parameters import FiniteRange
 from service.cli.stopping import stop_signals
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ DEFAULT_DIRECTORY = "default: ~/.local/state/tidemark/sandbox"
 @click.option("--topic", default="orders", show_default=True, help="Where the producers write.")
 @click.option(
     "--rate",
-    type=click.FloatRange(0.1, 100_000),
+    type=FiniteRange(0.1, 100_000),
     default=200.0,
     show_default=True,
     help="Records per second of each producer.",
@@ -58,7 +59,7 @@ DEFAULT_DIRECTORY = "default: ~/.local/state/tidemark/sandbox"
 )
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.1),
+    type=FiniteRange(0.1),
     help="End after this many seconds.  [default: at Ctrl-C]",
 )
 @click.option(
@@ -74,7 +75,7 @@ DEFAULT_DIRECTORY = "default: ~/.local/state/tidemark/sandbox"
 )
 @click.option(
     "--slow-rate",
-    type=click.FloatRange(0),
+    type=FiniteRange(0, 100_000),
     default=20.0,
     show_default=True,
     help="Records per second that the slow group reads; 0: no slow group.",

@@ -23,6 +23,7 @@ from service.cli.main import LazyGroup, exit_code_of, run
 
 ROOT: Final = Path(__file__).parents[4]
 HEAVY: Final = ("kio", "confluent_kafka", "pyspark", "sqlalchemy", "numpy", "pydantic", "scramp")
+NOT_SECONDS: Final = ("nan", "inf", "-inf", "1e300", "-1")
 LISTS_MODULES: Final = """
 import json, sys
 from service.cli.main import run
@@ -68,6 +69,14 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         (["collect", "--nonsense"], ExitCode.USAGE),
         (["collect", "--interval", "0"], ExitCode.USAGE),
         (["collect", "--once", "--topics", "("], ExitCode.USAGE),
+        (["collect", "--once", "--topics", "a{99999999999}"], ExitCode.USAGE),
+        (["collect", "--once", "--groups", "(" * 5000 + ")" * 5000], ExitCode.USAGE),
+        *((["collect", "--interval", seconds], ExitCode.USAGE) for seconds in NOT_SECONDS),
+        *((["sandbox", "demo", "--seconds", seconds], ExitCode.USAGE) for seconds in NOT_SECONDS),
+        *((["sandbox", "workload", "--rate", rate], ExitCode.USAGE) for rate in NOT_SECONDS),
+        *((["sandbox", "workload", "--slow-rate", rate], ExitCode.USAGE) for rate in NOT_SECONDS),
+        (["sandbox", "workload", "--seconds", "nan"], ExitCode.USAGE),
+        (["sandbox", "workload", "--seconds", "inf"], ExitCode.USAGE),
         (["collect", "--once"], ExitCode.SETTINGS),
         (["collect", "--once", "--bootstrap-servers", "nonsense"], ExitCode.SETTINGS),
         (["collect", "--once", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),

@@ -12,6 +12,10 @@ from service.cli.exit_codes import ExitCode
 from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
 
 if TYPE_CHECKING:
+    import re
+    from collections.abc import Sequence
+
+    from rules.facts.gap import Gap
     from rules.facts.snapshot import Snapshot
     from service.rounds import ClusterReader, Scope
 
@@ -109,18 +113,45 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
         from service.cli.snapshot_table import console, snapshot_tables  # noqa: PLC0415
 
         console().print(snapshot_tables(snapshot, all_rows=options["all_rows"]))
-    return _verdict(snapshot, scope)
+    return verdict(snapshot, scope)
 
 
-def _verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
+def verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
     """Say on stderr what a script should not overlook, and choose the exit code."""
+    unmatched = _unmatched(snapshot, scope)
+    if unmatched is None:
+        return ExitCode.INCOMPLETE if snapshot.gaps else ExitCode.OK
+    kind, wanted = unmatched
+    if not snapshot.gaps:
+        click.echo(f"tidemark: no {kind} matches {wanted.pattern!r}", err=True)
+        return ExitCode.NOTHING_MATCHED
+    # What was not seen may well match: only a complete look can say that nothing does.
+    click.echo(
+        f"tidemark: no {kind} that matches {wanted.pattern!r} was seen; "
+        f"{_told(snapshot.gaps, scope)}",
+        err=True,
+    )
+    return ExitCode.INCOMPLETE
+
+
+def _unmatched(snapshot: Snapshot, scope: Scope) -> tuple[str, re.Pattern[str]] | None:
     if scope.topics is not None and not snapshot.partitions.index.topics:
-        click.echo(f"tidemark: no topic matches {scope.topics.pattern!r}", err=True)
-        return ExitCode.NOTHING_MATCHED
+        return "topic", scope.topics
     if scope.groups is not None and not snapshot.groups:
-        click.echo(f"tidemark: no group matches {scope.groups.pattern!r}", err=True)
-        return ExitCode.NOTHING_MATCHED
-    return ExitCode.INCOMPLETE if snapshot.gaps else ExitCode.OK
+        return "group", scope.groups
+    return None
+
+
+def _told(gaps: Sequence[Gap], scope: Scope) -> str:
+    """Count the gaps and tell the first: one about what was asked for, where there is one."""
+    first = next((gap for gap in gaps if _is_about(gap, scope)), gaps[0])
+    count = "1 gap" if len(gaps) == 1 else f"{len(gaps)} gaps, the first"
+    return f"the round has {count}: {first.what}: {first.why}"
+
+
+def _is_about(gap: Gap, scope: Scope) -> bool:
+    pairs = ((scope.topics, gap.topic), (scope.groups, gap.group))
+    return any(wanted and name and wanted.fullmatch(name) for wanted, name in pairs)
 
 
 def _again_and_again(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:

@@ -8,12 +8,13 @@ from enum import IntEnum
 class ExitCode(IntEnum):
     """What a script may conclude from the end of a command."""
 
-    OK = 0
+    OK = 0  # done; a round was complete, or its reader had enough of it (closed pipe)
     INCOMPLETE = 1  # a round was made, but it has gaps; they are in its output
     USAGE = 2  # unknown option or value; click's own code
     SETTINGS = 3  # a settings file, an environment variable or their combination is wrong
     UNREACHABLE = 4  # no bootstrap address answered
     AUTHENTICATION = 5  # a broker answered and refused us
-    NOTHING_MATCHED = 6  # a filter matched no topic or no group
+    NOTHING_MATCHED = 6  # a filter matched no topic or no group, and the round was complete
     SANDBOX = 7  # the local cluster cannot do what was asked
+    OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     INTERRUPTED = 130  # Ctrl-C

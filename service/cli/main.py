@@ -7,7 +7,6 @@ at once, also on a machine where something is broken.
 from __future__ import annotations
 
 import importlib
-import sys
 from typing import TYPE_CHECKING, ClassVar
 
 import click
@@ -20,6 +19,7 @@ from rules.errors import (
     UnreachableError,
 )
 from service.cli.exit_codes import ExitCode
+from service.cli.output import OutputClosedError, OutputError, guarded_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,12 +28,14 @@ VERSION = "0.1.0"
 
 EXIT_CODES = """\b
 Exit codes:
-  0  done; a round was complete
-  1  a round was made but has gaps (they are in its output)
-  2  wrong usage          3  wrong settings
-  4  cluster unreachable  5  authentication refused
-  6  a filter matched nothing
-  7  the sandbox cannot do that
+    0  done; a round was complete, or the reader of a pipe had enough
+    1  a round was made but has gaps (they are in its output)
+    2  wrong usage            3  wrong settings
+    4  cluster unreachable    5  authentication refused
+    6  a filter matched nothing, in a complete round
+    7  the sandbox cannot do that
+    8  the output could not be written
+  130  interrupted
 """
 
 
@@ -100,6 +102,17 @@ def exit_code_of(error: TidemarkError) -> ExitCode:
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; our errors become one line on stderr."""
     try:
+        with guarded_streams():
+            return _run(arguments)
+    except OutputClosedError:
+        return ExitCode.OK  # the reader of our output had enough: nothing more to say
+    except OutputError as error:
+        click.echo(f"tidemark: the output cannot be written: {error}", err=True)
+        return ExitCode.OUTPUT
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
         code = tidemark.main(args=arguments, standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
@@ -112,7 +125,4 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except TidemarkError as error:
         click.echo(f"tidemark: {error}", err=True)
         return exit_code_of(error)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away: nothing more to say
-        return ExitCode.OK
     return int(code or 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +57,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "AUTHENTICATION": 5,
         "NOTHING_MATCHED": 6,
         "SANDBOX": 7,
+        "OUTPUT": 8,
         "INTERRUPTED": 130,
     }
 
@@ -95,6 +97,16 @@ def test_our_errors_are_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -
     told = capsys.readouterr()
     assert told.out == ""
     assert told.err == "tidemark: bootstrap server 'nonsense' is not host:port\n"
+
+
+def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    run(["--help"])
+    of_help = capsys.readouterr().out.partition("Exit codes:")[2]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    of_readme = readme.partition("### Exit codes")[2].partition("\n#")[0]
+    codes = sorted(ExitCode)
+    assert sorted(int(code) for code in re.findall(r"(?m)(?:^| ) +(\d+)  \w", of_help)) == codes
+    assert [int(code) for code in re.findall(r"(?m)^\| (\d+) \|", of_readme)] == codes
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["collect", "--help"], ["sandbox", "--help"]])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
 import click
+from rich.console import RenderableType
 from rich.live import Live
 from rich.text import Text
 
@@ -17,6 +17,7 @@ from rules.facts.snapshot import Snapshot
 from service import clock
 from service.cli.snapshot_json import snapshot_document
 from service.cli.snapshot_table import console, snapshot_tables
+from service.cli.stopping import interrupt_afterwards
 
 
 class LiveView:
@@ -29,8 +30,6 @@ class LiveView:
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
 
     def __enter__(self) -> Self:
-        if not self._as_json and self._console.is_terminal:
-            self._live.start()
         return self
 
     def __exit__(
@@ -39,12 +38,13 @@ class LiveView:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._live.stop()
+        with interrupt_afterwards():
+            self._live.stop()
 
     @property
     def is_live(self) -> bool:
         """Whether a table redraws itself in place."""
-        return self._live.is_started
+        return not self._as_json and self._console.is_terminal
 
     def run(
         self,
@@ -68,17 +68,26 @@ class LiveView:
             clock.pause(max(due - clock.monotonic(), 0.0))
 
     def show(self, snapshot: Snapshot) -> None:
-        """Show one round."""
+        """Show one round, to its last line: Ctrl-C waits until it is drawn."""
+        with interrupt_afterwards():
+            self._draw(snapshot)
+
+    def _draw(self, snapshot: Snapshot) -> None:
         if self._as_json:
             click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))
-        elif self._live.is_started:
-            self._live.update(snapshot_tables(snapshot, all_rows=self._all_rows), refresh=True)
+        elif self.is_live:
+            self._redraw(snapshot_tables(snapshot, all_rows=self._all_rows))
         else:
             self._console.print(snapshot_tables(snapshot, all_rows=self._all_rows))
-        sys.stdout.flush()
+
+    def _redraw(self, content: RenderableType) -> None:
+        # Starting hides the cursor, so that it belongs inside of the block that shows it again.
+        self._live.start()
+        self._live.update(content, refresh=True)
 
     def _tell(self, trouble: str) -> None:
-        if self._live.is_started:
-            self._live.update(Text(f"no round: {trouble}", style="bold yellow"), refresh=True)
-        else:
-            click.echo(f"tidemark: {trouble}", err=True)
+        with interrupt_afterwards():
+            if self.is_live:
+                self._redraw(Text(f"no round: {trouble}", style="bold yellow"))
+            else:
+                click.echo(f"tidemark: {trouble}", err=True)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as an event, for commands that clean up after themselves."""
+"""Ctrl-C and SIGTERM for commands that clean up after themselves or finish what they draw."""
 
 from __future__ import annotations
 
@@ -29,3 +29,23 @@ def stop_signals() -> Iterator[threading.Event]:
         yield stop
     finally:
         restore()
+
+
+@contextlib.contextmanager
+def interrupt_afterwards() -> Iterator[None]:
+    """Put off the first Ctrl-C until the end of the block; a second one interrupts as usual."""
+    before = signal.getsignal(signal.SIGINT)
+    was_interrupted = False
+
+    def note(_number: int, _frame: FrameType | None) -> None:
+        nonlocal was_interrupted
+        was_interrupted = True
+        signal.signal(signal.SIGINT, before)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if was_interrupted:
+            signal.raise_signal(signal.SIGINT)

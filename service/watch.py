@@ -1,0 +1,118 @@
+"""Watching one cluster: a round, what is remembered of it, and what the rules say.
+
+Nothing here waits or sleeps; whoever drives it decides when a round is due and asks `next_due`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Final, Protocol
+
+import numpy as np
+
+from rules.catalogue.all_rules import Judged, judge_blind, judge_round
+from rules.errors import CollectError
+from rules.facts.history import matching_rows
+from rules.facts.memory import Memory, advance
+from rules.facts.snapshot import Snapshot
+from rules.view import View
+from service.rounds import Scope
+
+EARLY_SECONDS: Final = 1.0  # after a leader change: long enough for the new leader to answer
+
+
+class SnapshotSource(Protocol):
+    """Whatever makes a round over a cluster."""
+
+    def read(self, scope: Scope) -> Snapshot:
+        """Make one round; CollectError when the cluster cannot be asked at all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchedRound:
+    """What came of one round; `snapshot` is None when the cluster could not be asked."""
+
+    at: datetime
+    snapshot: Snapshot | None
+    judged: Judged
+    trouble: str | None = None  # why there is no snapshot, one line
+    leaders_moved: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Remembered:
+    """What a restart needs so that its first round judges as the next one would have."""
+
+    memory: Memory | None = None
+    unknown_since: Mapping[str, int] = field(default_factory=dict)
+
+
+class Watcher:
+    """Makes round after round over one cluster and judges each."""
+
+    def __init__(
+        self,
+        cluster: str,
+        source: SnapshotSource,
+        scope: Scope,
+        *,
+        utc_now: Callable[[], datetime],
+        remembered: Remembered | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._source = source
+        self._scope = scope
+        self._utc_now = utc_now
+        self._last: Snapshot | None = None
+        self.remembered = remembered or Remembered()
+
+    def make_round(self) -> WatchedRound:
+        """Make a round and judge it; a cluster that is away makes every rule UNKNOWN."""
+        try:
+            snapshot = self._source.read(self._scope)
+        except CollectError as exc:
+            now = self._utc_now()
+            judged = judge_blind(self._cluster, self.remembered.unknown_since, now)
+            self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
+            return WatchedRound(at=now, snapshot=None, judged=judged, trouble=str(exc))
+        return self._judge(snapshot)
+
+    def _judge(self, snapshot: Snapshot) -> WatchedRound:
+        known = self.remembered.memory
+        before = known if known and known.cluster_id == snapshot.cluster_id else None
+        memory = advance(snapshot, before)
+        view = View(snapshot=snapshot, memory=memory, before=before, now=snapshot.taken_at)
+        judged = judge_round(view, self.remembered.unknown_since)
+        self.remembered = Remembered(memory=memory, unknown_since=judged.unknown_since)
+        moved = self._last is not None and leaders_moved(self._last, snapshot)
+        self._last = snapshot
+        return WatchedRound(
+            at=snapshot.taken_at, snapshot=snapshot, judged=judged, leaders_moved=moved
+        )
+
+
+def leaders_moved(before: Snapshot, after: Snapshot) -> bool:
+    """Whether a partition that both rounds know has another leader or leader epoch."""
+    rows = matching_rows(after.partitions, before.partitions)
+    for new, old in (
+        (after.partitions.leader, before.partitions.leader.take(rows)),
+        (after.offsets.leader_epoch, before.offsets.leader_epoch.take(rows)),
+    ):
+        both = new.valid & old.valid
+        if np.any(both & (new.values != old.values)):
+            return True
+    return False
+
+
+def next_due(began: float, ended: float, *, interval_seconds: float, early: bool) -> float:
+    """Return when the next round is due, on the clock of `began` and `ended`.
+
+    Rounds are counted from start to start and never overlap: one that took longer than the
+    interval is followed at once. After a leader change the next is early, so that what the new
+    leader says is seen while it is fresh.
+    """
+    regular = began + interval_seconds
+    wanted = min(regular, ended + EARLY_SECONDS) if early else regular
+    return max(wanted, ended)

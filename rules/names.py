@@ -1,0 +1,265 @@
+"""The closed set of metrics: nothing else is exposed, and dashboards and alerts use only these.
+
+`tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. A value that
+is not known has no sample: never 0, -1 or NaN.
+Source: prometheus.io/docs/practices/naming; the words are Kafka's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class MetricType(StrEnum):
+    """How a metric moves; the words of the exposition formats."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"  # name ends with _total; starts again at 0 with the process
+
+
+class Unit(StrEnum):
+    """What one step of the value is."""
+
+    OFFSET = "offset"  # a position in a partition
+    OFFSETS = "offsets"  # a number of offsets, not of records: markers use offsets too
+    EPOCH = "epoch"
+    SECONDS = "seconds"
+    TIMESTAMP = "seconds since 1970-01-01 UTC"
+    FLAG = "1 yes, 0 no"
+    INFO = "always 1; the labels carry the meaning"
+    REPLICAS = "replicas"
+    MEMBERS = "members"
+    BROKERS = "brokers"
+    REQUESTS = "requests"
+    COMMITS = "commits"
+    GAPS = "gaps"
+    SERIES = "series"
+    FINDINGS = "findings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric: one quantity in one unit."""
+
+    name: str  # as it is queried
+    help: str
+    unit: Unit
+    labels: tuple[str, ...]
+    type: MetricType = MetricType.GAUGE
+
+    @property
+    def family(self) -> str:
+        """Return the name that OpenMetrics gives the family: a counter's is without `_total`."""
+        return self.name.removesuffix("_total") if self.type is MetricType.COUNTER else self.name
+
+
+# ------------------------------------------------------------------ label sets
+CLUSTER_LABELS: Final = ("cluster",)
+PARTITION_LABELS: Final = ("cluster", "topic", "partition")
+GROUP_LABELS: Final = ("cluster", "group")
+COMMIT_LABELS: Final = ("cluster", "group", "topic", "partition")
+
+
+def _partition(name: str, unit: Unit, text: str) -> Metric:
+    return Metric(
+        name=f"tidemark_kafka_partition_{name}", help=text, unit=unit, labels=PARTITION_LABELS
+    )
+
+
+def _commit(name: str, unit: Unit, text: str) -> Metric:
+    return Metric(name=f"tidemark_kafka_group_{name}", help=text, unit=unit, labels=COMMIT_LABELS)
+
+
+# ------------------------------------------------------------------ observed, per partition
+LOG_START_OFFSET: Final = _partition(
+    "log_start_offset", Unit.OFFSET, "First offset that the leader still retains."
+)
+LAST_STABLE_OFFSET: Final = _partition(
+    "last_stable_offset",
+    Unit.OFFSET,
+    "First offset whose transaction is undecided: how far read_committed readers get.",
+)
+HIGH_WATERMARK: Final = _partition(
+    "high_watermark",
+    Unit.OFFSET,
+    "End of what is replicated: how far read_uncommitted readers get.",
+)
+LOG_END_OFFSET: Final = _partition(
+    "log_end_offset", Unit.OFFSET, "Next offset that the leader writes."
+)
+LEADER_EPOCH: Final = _partition(
+    "leader_epoch", Unit.EPOCH, "Generation of the leader, from its own ListOffsets answer."
+)
+OPEN_SPAN: Final = _partition(
+    "open_span_offsets",
+    Unit.OFFSETS,
+    "High watermark minus last stable offset: offsets held back by open transactions.",
+)
+UNREPLICATED_SPAN: Final = _partition(
+    "unreplicated_span_offsets",
+    Unit.OFFSETS,
+    "Log end offset minus high watermark: offsets that exist on too few replicas.",
+)
+IN_SYNC_REPLICAS: Final = _partition(
+    "in_sync_replicas", Unit.REPLICAS, "Replicas that are in sync, the leader included."
+)
+REPLICAS: Final = _partition("replicas", Unit.REPLICAS, "Replicas that are assigned.")
+MIN_INSYNC_REPLICAS: Final = _partition(
+    "min_insync_replicas", Unit.REPLICAS, "The topic's effective min.insync.replicas."
+)
+HAS_LEADER: Final = _partition("has_leader", Unit.FLAG, "Whether the partition has a leader.")
+
+PARTITION_METRICS: Final = (
+    LOG_START_OFFSET,
+    LAST_STABLE_OFFSET,
+    HIGH_WATERMARK,
+    LOG_END_OFFSET,
+    LEADER_EPOCH,
+    OPEN_SPAN,
+    UNREPLICATED_SPAN,
+    IN_SYNC_REPLICAS,
+    REPLICAS,
+    MIN_INSYNC_REPLICAS,
+    HAS_LEADER,
+)
+
+# ------------------------------------------------------------------ observed, per commit
+COMMITTED_OFFSET: Final = _commit(
+    "committed_offset",
+    Unit.OFFSET,
+    "Next offset that the group will read; the start offset of a share group.",
+)
+READ_COMMITTED_LAG: Final = _commit(
+    "read_committed_lag_offsets",
+    Unit.OFFSETS,
+    "Last stable offset minus committed offset; absent where the group stands above it.",
+)
+READ_UNCOMMITTED_LAG: Final = _commit(
+    "read_uncommitted_lag_offsets",
+    Unit.OFFSETS,
+    "High watermark minus committed offset; absent where the group stands above it.",
+)
+NOTHING_TO_READ: Final = _commit(
+    "nothing_to_read",
+    Unit.FLAG,
+    "Whether the read_committed lag holds only markers and aborted records; absent if not asked.",
+)
+
+COMMIT_METRICS: Final = (
+    COMMITTED_OFFSET,
+    READ_COMMITTED_LAG,
+    READ_UNCOMMITTED_LAG,
+    NOTHING_TO_READ,
+)
+
+# ------------------------------------------------------------------ observed, per group
+GROUP_MEMBERS: Final = Metric(
+    name="tidemark_kafka_group_members",
+    help="Members of the group, as its coordinator describes it.",
+    unit=Unit.MEMBERS,
+    labels=GROUP_LABELS,
+)
+GROUP_INFO: Final = Metric(
+    name="tidemark_kafka_group_info",
+    help="Type and state of the group in Kafka's words; no state label while it is unknown.",
+    unit=Unit.INFO,
+    labels=(*GROUP_LABELS, "type", "state"),
+)
+
+GROUP_METRICS: Final = (GROUP_MEMBERS, GROUP_INFO)
+
+# ------------------------------------------------------------------ observed, per cluster
+BROKERS: Final = Metric(
+    name="tidemark_kafka_brokers",
+    help="Brokers that are registered.",
+    unit=Unit.BROKERS,
+    labels=CLUSTER_LABELS,
+)
+CONTROLLER_INFO: Final = Metric(
+    name="tidemark_kafka_controller_info",
+    help="Id of the active controller, as the quorum names it; absent while it may not be asked.",
+    unit=Unit.INFO,
+    labels=(*CLUSTER_LABELS, "controller_id"),
+)
+
+CLUSTER_METRICS: Final = (BROKERS, CONTROLLER_INFO)
+
+# ------------------------------------------------------------------ Tidemark itself
+ROUND_DURATION: Final = Metric(
+    name="tidemark_round_duration_seconds",
+    help="How long the latest round took.",
+    unit=Unit.SECONDS,
+    labels=CLUSTER_LABELS,
+)
+PHASE_DURATION: Final = Metric(
+    name="tidemark_round_phase_duration_seconds",
+    help="How long each phase of the latest round took.",
+    unit=Unit.SECONDS,
+    labels=(*CLUSTER_LABELS, "phase"),
+)
+LAST_SUCCESS: Final = Metric(
+    name="tidemark_last_success_timestamp_seconds",
+    help="When the latest round that gave a snapshot began; the age of all data is time() minus this.",
+    unit=Unit.TIMESTAMP,
+    labels=CLUSTER_LABELS,
+)
+REQUESTS: Final = Metric(
+    name="tidemark_requests_total",
+    help="Requests sent to Kafka, connection set-up included.",
+    unit=Unit.REQUESTS,
+    labels=(*CLUSTER_LABELS, "api"),
+    type=MetricType.COUNTER,
+)
+DUPLICATE_COMMITS: Final = Metric(
+    name="tidemark_duplicate_commits_total",
+    help="Commits that a broker returned more than once in a round; they are kept once.",
+    unit=Unit.COMMITS,
+    labels=CLUSTER_LABELS,
+    type=MetricType.COUNTER,
+)
+GAPS: Final = Metric(
+    name="tidemark_gaps",
+    help="Things that the latest round should have seen and did not.",
+    unit=Unit.GAPS,
+    labels=(*CLUSTER_LABELS, "cause"),
+)
+FINDINGS: Final = Metric(
+    name="tidemark_findings",
+    help="Subjects of each rule by the verdict of the latest round.",
+    unit=Unit.FINDINGS,
+    labels=(*CLUSTER_LABELS, "rule", "verdict"),
+)
+SERIES_DROPPED: Final = Metric(
+    name="tidemark_series_dropped",
+    help="Series of partitions and groups left out of this exposition, by what left them out.",
+    unit=Unit.SERIES,
+    labels=(*CLUSTER_LABELS, "reason"),
+)
+BUILD_INFO: Final = Metric(
+    name="tidemark_build_info",
+    help="The version of Tidemark that runs.",
+    unit=Unit.INFO,
+    labels=("version",),
+)
+
+SELF_METRICS: Final = (
+    ROUND_DURATION,
+    PHASE_DURATION,
+    LAST_SUCCESS,
+    REQUESTS,
+    DUPLICATE_COMMITS,
+    GAPS,
+    FINDINGS,
+    SERIES_DROPPED,
+    BUILD_INFO,
+)
+
+METRICS: Final = (
+    *PARTITION_METRICS,
+    *COMMIT_METRICS,
+    *GROUP_METRICS,
+    *CLUSTER_METRICS,
+    *SELF_METRICS,
+)

@@ -1,0 +1,52 @@
+"""Writes docs/metrics.md from `rules/names.py`: `python -m service.metrics.page > docs/metrics.md`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Final
+
+from rules import names
+from rules.names import Metric
+
+INTRODUCTION: Final = """\
+# Metrics
+
+Generated from `rules/names.py`; a test compares. Refresh it with
+`.venv/bin/python -m service.metrics.page > docs/metrics.md`.
+
+`tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
+are written once per round and only sent when scraped, without timestamps. A value that is not
+known has no sample: never 0, -1 or NaN. Offsets count transaction markers too, so that a lag or
+span in offsets is not a number of records.
+
+Partitions and groups beyond the limit on series, or left out by pattern, are missing whole;
+`tidemark_series_dropped` says how many series that are and why.
+"""
+
+SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
+    ("Partitions", names.PARTITION_METRICS),
+    ("What groups committed, per partition", names.COMMIT_METRICS),
+    ("Groups", names.GROUP_METRICS),
+    ("Cluster", names.CLUSTER_METRICS),
+    ("Tidemark itself", names.SELF_METRICS),
+)
+
+
+def metrics_page() -> str:
+    """Return the whole page."""
+    return "\n".join([INTRODUCTION, *(_section(title, found) for title, found in SECTIONS)])
+
+
+def _section(title: str, metrics: Iterable[Metric]) -> str:
+    head = f"## {title}\n\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n"
+    return head + "".join(f"{_row(metric)}\n" for metric in metrics)
+
+
+def _row(metric: Metric) -> str:
+    labels = ", ".join(metric.labels)
+    return f"| `{metric.name}` | {metric.type} | {metric.unit} | {labels} | {metric.help} |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(metrics_page())

@@ -1,0 +1,87 @@
+"""The metric names keep Prometheus's conventions, so that nobody has to look one up twice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from rules import names
+from rules.names import Metric, MetricType, Unit
+
+LABELS = {
+    "api",
+    "cause",
+    "cluster",
+    "controller_id",
+    "group",
+    "partition",
+    "phase",
+    "reason",
+    "rule",
+    "state",
+    "topic",
+    "type",
+    "verdict",
+    "version",
+}
+OBSERVED = (
+    *names.PARTITION_METRICS,
+    *names.COMMIT_METRICS,
+    *names.GROUP_METRICS,
+    *names.CLUSTER_METRICS,
+)
+
+every_metric = pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)
+
+
+def test_every_metric_of_the_module_is_listed_once() -> None:
+    defined = [value for value in vars(names).values() if isinstance(value, Metric)]
+    assert len(defined) == len(names.METRICS)
+    assert set(defined) == set(names.METRICS)
+    assert len({metric.name for metric in names.METRICS}) == len(names.METRICS)
+
+
+@every_metric
+def test_a_prefix_tells_what_was_observed_from_tidemark_itself(metric: Metric) -> None:
+    assert re.fullmatch(r"tidemark_[a-z]+(_[a-z]+)*", metric.name)
+    assert metric.name.startswith("tidemark_kafka_") == (metric in OBSERVED)
+
+
+@every_metric
+def test_only_counters_end_with_total(metric: Metric) -> None:
+    assert metric.name.endswith("_total") == (metric.type is MetricType.COUNTER)
+    assert not metric.family.endswith("_total")
+
+
+@pytest.mark.parametrize(
+    ("unit", "ending"),
+    [
+        (Unit.SECONDS, "_seconds"),
+        (Unit.TIMESTAMP, "_timestamp_seconds"),
+        (Unit.OFFSETS, "_offsets"),
+        (Unit.INFO, "_info"),
+    ],
+)
+def test_a_unit_stands_at_the_end_of_the_name(unit: Unit, ending: str) -> None:
+    for metric in names.METRICS:
+        if metric.unit is unit:
+            assert metric.name.endswith(ending)
+        elif unit is not Unit.SECONDS:  # a timestamp ends with _seconds too
+            assert not metric.name.endswith(ending)
+
+
+@every_metric
+def test_help_is_a_sentence_that_needs_no_escaping(metric: Metric) -> None:
+    assert re.fullmatch(r"[A-Z][^\\\"\n|]+\.", metric.help)
+
+
+@every_metric
+def test_labels_are_from_the_closed_set_and_not_part_of_the_name(metric: Metric) -> None:
+    assert set(metric.labels) <= LABELS
+    assert len(set(metric.labels)) == len(metric.labels)
+    assert metric is names.BUILD_INFO or metric.labels[0] == "cluster"
+
+
+def test_every_label_of_the_closed_set_is_used() -> None:
+    assert {label for metric in names.METRICS for label in metric.labels} == LABELS

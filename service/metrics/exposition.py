@@ -1,0 +1,90 @@
+"""The metrics text of a round: written once when the round ends, only sent when it is scraped."""
+
+from __future__ import annotations
+
+import gzip as gzip_module
+from collections.abc import Iterator, Mapping
+
+from rules.facts.snapshot import Snapshot
+from rules.names import Metric, Unit
+from service.metrics.formats import Syntax, choose_format
+from service.metrics.samples import samples_of
+from service.metrics.selection import SeriesLimits
+from service.metrics.table import SeriesTable
+from service.metrics.totals import SelfMetrics
+
+
+class Exposition:
+    """The latest round of one cluster as bytes.
+
+    One thread may update it while others ask for the body: each sees one whole round.
+    """
+
+    def __init__(self, limits: SeriesLimits | None = None) -> None:
+        self._limits = limits or SeriesLimits()
+        self._table: SeriesTable | None = None
+        self._page = _Page({})
+
+    @property
+    def table(self) -> SeriesTable | None:
+        """Return the label text of the latest round, None before the first."""
+        return self._table
+
+    def update(self, snapshot: Snapshot, totals: SelfMetrics) -> None:
+        """Write the samples of a round; about 0.1 s for 200,000 series."""
+        table = self._table
+        if table is None or not table.fits(snapshot):
+            table = SeriesTable.of(snapshot, self._limits)
+        self._table = table
+        self._page = _Page(samples_of(snapshot, totals, table))
+
+    def body(self, accept: str | None, *, gzip: bool) -> tuple[bytes, str]:
+        """Return the body and its content type; before the first round the body has no samples.
+
+        The first call of a round with `gzip` compresses: call it off the event loop.
+        """
+        chosen = choose_format(accept)
+        return self._page.body(chosen.syntax, gzip=gzip), chosen.content_type
+
+
+class _Page:
+    """One round's samples, and the bodies made of them so far.
+
+    Two threads that ask first at once both make the same bytes: wasteful, never wrong.
+    """
+
+    def __init__(self, samples: Mapping[Metric, bytes]) -> None:
+        self._samples = {metric: lines for metric, lines in samples.items() if lines}
+        self._bodies: dict[tuple[Syntax, bool], bytes] = {}
+
+    def body(self, syntax: Syntax, *, gzip: bool) -> bytes:
+        made = self._bodies.get((syntax, gzip))
+        if made is None:
+            made = self._zipped(syntax) if gzip else b"".join(self._pieces(syntax))
+            self._bodies[syntax, gzip] = made
+        return made
+
+    def _zipped(self, syntax: Syntax) -> bytes:
+        # Level 1: higher levels take several times as long for a page that lives one round.
+        return gzip_module.compress(self.body(syntax, gzip=False), compresslevel=1, mtime=0)
+
+    def _pieces(self, syntax: Syntax) -> Iterator[bytes]:
+        for metric, lines in self._samples.items():
+            yield _header(metric, syntax)
+            yield lines
+            yield b"\n"
+        if syntax is Syntax.OPENMETRICS:
+            yield b"# EOF\n"
+
+
+def _header(metric: Metric, syntax: Syntax) -> bytes:
+    """Return the comments above a metric, without the last line feed: sample lines begin with it.
+
+    OpenMetrics wants the unit at the end of the name, so that only seconds are declared.
+    """
+    is_open = syntax is Syntax.OPENMETRICS
+    name = metric.family if is_open else metric.name
+    lines = [f"# HELP {name} {metric.help}", f"# TYPE {name} {metric.type}"]
+    if is_open and metric.unit in (Unit.SECONDS, Unit.TIMESTAMP):
+        lines.append(f"# UNIT {name} seconds")
+    return "\n".join(lines).encode()

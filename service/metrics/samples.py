@@ -1,0 +1,119 @@
+"""Which value of a snapshot each metric shows: the one place that ties names to facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import numpy as np
+
+from rules import names
+from rules.facts.column import Column, Ragged
+from rules.facts.gap import GapCause
+from rules.facts.groups import Group
+from rules.facts.snapshot import Snapshot
+from rules.names import Metric
+from service.metrics.labels import CLOSE, closed, label
+from service.metrics.lines import column_lines, line
+from service.metrics.table import SeriesTable
+from service.metrics.totals import SelfMetrics
+
+Samples = dict[Metric, bytes]
+Values = Iterable[tuple[Mapping[str, str], float]]  # labels besides the cluster, value
+
+
+def _lengths(lists: Ragged) -> Column:
+    return Column(np.where(lists.valid, lists.lengths, 0), lists.valid)
+
+
+def _has_leader(snapshot: Snapshot) -> Column:
+    """Tell where there is a leader; a partition that the answer left out has no replicas known."""
+    placed = snapshot.partitions
+    return Column.known(placed.leader.valid.astype(np.int64)).where(placed.replicas.valid)
+
+
+PARTITION_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
+    names.LOG_START_OFFSET: lambda seen: seen.offsets.log_start_offset,
+    names.LAST_STABLE_OFFSET: lambda seen: seen.offsets.last_stable_offset,
+    names.HIGH_WATERMARK: lambda seen: seen.offsets.high_watermark,
+    names.LOG_END_OFFSET: lambda seen: seen.offsets.log_end_offset,
+    names.LEADER_EPOCH: lambda seen: seen.offsets.leader_epoch,
+    names.OPEN_SPAN: lambda seen: seen.offsets.open_span,
+    names.UNREPLICATED_SPAN: lambda seen: seen.offsets.unreplicated_span,
+    names.IN_SYNC_REPLICAS: lambda seen: _lengths(seen.partitions.isr),
+    names.REPLICAS: lambda seen: _lengths(seen.partitions.replicas),
+    names.MIN_INSYNC_REPLICAS: lambda seen: seen.partitions.min_insync_replicas,
+    names.HAS_LEADER: _has_leader,
+}
+
+COMMIT_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
+    names.COMMITTED_OFFSET: lambda seen: Column.known(seen.commits.committed_offset),
+    names.READ_COMMITTED_LAG: lambda seen: seen.commits.read_committed_lag(seen.offsets),
+    names.READ_UNCOMMITTED_LAG: lambda seen: seen.commits.read_uncommitted_lag(seen.offsets),
+    names.NOTHING_TO_READ: lambda seen: seen.commits.nothing_to_read,
+}
+
+
+def samples_of(snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable) -> Samples:
+    """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
+    cluster, chosen = snapshot.cluster, table.selection
+    found: Samples = {}
+    for metric, column in PARTITION_COLUMNS.items():
+        shown = column(snapshot).take(chosen.rows)
+        found[metric] = column_lines(metric, cluster, table.row_labels, shown)
+    for metric, column in COMMIT_COLUMNS.items():
+        shown = column(snapshot).take(chosen.commits)
+        found[metric] = column_lines(metric, cluster, table.commit_labels, shown)
+    found |= _group_samples(snapshot, table)
+    for metric, values in (_cluster_values(snapshot) | _self_values(snapshot, totals)).items():
+        found[metric] = _lines(metric, cluster, values)
+    dropped = [({"reason": reason}, count) for reason, count in chosen.dropped.items()]
+    found[names.SERIES_DROPPED] = _lines(names.SERIES_DROPPED, cluster, dropped)
+    found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
+    return found
+
+
+def _group_samples(snapshot: Snapshot, table: SeriesTable) -> Samples:
+    shown = [snapshot.groups[position] for position in table.selection.groups.tolist()]
+    members = Column.of(group.member_count for group in shown)
+    always = Column.known(np.ones(len(shown), np.int64))
+    infos = [_info(name, group) for name, group in zip(table.group_labels, shown, strict=True)]
+    cluster, plain = snapshot.cluster, closed(table.group_labels)
+    return {
+        names.GROUP_MEMBERS: column_lines(names.GROUP_MEMBERS, cluster, plain, members),
+        names.GROUP_INFO: column_lines(names.GROUP_INFO, cluster, infos, always),
+    }
+
+
+def _info(name: bytes, group: Group) -> bytes:
+    pieces = [name, label("type", group.group_type)]
+    if group.state is not None:
+        pieces.append(label("state", group.state))
+    return b",".join(pieces) + CLOSE
+
+
+def _cluster_values(snapshot: Snapshot) -> dict[Metric, Values]:
+    controller = snapshot.controller
+    infos = [] if controller is None else [({"controller_id": str(controller)}, 1)]
+    return {names.BROKERS: [({}, len(snapshot.brokers))], names.CONTROLLER_INFO: infos}
+
+
+def _self_values(snapshot: Snapshot, totals: SelfMetrics) -> dict[Metric, Values]:
+    report, gaps = snapshot.report, snapshot.gaps_by_cause()
+    return {
+        names.ROUND_DURATION: [({}, report.took_seconds)],
+        names.PHASE_DURATION: [({"phase": p}, took) for p, took in report.phase_seconds.items()],
+        names.LAST_SUCCESS: [({}, snapshot.taken_at.timestamp())],
+        names.REQUESTS: [({"api": api}, count) for api, count in totals.requests.items()],
+        names.DUPLICATE_COMMITS: [({}, totals.duplicate_commits)],
+        # Every cause always has a number: an alert on a cause must not wait for its first gap.
+        names.GAPS: [({"cause": cause}, gaps.get(cause, 0)) for cause in GapCause],
+        names.FINDINGS: [
+            ({"rule": rule, "verdict": verdict.name.lower()}, count)
+            for (rule, verdict), count in totals.findings.items()
+        ],
+    }
+
+
+def _lines(metric: Metric, cluster: str, values: Values) -> bytes:
+    return b"".join(line(metric, {"cluster": cluster, **own}, value) for own, value in values)

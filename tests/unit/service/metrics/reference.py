@@ -1,0 +1,142 @@
+"""What a plain prometheus-client collector makes of a snapshot: row by row, one sample at a time.
+
+Names and values are written out here once more, so that a metric cannot change by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.exposition import generate_latest as generate_text
+from prometheus_client.metrics_core import Metric
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
+from prometheus_client.registry import Collector
+
+from rules.facts.gap import GapCause
+from rules.facts.snapshot import Snapshot
+from rules.names import METRICS
+from service.cli.snapshot_json import commit_rows, partition_rows
+from service.metrics.totals import SelfMetrics
+from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
+
+Sample = tuple[str, Mapping[str, str], float | None]
+
+PARTITION = "tidemark_kafka_partition_"
+GROUP = "tidemark_kafka_group_"
+HELP = {metric.family: metric.help for metric in METRICS}
+
+
+class ReferenceCollector(Collector):
+    """Yields one family per metric that has a sample."""
+
+    def __init__(self, seen: Snapshot, totals: SelfMetrics) -> None:
+        self._seen = seen
+        self._totals = totals
+
+    def collect(self) -> Iterator[Metric]:
+        found: dict[str, Metric] = {}
+        for name, labels, value in self._samples():
+            if value is None:
+                continue
+            family = name.removesuffix("_total")
+            kind = "counter" if name.endswith("_total") else "gauge"
+            unit = "seconds" if name.endswith("_seconds") else ""
+            made = found.setdefault(family, Metric(family, HELP[family], kind, unit))
+            made.add_sample(name, dict(labels), value)
+        yield from found.values()
+
+    def _samples(self) -> Iterator[Sample]:
+        cluster = {"cluster": self._seen.cluster}
+        for name, labels, value in (
+            *partition_samples(self._seen),
+            *commit_samples(self._seen),
+            *group_samples(self._seen),
+            *self_samples(self._seen, self._totals),
+        ):
+            yield name, {**cluster, **labels}, value
+        yield "tidemark_build_info", {"version": self._totals.version}, 1
+
+
+def reference(seen: Snapshot, totals: SelfMetrics, accept: str) -> dict[str, Family]:
+    """Return what prometheus-client itself would expose, parsed."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ReferenceCollector(seen, totals))
+    generate = generate_openmetrics if accept == OPENMETRICS else generate_text
+    return families(generate(registry), accept)
+
+
+def partition_samples(seen: Snapshot) -> Iterator[Sample]:
+    for row in partition_rows(seen):
+        labels = {"topic": row["topic"], "partition": str(row["partition"])}
+        stable, watermark, end = (
+            row["last_stable_offset"],
+            row["high_watermark"],
+            row["log_end_offset"],
+        )
+        placed = row["replicas"] is not None
+        values: dict[str, float | None] = {
+            "log_start_offset": row["log_start_offset"],
+            "last_stable_offset": stable,
+            "high_watermark": watermark,
+            "log_end_offset": end,
+            "leader_epoch": row["leader_epoch"],
+            "open_span_offsets": _minus(watermark, stable),
+            "unreplicated_span_offsets": _minus(end, watermark),
+            "in_sync_replicas": _length(row["isr"]),
+            "replicas": _length(row["replicas"]),
+            "min_insync_replicas": row["min_insync_replicas"],
+            "has_leader": int(row["leader"] is not None) if placed else None,
+        }
+        for name, value in values.items():
+            yield PARTITION + name, labels, value
+
+
+def commit_samples(seen: Snapshot) -> Iterator[Sample]:
+    for position, row in commit_rows(seen):
+        labels = {
+            "group": seen.groups[position].group_id,
+            "topic": row["topic"],
+            "partition": str(row["partition"]),
+        }
+        yield GROUP + "committed_offset", labels, row["committed_offset"]
+        yield GROUP + "read_committed_lag_offsets", labels, row["read_committed_lag"]
+        yield GROUP + "read_uncommitted_lag_offsets", labels, row["read_uncommitted_lag"]
+        nothing = row["nothing_to_read"]
+        yield GROUP + "nothing_to_read", labels, None if nothing is None else float(nothing)
+
+
+def group_samples(seen: Snapshot) -> Iterator[Sample]:
+    for group in seen.groups:
+        name = {"group": group.group_id}
+        yield GROUP + "members", name, group.member_count
+        state = {} if group.state is None else {"state": group.state}
+        yield GROUP + "info", {**name, "type": str(group.group_type), **state}, 1
+
+
+def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
+    yield "tidemark_kafka_brokers", {}, len(seen.brokers)
+    if seen.controller is not None:
+        yield "tidemark_kafka_controller_info", {"controller_id": str(seen.controller)}, 1
+    yield "tidemark_round_duration_seconds", {}, seen.report.took_seconds
+    for phase, took in seen.report.phase_seconds.items():
+        yield "tidemark_round_phase_duration_seconds", {"phase": phase}, took
+    yield "tidemark_last_success_timestamp_seconds", {}, seen.taken_at.timestamp()
+    for api, count in totals.requests.items():
+        yield "tidemark_requests_total", {"api": api}, count
+    yield "tidemark_duplicate_commits_total", {}, totals.duplicate_commits
+    for cause in GapCause:
+        count = sum(gap.cause is cause for gap in seen.gaps)
+        yield "tidemark_gaps", {"cause": str(cause)}, count
+    for (rule, verdict), count in totals.findings.items():
+        yield "tidemark_findings", {"rule": rule, "verdict": verdict.name.lower()}, count
+    for reason in ("topic_pattern", "group_pattern", "limit"):
+        yield "tidemark_series_dropped", {"reason": reason}, 0
+
+
+def _minus(end: int | None, begin: int | None) -> int | None:
+    return None if end is None or begin is None else end - begin
+
+
+def _length(members: Sequence[int] | None) -> int | None:
+    return None if members is None else len(members)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import pty
+import signal
 import socket
 import subprocess
 import sys
+import termios
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -158,6 +161,81 @@ def test_filter_that_matches_nothing_has_its_own_code(cluster: Sandbox, topic: s
     assert "no group matches" in refused(done, ExitCode.NOTHING_MATCHED)
 
 
+def test_group_that_a_frozen_broker_may_have_is_not_called_missing(
+    faults: Sandbox, topic: str
+) -> None:
+    faults.pause(2)
+    done = collect(
+        *("--bootstrap-servers", faults.bootstrap_servers, "--topics", topic),
+        *("--groups", f"{topic}-not-there"),
+        TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS="2",
+    )
+    line = refused(done, ExitCode.INCOMPLETE)
+    assert f"no group that matches '{topic}-not-there' was seen" in line
+    assert "the round has" in line
+
+
+def test_topic_that_may_not_be_described_is_not_called_missing(
+    cluster: Sandbox, admin: SandboxAdmin, topic: str, new_name: NewName
+) -> None:
+    user = admin.create_user(new_name("blind"), "blind-sandbox-only")
+    try:
+        done = collect(
+            *("--bootstrap-servers", cluster.sasl_bootstrap_servers, "--topics", topic),
+            *("--security-protocol", "SASL_PLAINTEXT", "--sasl-username", user.name),
+            **{PASSWORD: user.password},
+        )
+    finally:
+        admin.delete_user(user.name)
+    assert f"needs DESCRIBE on Topic {topic}" in refused(done, ExitCode.INCOMPLETE)
+
+
+@pytest.mark.parametrize("output", ["json", "table"])
+@pytest.mark.parametrize("how_often", [["--once"], ["--interval", "0.1"]])
+def test_reader_that_closes_the_pipe_ends_us_quietly(
+    cluster: Sandbox, output: str, how_often: list[str]
+) -> None:
+    with running(cluster, *how_often, "-o", output, "--all", stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        process.stdout.close()
+        assert process.wait(RUN_SECONDS) == ExitCode.OK
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+def test_ctrl_c_ends_a_live_view_with_whole_lines(cluster: Sandbox, topic: str) -> None:
+    arguments = ("--interval", "0.1", "-o", "json", "--topics", topic)
+    with running(cluster, *arguments, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(3)]
+        process.send_signal(signal.SIGINT)
+        lines += process.stdout.read().splitlines()
+        assert process.wait(RUN_SECONDS) == ExitCode.INTERRUPTED
+    assert {json.loads(line)["partitions"][0]["topic"] for line in lines} == {topic}
+
+
+def test_ctrl_c_ends_a_live_table_drawn_to_its_end(cluster: Sandbox, topic: str) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 200))
+    arguments = ("--interval", "0.1", "--topics", topic, "--groups", topic)
+    with (
+        os.fdopen(ours, "rb", buffering=0) as terminal,
+        running(cluster, *arguments, stdout=theirs) as process,
+    ):
+        os.close(theirs)
+        shown = terminal.read(65536)
+        while shown.count(b"GROUPS") < 3:
+            shown += terminal.read(65536)
+        process.send_signal(signal.SIGINT)
+        shown += rest_of(terminal)
+        assert process.wait(RUN_SECONDS) == ExitCode.INTERRUPTED
+    last = shown.rpartition(b"PARTITIONS")[2]
+    assert b"GROUPS" in last
+    assert f"{topic}-0".encode() in last.partition(b"GROUPS")[2]
+    assert shown.rfind(b"\x1b[?25l") < shown.rfind(b"\x1b[?25h")
+
+
 def test_bad_regular_expression_is_a_usage_error() -> None:
     done = collect("--bootstrap-servers", "127.0.0.1:9", "--topics", "orders(")
     assert done.returncode == ExitCode.USAGE
@@ -201,6 +279,33 @@ def test_frozen_brokers_cost_their_own_partitions_and_not_the_round(
     assert [row["log_end_offset"] for row in document["partitions"]] == [0, None, None]
     frozen = {gap["broker_id"] for gap in document["gaps"] if gap["cause"] == "timeout"}
     assert frozen == {1, 2}
+
+
+@contextmanager
+def running(cluster: Sandbox, *arguments: str, stdout: int) -> Iterator[subprocess.Popen[bytes]]:
+    """Start `collect` on the run's cluster; it does not outlive the block."""
+    servers = ("--bootstrap-servers", cluster.bootstrap_servers)
+    clean = {k: v for k, v in os.environ.items() if not k.startswith("TIDEMARK_")}
+    process = subprocess.Popen(
+        [TIDEMARK, "collect", *servers, *arguments],
+        env=clean | {"TERM": "xterm"},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def rest_of(terminal: BinaryIO) -> bytes:
+    """Read a terminal to its end, which Linux tells by an error when the other side has gone."""
+    shown = b""
+    with suppress(OSError):
+        while chunk := terminal.read(65536):
+            shown += chunk
+    return shown
 
 
 @contextmanager

@@ -1,0 +1,234 @@
+"""How findings open, go on and end, from one round to the next. Pure: what it returns is stored.
+
+Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next verdict is OK.
+Events do not un-happen: they stay BREACH, whatever the rule says later, until 24 hours have passed
+since it last said BREACH, or a person closes them. A subject that is absent from two complete
+rounds ends its finding; a round that could not see everything proves no absence.
+
+Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
+the subjects of findings that are open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from rules.facts.snapshot import Snapshot
+from rules.judgement import (
+    CommitSubjects,
+    Finding,
+    Judgement,
+    Labels,
+    PartitionSubjects,
+    Subjects,
+)
+from rules.verdict import Kind, Verdict
+
+EVENT_LASTS: Final = timedelta(hours=24)
+ABSENT_ROUNDS: Final = 2  # one answer may have been cut short without saying so
+
+Identity = tuple[str, tuple[tuple[str, str], ...]]  # rule id, sorted labels
+
+
+class EndReason(StrEnum):
+    """Why a finding is open no more."""
+
+    OK = "ok"  # the rule says so
+    SUBJECT_GONE = "subject_gone"  # a deleted topic, an expired group, a rule that was withdrawn
+    EXPIRED = "expired"  # an event, a day later
+    CLOSED = "closed"  # by a person
+
+
+class Step(StrEnum):
+    """What a round does to one finding."""
+
+    OPENED = "opened"
+    STILL = "still"  # BREACH again
+    UNKNOWN = "unknown"  # a state that cannot be judged now: it stays open
+    HELD = "held"  # an event that the rule no longer sees: it stays BREACH
+    ABSENT = "absent"  # its subject was not among those judged
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenFinding:
+    """What has to be remembered of an open finding."""
+
+    identity: Identity
+    kind: Kind
+    verdict: Verdict  # BREACH or UNKNOWN
+    since: datetime  # aware, UTC: when it opened
+    last_breach_at: datetime
+    absent_rounds: int = 0  # complete rounds in a row without its subject
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """One finding's step in one round."""
+
+    step: Step
+    identity: Identity
+    before: Verdict | None  # None: it was not open
+    after: Verdict | None  # None: it is judged no more
+    finding: Finding | None = None  # what the rule said; absent if the subject was
+    absent_rounds: int = 0
+    end_reason: EndReason | None = None
+
+    @property
+    def is_transition(self) -> bool:
+        """Whether somebody may have to be told: it opened, ended, or its verdict changed."""
+        return self.end_reason is not None or self.before is not self.after
+
+
+def is_complete(snapshot: Snapshot) -> bool:
+    """Whether a subject that a round does not show is really gone."""
+    return snapshot.placement_complete and not snapshot.gaps
+
+
+def next_changes(
+    open_findings: Mapping[Identity, OpenFinding],
+    judgements: Sequence[Judgement],
+    *,
+    is_complete: bool,
+    now: datetime,
+) -> list[Change]:
+    """Return what a round changes: judgements in order, then the findings without a subject."""
+    by_rule: dict[str, list[Identity]] = {}
+    for identity in open_findings:
+        by_rule.setdefault(identity[0], []).append(identity)
+    changes: list[Change] = []
+    for judgement in judgements:
+        for finding in _rows(judgement, by_rule.get(judgement.rule.rule_id, [])):
+            change = _judged(open_findings.get(finding.identity), finding, now)
+            if change is not None:
+                changes.append(change)
+    seen = {change.identity for change in changes}
+    absent = [entry for identity, entry in open_findings.items() if identity not in seen]
+    return [*changes, *(_absent(entry, is_complete=is_complete, now=now) for entry in absent)]
+
+
+def apply_changes(
+    open_findings: Mapping[Identity, OpenFinding], changes: Iterable[Change], now: datetime
+) -> dict[Identity, OpenFinding]:
+    """Return the open findings one round later."""
+    after = dict(open_findings)
+    for change in changes:
+        if change.step is Step.ENDED:
+            after.pop(change.identity, None)
+        elif change.step is Step.OPENED and change.finding is not None:
+            after[change.identity] = OpenFinding(
+                identity=change.identity,
+                kind=change.finding.rule.kind,
+                verdict=Verdict.BREACH,
+                since=now,
+                last_breach_at=now,
+            )
+        else:
+            after[change.identity] = _carried(after[change.identity], change, now)
+    return after
+
+
+def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
+    return replace(
+        entry,
+        verdict=entry.verdict if change.after is None else change.after,
+        last_breach_at=now if change.step is Step.STILL else entry.last_breach_at,
+        absent_rounds=change.absent_rounds,
+    )
+
+
+def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Change | None:
+    """Return the step of a subject that was judged; None where nothing was open and none opens."""
+    before = None if entry is None else entry.verdict
+    change = Change(
+        step=Step.STILL,
+        identity=finding.identity,
+        before=before,
+        after=finding.verdict,
+        finding=finding,
+    )
+    if finding.verdict is Verdict.BREACH:
+        return change if entry is not None else replace(change, step=Step.OPENED)
+    if entry is None:
+        return None
+    if entry.kind is Kind.EVENT:
+        if _is_over(entry, now):
+            return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.EXPIRED)
+        return replace(change, step=Step.HELD, after=before)
+    if finding.verdict is Verdict.UNKNOWN:
+        return replace(change, step=Step.UNKNOWN)
+    return replace(change, step=Step.ENDED, end_reason=EndReason.OK)
+
+
+def _absent(entry: OpenFinding, *, is_complete: bool, now: datetime) -> Change:
+    rounds = entry.absent_rounds + is_complete
+    change = Change(
+        step=Step.ABSENT,
+        identity=entry.identity,
+        before=entry.verdict,
+        after=entry.verdict,
+        absent_rounds=rounds,
+    )
+    if rounds >= ABSENT_ROUNDS:
+        return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.SUBJECT_GONE)
+    if entry.kind is Kind.EVENT and _is_over(entry, now):
+        return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.EXPIRED)
+    return change
+
+
+def _is_over(entry: OpenFinding, now: datetime) -> bool:
+    return now - entry.last_breach_at >= EVENT_LASTS
+
+
+# ------------------------------------------------------------------ from columns to rows
+def _rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
+    """Return the row view of every breach and of every known subject, in order."""
+    positions = set(np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist())
+    if known:
+        positions.update(_positions(judgement.subjects, [dict(labels) for _, labels in known]))
+    return [judgement.finding(position) for position in sorted(positions)]
+
+
+def _positions(subjects: Subjects, wanted: Sequence[Labels]) -> list[int]:
+    """Return where subjects with these labels are; those that are gone are left out."""
+    if isinstance(subjects, PartitionSubjects):
+        rows = [_row(subjects.snapshot, labels) for labels in wanted]
+        return [row for row in rows if row is not None]
+    if isinstance(subjects, CommitSubjects):
+        return _commit_positions(subjects, wanted)
+    names = {tuple(sorted(labels.items())) for labels in wanted}
+    every = (tuple(sorted(subjects.labels(place).items())) for place in range(len(subjects)))
+    return [place for place, labels in enumerate(every) if labels in names]
+
+
+def _row(snapshot: Snapshot, labels: Labels) -> int | None:
+    """Return the row of a partition; None where it is gone or the labels are another cluster's."""
+    topic, number = labels.get("topic"), labels.get("partition", "")
+    if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
+        return None
+    return snapshot.partitions.index.row(topic, int(number))
+
+
+def _commit_positions(subjects: CommitSubjects, wanted: Sequence[Labels]) -> list[int]:
+    snapshot, commits = subjects.snapshot, subjects.snapshot.commits
+    if not len(subjects):
+        return []
+    group_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
+    width = max(len(snapshot.partitions), 1)
+    keys = commits.group[subjects.places] * width + commits.row[subjects.places]
+    order = np.argsort(keys, kind="stable")
+    pairs = [(group_of.get(labels.get("group", "")), _row(snapshot, labels)) for labels in wanted]
+    asked = np.array(
+        [group * width + row for group, row in pairs if group is not None and row is not None],
+        np.int64,
+    )
+    found = np.minimum(np.searchsorted(keys, asked, sorter=order), len(keys) - 1)
+    positions = order[found]
+    hits: list[int] = positions[keys[positions] == asked].tolist()
+    return hits

@@ -41,3 +41,11 @@ class AuthenticationError(CollectError):
     """A broker answered and refused the credentials or the security protocol."""
 
     retryable = False
+
+
+class StoreError(TidemarkError):
+    """The database refused, is away, or holds what this version cannot read."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        super().__init__(message)
+        self.retryable = retryable

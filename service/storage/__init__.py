@@ -1,0 +1,1 @@
+"""What lasts: findings, checkpoints and tokens in PostgreSQL; nothing above knows SQL."""

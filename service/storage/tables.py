@@ -1,0 +1,114 @@
+"""The tables as the code knows them; a test holds them equal to what the migrations build.
+
+Times are aware, UTC. Verdicts, kinds and severities are the words of `rules.verdict`, in lower case.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    CheckConstraint,
+    Column,
+    DateTime,
+    ForeignKey,
+    Identity,
+    Index,
+    LargeBinary,
+    MetaData,
+    SmallInteger,
+    Table,
+    Text,
+    UniqueConstraint,
+    Uuid,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+METADATA: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+TIME: Final = DateTime(timezone=True)
+
+CLUSTER: Final = Table(
+    "cluster",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("cluster_id", Text, nullable=False),
+    Column("first_seen", TIME, nullable=False),
+    # The last round that was stored: a repeated one is recognised and not stored twice.
+    Column("last_writer", Uuid),
+    Column("last_round", BigInteger),
+    UniqueConstraint("name", "cluster_id"),
+)
+
+FINDING: Final = Table(
+    "finding",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("cluster", ForeignKey("cluster.id", ondelete="CASCADE"), nullable=False),
+    Column("rule_id", Text, nullable=False),
+    Column("labels", JSONB, nullable=False),
+    # SHA-256 of the labels: names may be longer than what an index takes.
+    Column("labels_hash", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("evidence", JSONB, nullable=False),
+    Column("severity", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("since", TIME, nullable=False),
+    Column("last_breach_at", TIME, nullable=False),
+    Column("last_judged_at", TIME, nullable=False),
+    Column("absent_rounds", SmallInteger, nullable=False, server_default=text("0")),
+    Column("ended_at", TIME),
+    Column("end_reason", Text),
+    UniqueConstraint("cluster", "rule_id", "labels_hash"),
+    CheckConstraint("verdict IN ('ok', 'unknown', 'breach')", name="verdict"),
+    CheckConstraint("(ended_at IS NULL) = (end_reason IS NULL)", name="ended"),
+    Index("ix_finding_open", "cluster", postgresql_where=text("ended_at IS NULL")),
+)
+
+TRANSITION: Final = Table(
+    "transition",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("finding", ForeignKey("finding.id", ondelete="CASCADE"), nullable=False),
+    Column("at", TIME, nullable=False),
+    Column("from_verdict", Text),  # absent: it was not open
+    Column("to_verdict", Text),  # absent: it is judged no more
+    Column("reason", Text, nullable=False),  # the rule's, or why it ended
+    Column("evidence", JSONB, nullable=False),
+    Index(None, "finding", "at"),
+)
+
+CHECKPOINT: Final = Table(
+    "checkpoint",
+    METADATA,
+    Column("cluster", ForeignKey("cluster.id", ondelete="CASCADE"), primary_key=True),
+    Column("taken_at", TIME, nullable=False),
+    Column("format", SmallInteger, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+)
+
+API_TOKEN: Final = Table(
+    "api_token",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("secret_hash", Text, nullable=False),  # SHA-256 of the secret, hexadecimal
+    Column("scopes", ARRAY(Text), nullable=False),
+    Column("created", TIME, nullable=False),
+    Column("last_used", TIME),
+    Column("revoked", TIME),
+    UniqueConstraint("name"),
+    UniqueConstraint("secret_hash"),
+)

@@ -1,0 +1,95 @@
+"""One embedded server for the run, one migrated template, and a copy of it for every test.
+
+The repository suite runs once more on Debian's PostgreSQL 15, the oldest that we promise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from sqlalchemy import Engine, text
+
+from service.storage import schema
+from service.storage.engine import make_engine
+from service.storage.server import EmbeddedServer
+
+DEBIAN_BINARIES: Final = Path("/usr/lib/postgresql/15/bin")
+TEMPLATE: Final = "migrated"
+NUMBERS: Final = itertools.count()
+
+MakeDatabase = Callable[..., Engine]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a short path that the server's unprivileged user may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield made
+    shutil.rmtree(made)
+
+
+def _served(binaries: Path | None) -> Iterator[EmbeddedServer]:
+    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    server = EmbeddedServer.start(folder, binaries)
+    try:
+        _statement(server, f"CREATE DATABASE {TEMPLATE}")
+        engine = make_engine(server.url.set(database=TEMPLATE))
+        schema.upgrade(engine)
+        engine.dispose()
+        yield server
+    finally:
+        server.stop()
+        shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="session")
+def embedded() -> Iterator[EmbeddedServer]:
+    yield from _served(None)
+
+
+@pytest.fixture(scope="session")
+def debian() -> Iterator[EmbeddedServer]:
+    assert (DEBIAN_BINARIES / "pg_ctl").exists(), "apt-get install postgresql"
+    yield from _served(DEBIAN_BINARIES)
+
+
+@pytest.fixture
+def new_database(embedded: EmbeddedServer) -> Iterator[MakeDatabase]:
+    """Make databases on the embedded server: migrated ones, or empty ones."""
+    yield from _databases(embedded)
+
+
+@pytest.fixture(params=["embedded", "debian"])
+def database(request: pytest.FixtureRequest) -> Iterator[Engine]:
+    """Give a migrated database of its own, on either server."""
+    server: EmbeddedServer = request.getfixturevalue(request.param)
+    for make in _databases(server):
+        yield make()
+
+
+def _databases(server: EmbeddedServer) -> Iterator[MakeDatabase]:
+    made: list[Engine] = []
+
+    def make(*, template: str = TEMPLATE) -> Engine:
+        name = f"test_{next(NUMBERS)}"
+        _statement(server, f"CREATE DATABASE {name} TEMPLATE {template}")
+        made.append(make_engine(server.url.set(database=name)))
+        return made[-1]
+
+    yield make
+    for engine in made:
+        engine.dispose()
+        _statement(server, f"DROP DATABASE {engine.url.database} WITH (FORCE)")
+
+
+def _statement(server: EmbeddedServer, statement: str) -> None:
+    engine = make_engine(server.url)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        connection.execute(text(statement))
+    engine.dispose()

@@ -1,0 +1,136 @@
+"""Opening the database: what goes wrong is one line that says what to mend."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from rules.errors import StoreError
+from service.storage.engine import open_database
+from service.storage.server import EmbeddedServer, packaged_binaries
+from tests.integration.storage.conftest import DEBIAN_BINARIES
+
+pytestmark = pytest.mark.integration
+
+
+def refused(url: str | None, directory: Path) -> StoreError:
+    with pytest.raises(StoreError) as caught:
+        open_database(url, directory)
+    assert "\n" not in str(caught.value)
+    assert "s3cret" not in str(caught.value)
+    return caught.value
+
+
+def test_a_directory_is_made_used_and_found_again(folder: Path) -> None:
+    data = folder / "not" / "there" / ("long" * 25)  # too long for a socket
+    database = open_database(None, data)
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE TABLE kept AS SELECT 42 AS answer"))
+    database.close()
+    database.close()
+    database = open_database(None, data)
+    with database.engine.connect() as connection:
+        assert connection.execute(text("SELECT answer FROM kept")).scalar_one() == 42
+    database.close()
+
+
+def test_every_connection_has_our_timeouts_and_name(embedded: EmbeddedServer, folder: Path) -> None:
+    database = open_database(embedded.url.render_as_string(hide_password=False), folder)
+    with database.engine.connect() as connection:
+        names = ("statement_timeout", "lock_timeout", "application_name", "TimeZone")
+        found = [connection.execute(text(f"SHOW {name}")).scalar_one() for name in names]
+    database.close()
+    assert found == ["10s", "5s", "tidemark", "UTC"]
+    assert list(folder.iterdir()) == [], "a URL needs no directory"
+
+
+def test_nothing_listens(folder: Path) -> None:
+    error = refused("postgresql://me:s3cret@127.0.0.1:1/tide", folder)
+    assert "database tide at 127.0.0.1:1 cannot be reached" in str(error)
+    assert error.retryable
+
+
+def test_a_database_that_is_not_there(embedded: EmbeddedServer, folder: Path) -> None:
+    url = embedded.url.set(database="nix").render_as_string(hide_password=False)
+    error = refused(url, folder)
+    assert 'database "nix" does not exist' in str(error)
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(
+    "url", ["mysql://me:s3cret@db/x", "s3cret", "postgresql://me:s3cret@db:x/y"]
+)
+def test_a_url_that_cannot_be_meant(url: str, folder: Path) -> None:
+    error = refused(url, folder)
+    assert "database URL" in str(error)
+    assert not error.retryable
+
+
+@pytest.fixture
+def with_password(folder: Path) -> Iterator[str]:
+    """Give the URL of a server that asks for a password, and a wrong one."""
+    server = EmbeddedServer.start(folder / "server")
+    rules = folder / "server/postgres/pg_hba.conf"
+    rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n", encoding="ascii")
+    server.resume()
+    database = open_database(server.url.render_as_string(), folder)
+    with database.engine.begin() as connection:
+        connection.execute(text("CREATE ROLE me LOGIN PASSWORD 'right'"))
+    database.close()
+    yield f"postgresql://me:s3cret@/postgres?host={folder}/server/postgres"
+    server.stop()
+
+
+def test_a_wrong_password(with_password: str, folder: Path) -> None:
+    error = refused(with_password, folder)
+    assert 'password authentication failed for user "me"' in str(error)
+    assert not error.retryable
+
+
+def test_a_directory_that_cannot_be_written(folder: Path) -> None:
+    (folder / "file").write_text("", encoding="ascii")
+    error = refused(None, folder / "file" / "data")
+    assert "not a directory" in str(error)
+    assert not error.retryable
+
+
+def test_two_processes_on_one_directory(folder: Path) -> None:
+    database = open_database(None, folder)
+    error = refused(None, folder)
+    database.close()
+    assert "in use by another Tidemark process" in str(error)
+    open_database(None, folder).close()
+
+
+def test_files_of_another_major_version(folder: Path) -> None:
+    EmbeddedServer.start(folder, DEBIAN_BINARIES).stop()
+    error = refused(None, folder)
+    assert "was made by PostgreSQL 15, and this is PostgreSQL 18" in str(error)
+
+
+def test_half_made_files_are_made_again(folder: Path) -> None:
+    (folder / "postgres.new").mkdir()
+    (folder / "postgres.new" / "PG_VERSION").write_text("18\n", encoding="ascii")
+    open_database(None, folder).close()
+    assert not (folder / "postgres.new").exists()
+
+
+def test_a_server_that_cannot_start_says_why_and_unlocks(folder: Path) -> None:
+    open_database(None, folder).close()
+    with (folder / "postgres/postgresql.conf").open("a", encoding="ascii") as file:
+        file.write("max_connections = none\n")
+    for _ in range(2):
+        assert "max_connections" in str(refused(None, folder)) or "configuration" in str(
+            refused(None, folder)
+        )
+
+
+def test_a_folder_without_programs(folder: Path) -> None:
+    binaries = folder / "bin"
+    shutil.copytree(packaged_binaries(), binaries, ignore=lambda _, names: names)
+    with pytest.raises(StoreError, match="no such file"):
+        EmbeddedServer.start(folder / "data", binaries)

@@ -1,0 +1,86 @@
+"""The migrations: one head, up, down and up again, equal to the tables, safe when run at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from alembic.script import ScriptDirectory
+from sqlalchemy import Engine, inspect, text
+
+from rules.errors import StoreError
+from service.storage import schema
+from service.storage.schema import Standing
+from service.storage.tables import METADATA
+
+pytestmark = pytest.mark.integration
+
+
+@pytest.fixture
+def empty(new_database: Callable[..., Engine]) -> Engine:
+    return new_database(template="template0")
+
+
+def test_there_is_one_head() -> None:
+    assert len(ScriptDirectory.from_config(schema.config()).get_heads()) == 1
+
+
+def test_up_from_empty_down_and_up_again(empty: Engine) -> None:
+    assert schema.check(empty).standing is Standing.BEHIND
+    schema.upgrade(empty)
+    assert {*METADATA.tables} < {*inspect(empty).get_table_names()}
+    schema.downgrade(empty, "base")
+    assert inspect(empty).get_table_names() == ["alembic_version"]
+    schema.upgrade(empty)
+    assert schema.check(empty).standing is Standing.AT_HEAD
+
+
+def test_the_tables_are_what_the_migrations_build(database: Engine) -> None:
+    found = schema.check(database)
+    assert (found.standing, found.drift) == (Standing.AT_HEAD, ())
+
+
+def test_drift_is_told(new_database: Callable[..., Engine]) -> None:
+    engine = new_database()
+    with engine.begin() as connection:
+        connection.execute(text("ALTER TABLE finding DROP COLUMN reason"))
+    assert "reason" in " ".join(schema.check(engine).drift)
+
+
+def test_an_upgrade_of_what_is_up_to_date_changes_nothing(
+    new_database: Callable[..., Engine],
+) -> None:
+    engine = new_database()
+    schema.upgrade(engine)
+    schema.require_head(engine)
+
+
+def test_replicas_that_upgrade_at_once_take_turns(empty: Engine) -> None:
+    with ThreadPoolExecutor(1) as other:  # Alembic's own context is per process
+        waiting = other.submit(_hold_lock_then_release, empty)
+        schema.upgrade(empty)
+        assert waiting.result(timeout=20)
+    assert schema.check(empty).standing is Standing.AT_HEAD
+
+
+def _hold_lock_then_release(engine: Engine) -> bool:
+    with engine.connect() as connection:
+        key = {"key": schema.ADVISORY_LOCK}
+        connection.execute(text("SELECT pg_advisory_lock(:key), pg_sleep(0.3)"), key)
+        return bool(connection.execute(text("SELECT pg_advisory_unlock(:key)"), key).scalar_one())
+
+
+def test_a_newer_schema_is_refused_untouched(new_database: Callable[..., Engine]) -> None:
+    engine = new_database()
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for act in (schema.upgrade, schema.require_head):
+        with pytest.raises(StoreError, match="schema 9999, which this version does not know"):
+            act(engine)
+    assert schema.check(engine).standing is Standing.NEWER
+
+
+def test_an_older_schema_asks_for_an_upgrade(empty: Engine) -> None:
+    with pytest.raises(StoreError, match="has schema none, and this version needs"):
+        schema.require_head(empty)

@@ -1,0 +1,248 @@
+"""The memory of a cluster as compressed bytes: an .npz archive without pickles.
+
+Offsets of one partition lie close to each other, so that all but the high watermark are kept as
+differences to it; absent values are 0 on both sides. Measured with
+arbitrary offsets, which compress worst: 200 kB for 10,000 partitions, 270 kB for 31,590 commits.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.errors import StoreError
+from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.identity import TopicId
+from rules.facts.last_look import LastLooks
+from rules.facts.memory import CommitMemory, Memory, Standing
+from rules.facts.partitions import PartitionIndex, Partitions
+
+FORMAT: Final = 1
+COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
+COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
+LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """What a restart needs of one cluster."""
+
+    memory: Memory | None = None  # None before the first round that saw something
+    unknown_since: Mapping[str, int] = field(default_factory=dict)  # rule id -> microseconds
+
+
+def encode(checkpoint: Checkpoint) -> bytes:
+    """Return a checkpoint as bytes of format `FORMAT`."""
+    arrays: Arrays = {"unknown_since": _text(dict(checkpoint.unknown_since))}
+    if checkpoint.memory is not None:
+        _put_memory(arrays, checkpoint.memory)
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED, compresslevel=COMPRESSION) as archive:
+        for name, array in arrays.items():
+            with archive.open(name, "w") as file:
+                np.lib.format.write_array(file, array, allow_pickle=False)
+    return made.getvalue()
+
+
+def decode(content: bytes, version: int) -> Checkpoint:
+    """Return what `encode` was given.
+
+    Raises:
+        StoreError: another format, or bytes that are damaged.
+    """
+    if version != FORMAT:
+        raise StoreError(
+            f"the checkpoint has format {version}, and this version reads {FORMAT}: "
+            "run the Tidemark that wrote it, or delete it and lose what was remembered",
+            retryable=False,
+        )
+    try:
+        arrays = _arrays(content)
+        memory = _memory(arrays) if "cluster" in arrays else None
+        since = {str(rule): int(moment) for rule, moment in _read(arrays["unknown_since"]).items()}
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
+        raise _damaged(exc) from exc
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as exc:
+        raise _damaged(exc) from exc
+    return Checkpoint(memory=memory, unknown_since=since)
+
+
+def _damaged(exc: Exception) -> StoreError:
+    return StoreError(
+        f"the checkpoint is damaged ({type(exc).__name__}): delete it and lose what was remembered",
+        retryable=False,
+    )
+
+
+def _arrays(content: bytes) -> Arrays:
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        found: Arrays = {}
+        for name in archive.namelist():
+            with archive.open(name) as file:
+                found[name] = np.lib.format.read_array(file, allow_pickle=False)
+        return found
+
+
+# ------------------------------------------------------------------ memory
+def _put_memory(into: Arrays, memory: Memory) -> None:
+    places: list[Partitions] = []
+    used = (memory.partitions, memory.looks.partitions, memory.commits.partitions)
+    for partitions in used:  # nearly always the same one
+        if not any(partitions is known for known in places):
+            places.append(partitions)
+    numbers = [next(n for n, known in enumerate(places) if known is one) for one in used]
+    into["cluster"] = _text([memory.cluster_id, len(places), numbers])
+    for number, partitions in enumerate(places):
+        _put_partitions(into, f"partitions{number}", partitions)
+    _put_looks(into, memory.looks)
+    for name in ("high_watermark", "last_stable_offset"):
+        base = memory.high_watermark.values if name == "last_stable_offset" else None
+        _put_standing(into, name, getattr(memory, name), base)
+    _put_commits(into, memory.commits)
+
+
+def _memory(arrays: Arrays) -> Memory:
+    cluster_id, count, numbers = _read(arrays["cluster"])
+    places = [_partitions(arrays, f"partitions{number}") for number in range(count)]
+    own, of_looks, of_commits = (places[number] for number in numbers)
+    high_watermark = _standing(arrays, "high_watermark", len(own))
+    return Memory(
+        cluster_id=str(cluster_id),
+        partitions=own,
+        looks=_looks(arrays, of_looks),
+        high_watermark=high_watermark,
+        last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
+        commits=_commits(arrays, of_commits),
+    )
+
+
+def _put_looks(into: Arrays, looks: LastLooks) -> None:
+    base = looks.high_watermark
+    _put_column(into, "look.leader_epoch", looks.leader_epoch)
+    _put_column(into, "look.high_watermark", base)
+    _put_column(into, "look.last_stable_offset", looks.last_stable_offset, base)
+    _put_column(into, "look.log_end_offset", looks.log_end_offset, base)
+    _put_column(into, "look.looked_at_us", looks.looked_at_us)
+    _put_lists(into, "look.isr", looks.isr)
+    _put_lists(into, "look.elr", looks.elr)
+
+
+def _looks(arrays: Arrays, partitions: Partitions) -> LastLooks:
+    rows = len(partitions)
+    base = _column(arrays, "look.high_watermark", rows)
+    return LastLooks(
+        partitions=partitions,
+        leader_epoch=_column(arrays, "look.leader_epoch", rows),
+        last_stable_offset=_column(arrays, "look.last_stable_offset", rows, base),
+        high_watermark=base,
+        log_end_offset=_column(arrays, "look.log_end_offset", rows, base),
+        isr=_lists(arrays, "look.isr", rows),
+        elr=_lists(arrays, "look.elr", rows),
+        looked_at_us=_column(arrays, "look.looked_at_us", rows),
+    )
+
+
+def _put_commits(into: Arrays, commits: CommitMemory) -> None:
+    into["commit.groups"] = _text(list(commits.group_ids))
+    into["commit.group"], into["commit.row"] = commits.group, commits.row
+    _put_standing(into, "commit", commits.standing)
+
+
+def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
+    row = _ints(arrays["commit.row"])
+    group = _ints(arrays["commit.group"], len(row))
+    names = tuple(str(name) for name in _read(arrays["commit.groups"]))
+    for places, size in ((row, len(partitions)), (group, len(names))):
+        if len(places) and not 0 <= places.min() <= places.max() < size:
+            raise ValueError("a commit of a partition or group that is not there")
+    return CommitMemory(
+        partitions=partitions,
+        group_ids=names,
+        group=group,
+        row=row,
+        standing=_standing(arrays, "commit", len(row)),
+    )
+
+
+def _put_standing(into: Arrays, name: str, standing: Standing, base: Column | None = None) -> None:
+    _put_column(into, f"{name}.values", standing.values, base)
+    _put_column(into, f"{name}.since", standing.since_us)
+
+
+def _standing(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Standing:
+    values = _column(arrays, f"{name}.values", rows, base)
+    return Standing(values, _column(arrays, f"{name}.since", rows))
+
+
+# ------------------------------------------------------------------ partitions
+def _put_partitions(into: Arrays, name: str, partitions: Partitions) -> None:
+    counts = np.diff(partitions.index.starts).tolist()
+    topics = zip(
+        partitions.index.topics, counts, partitions.topic_ids, partitions.internal, strict=True
+    )
+    into[f"{name}.topics"] = _text([list(topic) for topic in topics])
+    for column in COLUMNS:
+        _put_column(into, f"{name}.{column}", getattr(partitions, column))
+    for lists in LISTS:
+        _put_lists(into, f"{name}.{lists}", getattr(partitions, lists))
+
+
+def _partitions(arrays: Arrays, name: str) -> Partitions:
+    topics = _read(arrays[f"{name}.topics"])
+    index = PartitionIndex.of({str(topic): int(count) for topic, count, _, _ in topics})
+    rows = len(index)
+    return Partitions(
+        index=index,
+        topic_ids=tuple(None if made is None else TopicId(made) for _, _, made, _ in topics),
+        internal=tuple(bool(internal) for _, _, _, internal in topics),
+        **{column: _column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
+        **{lists: _lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]
+    )
+
+
+# ------------------------------------------------------------------ arrays
+def _put_column(into: Arrays, name: str, column: Column, base: Column | None = None) -> None:
+    into[name] = column.values if base is None else column.values - base.values
+    into[f"{name}?"] = np.packbits(column.valid)
+
+
+def _column(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Column:
+    values = _ints(arrays[name], rows)
+    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
+    return Column(values if base is None else values + base.values, valid)
+
+
+def _put_lists(into: Arrays, name: str, lists: Ragged) -> None:
+    into[name], into[f"{name}#"] = lists.values, lists.lengths
+    into[f"{name}?"] = np.packbits(lists.valid)
+
+
+def _lists(arrays: Arrays, name: str, rows: int) -> Ragged:
+    lengths = _ints(arrays[f"{name}#"], rows)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
+    return Ragged(starts, _ints(arrays[name], int(starts[-1])), valid)
+
+
+def _ints(array: NDArray[Any], rows: int | None = None) -> Int64s:
+    if array.dtype != np.int64 or array.ndim != 1 or rows not in (None, len(array)):
+        raise ValueError("a column of another type or length")
+    return array
+
+
+def _text(value: object) -> NDArray[np.uint8]:
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def _read(array: NDArray[Any]) -> Any:
+    return json.loads(array.tobytes())

@@ -1,0 +1,225 @@
+"""The findings and their transitions: three statements per round, however much changed.
+
+Rows travel as one JSON parameter. A finding keeps its row for ever: the same rule and labels open
+it again, and its transitions tell the story.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, RowMapping, select, text
+
+from rules.judgement import Finding
+from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
+from rules.verdict import Kind, Severity, Verdict
+from service.storage.tables import FINDING, TRANSITION
+from service.storage.translate import translated
+
+SAID: Final = (Step.OPENED, Step.STILL, Step.UNKNOWN)
+
+_UPSERT: Final = text("""
+INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,
+                          severity, kind, since, last_breach_at, last_judged_at)
+SELECT :cluster, r.rule_id, r.labels, r.labels_hash, r.after, r.reason, r.evidence,
+       r.severity, r.kind, :at, :at, :at
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (rule_id text, labels jsonb, labels_hash text,
+     step text, after text, reason text, evidence jsonb, severity text, kind text)
+ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
+    verdict = excluded.verdict, reason = excluded.reason, evidence = excluded.evidence,
+    severity = excluded.severity, kind = excluded.kind, last_judged_at = excluded.last_judged_at,
+    since = CASE WHEN f.ended_at IS NULL THEN f.since ELSE excluded.since END,
+    last_breach_at = CASE WHEN excluded.verdict = 'breach' OR f.ended_at IS NOT NULL
+                          THEN excluded.last_breach_at ELSE f.last_breach_at END,
+    absent_rounds = 0, ended_at = NULL, end_reason = NULL
+""")
+_UPDATE: Final = text("""
+UPDATE finding AS f SET
+    absent_rounds = r.absent_rounds,
+    last_judged_at = CASE WHEN r.judged THEN :at ELSE f.last_judged_at END,
+    verdict = CASE WHEN r.end_reason = 'ok' THEN 'ok' ELSE f.verdict END,
+    reason = CASE WHEN r.end_reason = 'ok' THEN r.reason ELSE f.reason END,
+    evidence = CASE WHEN r.end_reason = 'ok' THEN r.evidence ELSE f.evidence END,
+    ended_at = CASE WHEN r.end_reason IS NULL THEN NULL ELSE CAST(:at AS timestamptz) END,
+    end_reason = r.end_reason
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (rule_id text, labels_hash text, judged boolean,
+     absent_rounds smallint, end_reason text, reason text, evidence jsonb)
+WHERE f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
+  AND f.ended_at IS NULL
+""")
+_TRANSITIONS: Final = text("""
+INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
+SELECT f.id, :at, r.before, r.after, r.reason, r.evidence
+FROM ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (rule_id text, labels_hash text,
+     before text, after text, reason text, evidence jsonb))
+     WITH ORDINALITY AS r (rule_id, labels_hash, before, after, reason, evidence, place)
+JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
+ORDER BY r.place
+""")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredFinding:
+    """One finding as it stands in the database."""
+
+    id: int
+    rule_id: str
+    labels: Mapping[str, str]
+    verdict: Verdict
+    reason: str
+    evidence: Mapping[str, int | None]
+    severity: Severity
+    kind: Kind
+    since: datetime
+    last_breach_at: datetime
+    last_judged_at: datetime
+    absent_rounds: int
+    ended_at: datetime | None
+    end_reason: EndReason | None
+
+    @property
+    def identity(self) -> Identity:
+        """Return rule id and sorted labels."""
+        return self.rule_id, tuple(sorted(self.labels.items()))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTransition:
+    """One step in the life of a finding."""
+
+    finding: int
+    at: datetime
+    from_verdict: Verdict | None  # None: it was not open
+    to_verdict: Verdict | None  # None: it is judged no more
+    reason: str
+    evidence: Mapping[str, int | None]
+
+
+def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
+    """Return what the lifecycle needs of a cluster's open findings."""
+    return {
+        stored.identity: OpenFinding(
+            identity=stored.identity,
+            kind=stored.kind,
+            verdict=stored.verdict,
+            since=stored.since,
+            last_breach_at=stored.last_breach_at,
+            absent_rounds=stored.absent_rounds,
+        )
+        for stored in list_findings(engine, cluster, only_open=True)
+    }
+
+
+def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[StoredFinding]:
+    """Return a cluster's findings in the order in which their rows were made."""
+    wanted = select(FINDING).where(FINDING.c.cluster == cluster).order_by(FINDING.c.id)
+    if only_open:
+        wanted = wanted.where(FINDING.c.ended_at.is_(None))
+    with translated("findings cannot be read"), engine.connect() as connection:
+        return [_finding(row) for row in connection.execute(wanted).mappings()]
+
+
+def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
+    """Return the transitions of a finding, oldest first."""
+    wanted = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
+    with translated("transitions cannot be read"), engine.connect() as connection:
+        return [_transition(row) for row in connection.execute(wanted).mappings()]
+
+
+def save_changes(
+    connection: Connection, cluster: int, changes: Sequence[Change], at: datetime
+) -> None:
+    """Store what one round changed; `at` is the time of the round."""
+    rows = [_row(change) for change in changes]
+    said = [row for row, change in zip(rows, changes, strict=True) if change.step in SAID]
+    others = [row for row, change in zip(rows, changes, strict=True) if change.step not in SAID]
+    told = [row for row, change in zip(rows, changes, strict=True) if change.is_transition]
+    for statement, chosen in ((_UPSERT, said), (_UPDATE, others), (_TRANSITIONS, told)):
+        if chosen:
+            given = {"cluster": cluster, "at": at, "rows": json.dumps(chosen)}
+            connection.execute(statement, given)
+
+
+def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
+    """End a finding because a person says so; False if it is not open."""
+    closed = text("""
+        WITH closed AS (
+            UPDATE finding AS f SET ended_at = :at, end_reason = :why FROM finding AS old
+            WHERE f.id = :id AND old.id = f.id AND f.ended_at IS NULL
+            RETURNING f.id, old.verdict, f.evidence)
+        INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
+        SELECT id, :at, verdict, NULL, :why, evidence FROM closed""")
+    with translated(f"finding {finding} cannot be closed"), engine.begin() as connection:
+        given = {"id": finding, "at": at, "why": EndReason.CLOSED.value}
+        return connection.execute(closed, given).rowcount == 1
+
+
+def _row(change: Change) -> dict[str, Any]:
+    rule_id, labels = change.identity
+    known = {name: _storable(value) for name, value in labels}
+    return {
+        "rule_id": rule_id,
+        "labels": known,
+        "labels_hash": _hash(known),
+        "before": _word(change.before),
+        "after": _word(change.after),
+        "judged": change.finding is not None,
+        "absent_rounds": change.absent_rounds,
+        "end_reason": change.end_reason,
+        **_said(change, change.finding),
+    }
+
+
+def _said(change: Change, finding: Finding | None) -> dict[str, Any]:
+    """Return the rule's words; an end that is not the rule's own has a reason of its own."""
+    ended_by_us = change.end_reason not in (None, EndReason.OK)
+    reason = str(change.end_reason) if ended_by_us or finding is None else finding.reason
+    if finding is None:
+        return {"reason": reason, "evidence": {}}
+    return {
+        "reason": reason,
+        "evidence": dict(finding.evidence),
+        "severity": finding.rule.severity,
+        "kind": finding.rule.kind,
+    }
+
+
+def _hash(labels: Mapping[str, str]) -> str:
+    return hashlib.sha256(json.dumps(labels, sort_keys=True).encode()).hexdigest()
+
+
+def _storable(value: str) -> str:
+    """PostgreSQL's text cannot hold NUL, which a group's name may; one name must not stop all."""
+    return value.replace("\0", "\N{SYMBOL FOR NULL}")
+
+
+def _word(verdict: Verdict | None) -> str | None:
+    return None if verdict is None else verdict.name.lower()
+
+
+def _verdict(word: str | None) -> Verdict | None:
+    return None if word is None else Verdict[word.upper()]
+
+
+def _finding(row: RowMapping) -> StoredFinding:
+    kept = {name: row[name] for name in StoredFinding.__dataclass_fields__}
+    kept["verdict"] = _verdict(row["verdict"])
+    kept["severity"], kept["kind"] = Severity(row["severity"]), Kind(row["kind"])
+    kept["end_reason"] = None if row["end_reason"] is None else EndReason(row["end_reason"])
+    return StoredFinding(**kept)
+
+
+def _transition(row: RowMapping) -> StoredTransition:
+    return StoredTransition(
+        finding=row["finding"],
+        at=row["at"],
+        from_verdict=_verdict(row["from_verdict"]),
+        to_verdict=_verdict(row["to_verdict"]),
+        reason=row["reason"],
+        evidence=row["evidence"],
+    )

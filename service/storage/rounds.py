@@ -1,0 +1,63 @@
+"""One round, or all that wait, in one transaction: findings, transitions and checkpoint agree."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from rules.open_findings import Change
+from service.storage import checkpoints, clusters, findings
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.clusters import RoundId
+from service.storage.translate import translated
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round has to store."""
+
+    cluster: int  # row id, from `clusters.register`
+    round_id: RoundId
+    at: datetime  # aware, UTC: the round's own time
+    changes: Sequence[Change]
+    checkpoint: Checkpoint | None  # None: a later round's will do
+
+    @property
+    def transitions(self) -> int:
+        """Return how many changes somebody may have to be told."""
+        return sum(change.is_transition for change in self.changes)
+
+
+def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:
+    """Store rounds in their order in one transaction; those that are stored already are skipped.
+
+    A connection may break while the answer to COMMIT is under way. Storing the same rounds again
+    is then right, whether they arrived or not.
+
+    Raises:
+        StoreError: nothing was stored, or the answer to COMMIT was lost.
+    """
+    with translated("the round cannot be stored"), engine.begin() as connection:
+        for cluster in sorted({one.cluster for one in rounds}):
+            mine = [one for one in rounds if one.cluster == cluster]
+            _store_cluster(connection, cluster, mine)
+
+
+def _store_cluster(connection: Connection, cluster: int, rounds: Sequence[Round]) -> None:
+    last = clusters.lock_last_round(connection, cluster)
+    new = [one for one in rounds if not _is_stored(one.round_id, last)]
+    if not new:
+        return
+    for one in new:
+        findings.save_changes(connection, cluster, one.changes, one.at)
+    remembered = [(one.checkpoint, one.at) for one in new if one.checkpoint is not None]
+    if remembered:
+        checkpoints.save(connection, cluster, *remembered[-1])
+    clusters.note_round(connection, cluster, new[-1].round_id)
+
+
+def _is_stored(asked: RoundId, last: RoundId | None) -> bool:
+    return last is not None and asked.writer == last.writer and asked.number <= last.number

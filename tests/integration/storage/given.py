@@ -1,0 +1,86 @@
+"""Findings and rounds for the storage tests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+import numpy as np
+
+from rules.facts.column import Column
+from rules.judgement import Judgement, NamedSubjects, Reason
+from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.clusters import RoundId
+from service.storage.rounds import Round
+from tests.factories import NOON
+
+WRITER = UUID(int=7)
+
+
+class Why(Reason):
+    SAID = "said"
+
+
+def meta(kind: Kind = Kind.STATE) -> RuleMeta:
+    return RuleMeta(
+        rule_id="some_rule",
+        subject=SubjectKind.PARTITION,
+        kind=kind,
+        severity=Severity.WARNING,
+        for_=timedelta(0),
+        summary="For tests.",
+    )
+
+
+def judged(verdicts: Mapping[str, Verdict], kind: Kind = Kind.STATE, lag: int = 7) -> Judgement:
+    labels = tuple({"cluster": "default", "topic": topic} for topic in verdicts)
+    return Judgement(
+        rule=meta(kind),
+        subjects=NamedSubjects(SubjectKind.PARTITION, labels),
+        verdicts=np.array(list(verdicts.values()), np.int8),
+        reasons=(Why.SAID,),
+        reason=np.zeros(len(labels), np.int8),
+        evidence={
+            "lag": Column.of([lag] * len(labels)),
+            "end": Column.of([None] * len(labels)),
+        },
+    )
+
+
+class Story:
+    """Rounds of one cluster, one after the other, as a service would make them."""
+
+    def __init__(self, cluster: int, writer: UUID = WRITER) -> None:
+        self.cluster = cluster
+        self.open: dict[Identity, OpenFinding] = {}
+        self._writer = writer
+        self._number = 0
+
+    def round(
+        self,
+        verdicts: Mapping[str, Verdict],
+        *,
+        kind: Kind = Kind.STATE,
+        at: datetime | None = None,
+    ) -> Round:
+        self._number += 1
+        now = at or NOON + timedelta(seconds=15 * self._number)
+        said = [judged(verdicts, kind, lag=self._number)]
+        changes = next_changes(self.open, said, is_complete=True, now=now)
+        self.open = apply_changes(self.open, changes, now)
+        return made_round(self.cluster, self._number, changes, now, self._writer)
+
+
+def made_round(
+    cluster: int, number: int, changes: Sequence[Change], at: datetime, writer: UUID = WRITER
+) -> Round:
+    return Round(
+        cluster=cluster,
+        round_id=RoundId(writer, number),
+        at=at,
+        changes=changes,
+        checkpoint=Checkpoint(unknown_since={"some_rule": number}),
+    )

@@ -1,0 +1,233 @@
+"""Findings, rounds and tokens on a real database, of both majors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from sqlalchemy import Engine, text
+
+from rules.errors import StoreError
+from rules.facts.memory import advance
+from rules.open_findings import EndReason
+from rules.verdict import Kind, Severity, Verdict
+from service.storage import checkpoints, clusters, findings, tokens
+from service.storage.checkpoint_format import Checkpoint, encode
+from service.storage.rounds import store_rounds
+from service.storage.tokens import Scope
+from tests.factories import CLUSTER_ID, NOON, at, snapshot
+from tests.integration.storage.given import Story, made_round
+
+pytestmark = pytest.mark.integration
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+
+
+def story(engine: Engine, name: str = "default") -> Story:
+    return Story(clusters.register(engine, name, CLUSTER_ID, NOON))
+
+
+def told(engine: Engine, finding: int) -> list[tuple[Verdict | None, Verdict | None, str]]:
+    steps = findings.list_transitions(engine, finding)
+    return [(step.from_verdict, step.to_verdict, step.reason) for step in steps]
+
+
+def test_a_cluster_is_its_name_and_its_id(database: Engine) -> None:
+    first = clusters.register(database, "default", CLUSTER_ID, NOON)
+    assert clusters.register(database, "default", CLUSTER_ID, at(60)) == first
+    assert clusters.register(database, "default", "another", NOON) != first
+
+
+def test_a_breach_is_stored_with_all_that_was_said(database: Engine) -> None:
+    rounds = story(database)
+    store_rounds(database, [rounds.round({"orders": BREACH, "paid": OK, "dark": UNKNOWN})])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
+    assert stored.rule_id == "some_rule"
+    assert stored.labels == {"cluster": "default", "topic": "orders"}
+    assert (stored.verdict, stored.reason) == (BREACH, "said")
+    assert stored.evidence == {"lag": 1, "end": None}
+    assert (stored.severity, stored.kind) == (Severity.WARNING, Kind.STATE)
+    assert stored.since == stored.last_judged_at == stored.last_breach_at == at(15)
+    assert stored.since.utcoffset() == timedelta(0)
+
+
+def test_the_stored_open_findings_are_those_of_the_lifecycle(database: Engine) -> None:
+    rounds = story(database)
+    for verdicts in (
+        {"a": BREACH, "b": BREACH, "c": BREACH},
+        {"a": BREACH, "b": UNKNOWN, "c": OK},
+        {"a": BREACH, "b": UNKNOWN},
+        {"b": BREACH, "d": BREACH},
+    ):
+        store_rounds(database, [rounds.round(verdicts)])
+        assert findings.load_open(database, rounds.cluster) == rounds.open
+
+
+def test_events_are_kept_like_the_lifecycle_says(database: Engine) -> None:
+    rounds = story(database)
+    for verdict, hours in ((BREACH, 0), (OK, 1), (BREACH, 2), (UNKNOWN, 25)):
+        moment = NOON + timedelta(hours=hours)
+        store_rounds(database, [rounds.round({"a": verdict}, kind=Kind.EVENT, at=moment)])
+        assert findings.load_open(database, rounds.cluster) == rounds.open
+    last = rounds.round({"a": OK}, kind=Kind.EVENT, at=NOON + timedelta(hours=26))
+    store_rounds(database, [last])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert stored.end_reason is EndReason.EXPIRED
+    assert told(database, stored.id) == [(None, BREACH, "said"), (BREACH, None, "expired")]
+
+
+def test_every_change_of_the_verdict_is_a_transition_and_nothing_else(database: Engine) -> None:
+    rounds = story(database)
+    for verdict in (BREACH, BREACH, UNKNOWN, UNKNOWN, BREACH, OK, OK, BREACH):
+        store_rounds(database, [rounds.round({"a": verdict})])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert told(database, stored.id) == [
+        (None, BREACH, "said"),
+        (BREACH, UNKNOWN, "said"),
+        (UNKNOWN, BREACH, "said"),
+        (BREACH, OK, "said"),
+        (None, BREACH, "said"),
+    ]
+    assert stored.ended_at is None
+    assert stored.since == at(8 * 15), "it opened anew"
+
+
+def test_a_subject_that_is_gone_says_so(database: Engine) -> None:
+    rounds = story(database)
+    for verdicts in ({"a": BREACH}, {}, {}):
+        store_rounds(database, [rounds.round(verdicts)])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert (stored.end_reason, stored.ended_at) == (EndReason.SUBJECT_GONE, at(45))
+    assert told(database, stored.id)[-1] == (BREACH, None, "subject_gone")
+
+
+def test_a_person_closes_a_finding_once(database: Engine) -> None:
+    rounds = story(database)
+    store_rounds(database, [rounds.round({"a": BREACH}, kind=Kind.EVENT)])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
+    assert findings.close_finding(database, stored.id, at(100))
+    assert not findings.close_finding(database, stored.id, at(101))
+    assert findings.load_open(database, rounds.cluster) == {}
+    assert told(database, stored.id)[-1] == (BREACH, None, "closed")
+
+
+def test_a_round_that_is_stored_again_changes_nothing(database: Engine) -> None:
+    rounds = story(database)
+    both = [rounds.round({"a": BREACH}), rounds.round({"a": OK})]
+    store_rounds(database, both)
+    store_rounds(database, both)
+    third = rounds.round({"a": BREACH})
+    store_rounds(database, [*both, third])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert len(told(database, stored.id)) == 3
+
+
+def test_another_process_begins_to_count_anew(database: Engine) -> None:
+    rounds = story(database)
+    store_rounds(database, [rounds.round({"a": BREACH}), rounds.round({"a": BREACH})])
+    restarted = Story(rounds.cluster, UUID(int=8))
+    restarted.open = findings.load_open(database, rounds.cluster)
+    store_rounds(database, [restarted.round({"a": OK}, at=at(60))])
+    assert findings.load_open(database, rounds.cluster) == {}
+
+
+def test_a_round_is_stored_whole_or_not_at_all(database: Engine) -> None:
+    rounds = story(database)
+    store_rounds(database, [rounds.round({"a": BREACH})])
+    with database.begin() as connection:
+        connection.execute(
+            text("ALTER TABLE checkpoint ADD CHECK (taken_at < '2025-06-02 12:00:20+0')")
+        )
+    with pytest.raises(StoreError, match="the round cannot be stored") as caught:
+        store_rounds(database, [rounds.round({"a": OK, "b": BREACH})])
+    assert not caught.value.retryable
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert (stored.verdict, len(told(database, stored.id))) == (BREACH, 1)
+
+
+def test_clusters_do_not_see_each_other(database: Engine) -> None:
+    one, two = story(database, "one"), story(database, "two")
+    store_rounds(database, [one.round({"a": BREACH}), two.round({"a": BREACH, "b": BREACH})])
+    store_rounds(database, [one.round({"a": OK})])
+    assert findings.load_open(database, one.cluster) == {}
+    assert len(findings.load_open(database, two.cluster)) == 2
+
+
+def test_names_of_any_form_are_stored(database: Engine) -> None:
+    rounds = story(database)
+    names = ["quote'\"\\", "snow ☃", "percent %s :at", "x" * 20_000, "nul\0"]
+    store_rounds(database, [rounds.round(dict.fromkeys(names, BREACH))])
+    found = {
+        stored.labels["topic"]
+        for stored in findings.list_findings(database, rounds.cluster, only_open=True)
+    }
+    assert found == {*names[:-1], "nul␀"}
+
+
+def test_a_checkpoint_is_the_newest_rounds(database: Engine) -> None:
+    rounds = story(database)
+    assert checkpoints.load(database, rounds.cluster) is None
+    store_rounds(database, [rounds.round({}), rounds.round({})])
+    assert checkpoints.load(database, rounds.cluster) == Checkpoint(unknown_since={"some_rule": 2})
+
+
+def test_a_checkpoint_brings_the_memory_back(database: Engine) -> None:
+    rounds = story(database)
+    memory = advance(snapshot())
+    with database.begin() as connection:
+        checkpoints.save(connection, rounds.cluster, Checkpoint(memory=memory), NOON)
+    back = checkpoints.load(database, rounds.cluster)
+    assert back is not None
+    assert encode(back) == encode(Checkpoint(memory=memory))
+
+
+def test_a_checkpoint_of_another_format_is_refused(database: Engine) -> None:
+    rounds = story(database)
+    store_rounds(database, [made_round(rounds.cluster, 1, [], NOON)])
+    with database.begin() as connection:
+        connection.execute(text("UPDATE checkpoint SET format = 99"))
+    with pytest.raises(StoreError, match="format 99"):
+        checkpoints.load(database, rounds.cluster)
+
+
+# ------------------------------------------------------------------ tokens
+def test_a_token_works_until_it_is_revoked(database: Engine) -> None:
+    secret = tokens.create(database, "grafana", {Scope.READ, Scope.ACK}, NOON)
+    assert secret.startswith("tidemark_")
+    found = tokens.verify(database, secret, at(60))
+    assert found is not None
+    assert (found.name, found.scopes) == ("grafana", frozenset({Scope.READ, Scope.ACK}))
+    assert tokens.revoke(database, "grafana", at(61))
+    assert tokens.verify(database, secret, at(62)) is None
+    assert not tokens.revoke(database, "grafana", at(63))
+
+
+def test_a_secret_that_was_never_given_out_is_nobodys(database: Engine) -> None:
+    secret = tokens.create(database, "grafana", {Scope.READ}, NOON)
+    for wrong in ("", "tidemark_", secret[:-1], secret.upper(), "☃", "\0"):
+        assert tokens.verify(database, wrong, NOON) is None
+
+
+def test_the_secret_itself_is_not_kept(database: Engine) -> None:
+    secret = tokens.create(database, "grafana", {Scope.READ}, NOON)
+    with database.connect() as connection:
+        row = connection.execute(text("SELECT t::text FROM api_token t")).scalar_one()
+    assert secret not in row
+    assert secret.removeprefix("tidemark_") not in row
+
+
+def test_a_name_is_given_once(database: Engine) -> None:
+    tokens.create(database, "grafana", {Scope.READ}, NOON)
+    with pytest.raises(StoreError, match="there is a token grafana already"):
+        tokens.create(database, "grafana", {Scope.READ}, NOON)
+
+
+def test_use_is_noted_to_the_minute(database: Engine) -> None:
+    secret = tokens.create(database, "grafana", {Scope.READ}, NOON)
+    noted = []
+    for seconds in (1, 30, 61):
+        tokens.verify(database, secret, at(seconds))
+        (token,) = tokens.list_tokens(database)
+        noted.append(token.last_used)
+    assert noted == [at(1), at(1), at(61)]

@@ -1,0 +1,119 @@
+"""What waits for the database: bounded, in order, and what is lost is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import pytest
+
+from rules.errors import StoreError
+from rules.open_findings import Change, Step
+from rules.verdict import Verdict
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.clusters import RoundId
+from service.storage.pending import Pending, WriteBehind
+from service.storage.rounds import Round
+from tests.factories import at
+
+BREACH, UNKNOWN = Verdict.BREACH, Verdict.UNKNOWN
+
+
+def waiting(number: int, *, tells: bool = False, cluster: int = 1) -> Round:
+    step = Step.OPENED if tells else Step.STILL
+    before = None if tells else BREACH
+    change = Change(step=step, identity=("some_rule", ()), before=before, after=BREACH)
+    return Round(
+        cluster=cluster,
+        round_id=RoundId(UUID(int=1), number),
+        at=at(number),
+        changes=[change],
+        checkpoint=Checkpoint(),
+    )
+
+
+def filled(limit: int, *rounds: Round) -> Pending:
+    pending = Pending(limit=limit)
+    for one in rounds:
+        pending = pending.add(one)
+    return pending
+
+
+def numbers(pending: Pending) -> list[int]:
+    return [one.round_id.number for one in pending.rounds]
+
+
+def test_order_is_kept() -> None:
+    assert numbers(filled(3, waiting(1), waiting(2), waiting(3))) == [1, 2, 3]
+
+
+def test_only_the_newest_checkpoint_of_a_cluster_waits() -> None:
+    pending = filled(4, waiting(1), waiting(2, cluster=2), waiting(3))
+    assert [one.checkpoint is not None for one in pending.rounds] == [False, True, True]
+    assert pending.lost_rounds == 0
+
+
+def test_the_oldest_round_without_a_transition_goes_first() -> None:
+    pending = filled(3, waiting(1, tells=True), waiting(2), waiting(3), waiting(4))
+    assert numbers(pending) == [1, 3, 4]
+    assert (pending.lost_rounds, pending.lost_transitions) == (1, 0)
+
+
+def test_then_the_oldest_of_all_and_its_transitions_are_counted() -> None:
+    pending = filled(2, *(waiting(number, tells=True) for number in (1, 2, 3, 4)))
+    assert numbers(pending) == [3, 4]
+    assert (pending.lost_rounds, pending.lost_transitions) == (2, 2)
+
+
+def test_the_newest_never_goes() -> None:
+    pending = filled(2, waiting(1, tells=True), waiting(2, tells=True), waiting(3))
+    assert numbers(pending) == [2, 3]
+
+
+def test_a_buffer_for_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="holds nothing"):
+        Pending(limit=0)
+
+
+class Database:
+    """A database that fails as it is told."""
+
+    def __init__(self) -> None:
+        self.stored: list[int] = []
+        self.fails: StoreError | None = None
+
+    def store(self, rounds: Sequence[Round]) -> None:
+        if self.fails is not None:
+            raise self.fails
+        self.stored.extend(one.round_id.number for one in rounds)
+
+
+def test_rounds_arrive_in_order_once_the_database_is_back() -> None:
+    database = Database()
+    writer = WriteBehind(database.store)
+    assert writer.add(waiting(1)) is None
+    database.fails = StoreError("away", retryable=True)
+    assert writer.add(waiting(2)) is database.fails
+    assert writer.add(waiting(3)) is database.fails
+    assert numbers(writer.pending) == [2, 3]
+    database.fails = None
+    assert writer.add(waiting(4)) is None
+    assert database.stored == [1, 2, 3, 4]
+    assert writer.pending.rounds == ()
+    assert writer.flush() is None
+
+
+def test_what_no_later_try_mends_is_raised_and_nothing_is_forgotten() -> None:
+    database = Database()
+    writer = WriteBehind(database.store)
+    database.fails = StoreError("refused", retryable=False)
+    with pytest.raises(StoreError, match="refused"):
+        writer.add(waiting(1))
+    assert numbers(writer.pending) == [1]
+
+
+def test_a_change_of_the_verdict_is_a_transition() -> None:
+    change = Change(step=Step.UNKNOWN, identity=("some_rule", ()), before=BREACH, after=UNKNOWN)
+    assert change.is_transition
+    assert waiting(1, tells=True).transitions == 1
+    assert waiting(1).transitions == 0

@@ -1,0 +1,158 @@
+"""Storing a round of 10,000 partitions x 1,001 groups with 100 changes; figures are printed.
+
+31,590 commits. Offsets are arbitrary, which compresses worst; the server runs on this machine.
+"""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+from rules.facts.column import Column
+from rules.facts.groups import Commits
+from rules.facts.memory import Memory, advance
+from rules.facts.snapshot import Snapshot
+from rules.judgement import CommitSubjects, Judgement, Reason
+from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.clock import monotonic
+from service.storage import checkpoints, clusters, schema
+from service.storage.checkpoint_format import Checkpoint, encode
+from service.storage.clusters import RoundId
+from service.storage.engine import Database, open_database
+from service.storage.rounds import Round, store_rounds
+from tests.factories import CLUSTER_ID, at, group, offsets, partitions, snapshot
+
+ROWS = 10_000
+COMMITS = 31_590
+GROUPS = 1_001
+CHANGES = 100
+ROUNDS = 15
+
+
+class Why(Reason):
+    SAID = "said"
+
+
+RULE = RuleMeta(
+    rule_id="some_rule",
+    subject=SubjectKind.COMMIT,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    for_=at(1) - at(0),
+    summary="For the bench.",
+)
+
+
+@pytest.fixture
+def database() -> Iterator[Database]:
+    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+    made = open_database(None, folder)
+    schema.upgrade(made.engine)
+    yield made
+    made.close()
+    shutil.rmtree(folder)
+
+
+def test_storing_a_round(database: Database) -> None:
+    engine = database.engine
+    cluster = clusters.register(engine, "bench", CLUSTER_ID, at(0))
+    writer = uuid4()
+    open_findings: dict[Identity, OpenFinding] = {}
+    took: dict[str, list[float]] = {"judge": [], "encode": [], "store": []}
+    checkpoint = Checkpoint()
+    for number in range(ROUNDS):
+        seen = _snapshot(number)
+        checkpoint = Checkpoint(memory=advance(seen, checkpoint.memory))
+        begin = monotonic()
+        said = [_judgement(seen, number)]
+        changes = next_changes(open_findings, said, is_complete=True, now=seen.taken_at)
+        open_findings = apply_changes(open_findings, changes, seen.taken_at)
+        took["judge"].append(monotonic() - begin)
+        begin = monotonic()
+        encode(checkpoint)
+        took["encode"].append(monotonic() - begin)
+        made = Round(
+            cluster=cluster,
+            round_id=RoundId(writer, number),
+            at=seen.taken_at,
+            changes=changes,
+            checkpoint=checkpoint,
+        )
+        begin = monotonic()
+        store_rounds(engine, [made])
+        took["store"].append(monotonic() - begin)
+        assert CHANGES <= len(changes) <= 2 * CHANGES
+    begin = monotonic()
+    checkpoints.load(engine, cluster)
+    _print(took, monotonic() - begin, checkpoint.memory)
+
+
+def _print(took: dict[str, list[float]], load: float, memory: Memory | None) -> None:
+    assert memory is not None
+    whole = len(encode(Checkpoint(memory=memory)))
+    bare = advance(_snapshot(ROUNDS, with_commits=False))
+    only_partitions = len(encode(Checkpoint(memory=bare)))
+    print(f"\n{ROWS:,} partitions x {GROUPS:,} groups, {COMMITS:,} commits, {CHANGES} breaches")
+    for name, seconds in took.items():
+        print(
+            f"  {name:<7} median {statistics.median(seconds) * 1000:6.1f} ms, "
+            f"max {max(seconds) * 1000:6.1f} ms"
+        )
+    print(
+        "  (store includes its own encode; bar: under 200 ms)"
+        f"\n  load    {load * 1000:.1f} ms"
+        f"\n  checkpoint {whole / 1000:.0f} kB, of it partitions {only_partitions / 1000:.0f} kB "
+        "(bar: 300 kB)"
+    )
+
+
+def _snapshot(number: int, *, with_commits: bool = True) -> Snapshot:
+    draw = np.random.default_rng(number)
+    ends = np.random.default_rng(7).integers(0, 2**40, ROWS) + number * 1000
+    groups = tuple(group(f"group-{place:04}") for place in range(GROUPS))
+    return snapshot(
+        taken_at=at(15 * number),
+        partitions=partitions({f"topic-{place}": 50 for place in range(200)}),
+        offsets=offsets(
+            ROWS,
+            last_stable_offset=(ends - draw.integers(0, 100, ROWS)).tolist(),
+            high_watermark=ends.tolist(),
+            log_end_offset=(ends + draw.integers(0, 100, ROWS)).tolist(),
+        ),
+        groups=groups if with_commits else (),
+        commits=_commits(ends) if with_commits else Commits.none(),
+    )
+
+
+def _commits(ends: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Commits:
+    draw = np.random.default_rng(9)
+    pairs = np.sort(draw.choice(GROUPS * ROWS, COMMITS, replace=False)).astype(np.int64)
+    row = pairs % ROWS
+    return Commits(
+        group=pairs // ROWS,
+        row=row,
+        committed_offset=ends[row] - draw.integers(0, 10_000, COMMITS),
+        committed_leader_epoch=Column.absent(COMMITS),
+        nothing_to_read=Column.absent(COMMITS),
+    )
+
+
+def _judgement(seen: Snapshot, number: int) -> Judgement:
+    verdicts = np.zeros(COMMITS, np.int8)
+    verdicts[number * 50 : number * 50 + CHANGES] = Verdict.BREACH
+    return Judgement(
+        rule=RULE,
+        subjects=CommitSubjects.all_of(seen),
+        verdicts=verdicts,
+        reasons=(Why.SAID,),
+        reason=np.zeros(COMMITS, np.int8),
+        evidence={"lag": seen.commits.read_committed_lag(seen.offsets)},
+    )

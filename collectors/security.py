@@ -80,7 +80,9 @@ class Security:
                     self.ssl_key_password or _no_password,
                 )
         except (OSError, ssl.SSLError) as exc:
-            raise SettingsError(f"TLS files cannot be used: {exc}") from exc
+            files = (self.ssl_ca_location, self.ssl_certificate_location, self.ssl_key_location)
+            named = ", ".join(name for name in files if name)
+            raise SettingsError(f"TLS files cannot be used ({named}): {exc}") from exc
         return context
 
     def confluent_config(self) -> dict[str, str]:

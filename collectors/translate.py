@@ -38,6 +38,7 @@ _MEANINGS: Final = {
     16: "the coordinator moved since the groups were listed",
     74: "the leader has a newer epoch than placement told",
     75: "the broker asked has not heard of this leader epoch yet",
+    114: "this is a controller: give the address of a broker",
     78: "a new leader that does not know its high watermark yet",
 }
 

@@ -163,6 +163,8 @@ def _from_environment(environment: Mapping[str, str]) -> dict[str, Any]:
         if not separator or not key:
             raise SettingsError(f"unknown setting {name}: write {PREFIX}<GROUP>__<KEY>")
         value = environment[name]
+        if f"{name}{FILE_SUFFIX}" in environment:
+            raise SettingsError(f"both {name} and {name}{FILE_SUFFIX} are set: keep one of them")
         if key.endswith(FILE_SUFFIX):
             key, value = key.removesuffix(FILE_SUFFIX), secret_from(name, Path(value))
         values.setdefault(group.lower(), {})[key.lower()] = value

@@ -13,11 +13,15 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Final
 
-from kio.schema.errors import ErrorCode
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-
 from collectors.wire.api import API_VERSIONS, Api
+from collectors.wire.without import without
+
+# kio registers strategies with Hypothesis wherever that is installed, which takes time at every
+# start and leaves a `.hypothesis` folder behind.
+with without("hypothesis"):
+    from kio.schema.errors import ErrorCode
+    from kio.serial import entity_reader, entity_writer
+    from kio.serial.errors import SerialError
 
 CLIENT_ID: Final = b"tidemark"
 _HEADER: Final = struct.Struct(">hhih")  # api key, version, correlation id, client id length

@@ -112,7 +112,9 @@ def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
     else:
         from service.cli.snapshot_table import console, snapshot_tables  # noqa: PLC0415
 
-        console().print(snapshot_tables(snapshot, all_rows=options["all_rows"]))
+        screen = console()
+        tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)
+        screen.print(tables)
     return verdict(snapshot, scope)
 
 

@@ -75,10 +75,13 @@ class LiveView:
     def _draw(self, snapshot: Snapshot) -> None:
         if self._as_json:
             click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))
-        elif self.is_live:
-            self._redraw(snapshot_tables(snapshot, all_rows=self._all_rows))
+            return
+        width = self._console.width
+        tables = snapshot_tables(snapshot, all_rows=self._all_rows, width=width)
+        if self.is_live:
+            self._redraw(tables)
         else:
-            self._console.print(snapshot_tables(snapshot, all_rows=self._all_rows))
+            self._console.print(tables)
 
     def _redraw(self, content: RenderableType) -> None:
         # Starting hides the cursor, so that it belongs inside of the block that shows it again.

@@ -108,7 +108,10 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
     try:
         report = sandbox.up()
     except KeyboardInterrupt:
-        _tell(f"ended what had been started; logs, if any: {sandbox.directory}/node-*/logs")
+        _tell(
+            f"ended what had been started; logs, if any: {sandbox.directory}/node-*/logs; "
+            "`tidemark sandbox down` removes them"
+        )
         raise
     if output == "json":
         click.echo(json.dumps(_describe(sandbox), indent=2))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
 from service.cli.snapshot_json import Row, group_rows, partition_rows
 
@@ -15,6 +17,32 @@ ABSENT: Final = "-"
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
 SHOWN_ROWS: Final = 200  # more rows than a person reads; JSON has all
 WARNING: Final = "bold yellow"
+WIDE: Final = 100  # columns of a screen on which everything has its place
+LEAST: Final = frozenset({"epoch", "log start", "type"})
+# Column -> whether it holds numbers.
+PARTITION_COLUMNS: Final = {
+    "topic-partition": False,
+    "leader": True,
+    "epoch": True,
+    "isr/replicas": False,
+    "log start": True,
+    "LSO": True,
+    "HWM": True,
+    "LEO": True,
+    "HWM-LSO": True,
+    "LEO-HWM": True,
+}
+GROUP_COLUMNS: Final = {
+    "group": False,
+    "type": False,
+    "state": False,
+    "members": True,
+    "topic-partition": False,
+    "committed": True,
+    "lag to LSO": True,
+    "lag to HWM": True,
+    "all read": False,
+}
 
 
 def console() -> Console:
@@ -26,41 +54,39 @@ def console() -> Console:
     return plain if plain.is_terminal else Console(markup=False, emoji=False, width=PIPED_WIDTH)
 
 
-def snapshot_tables(snapshot: Snapshot, *, all_rows: bool = False) -> RenderableType:
+def snapshot_tables(
+    snapshot: Snapshot, *, all_rows: bool = False, width: int = PIPED_WIDTH
+) -> RenderableType:
     """Return header, partitions, groups and gaps of one round.
 
     Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
+    On a screen narrower than `WIDE` the columns that are looked at least are left out.
     """
-    parts: list[RenderableType] = [
+    gaps = [_gaps(snapshot)] if snapshot.gaps else []  # first: a short screen cuts from below
+    return Group(
         _header(snapshot),
-        _partitions(snapshot, all_rows=all_rows),
-        _groups(snapshot, all_rows=all_rows),
-    ]
-    if snapshot.gaps:
-        parts.append(_gaps(snapshot))
-    return Group(*parts)
+        *gaps,
+        _partitions(snapshot, all_rows=all_rows, width=width),
+        _groups(snapshot, all_rows=all_rows, width=width),
+    )
 
 
 def _header(snapshot: Snapshot) -> Text:
     report = snapshot.report
     requests = sum(report.requests.values())
     controller = ABSENT if snapshot.controller is None else str(snapshot.controller)
-    gaps = f"{len(snapshot.gaps)} gaps" if snapshot.gaps else "no gaps"
+    gaps = counted(len(snapshot.gaps), "gap") if snapshot.gaps else "no gaps"
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
-        f" ({snapshot.cluster_id})  {len(snapshot.brokers)} brokers, controller {controller}  "
+        f" ({snapshot.cluster_id})  {counted(len(snapshot.brokers), 'broker')}, "
+        f"controller {controller}  "
         f"{snapshot.taken_at:%H:%M:%S} UTC  round {report.took_seconds * 1000:.0f} ms, "
         f"{requests} requests, ",
         (gaps, WARNING if snapshot.gaps else "green"),
     )
 
 
-def _partitions(snapshot: Snapshot, *, all_rows: bool) -> Table:
-    table = _table("PARTITIONS")
-    for name in ("topic-partition", "leader", "epoch", "isr/replicas"):
-        table.add_column(name, no_wrap=True)
-    for name in ("log start", "LSO", "HWM", "LEO", "open span", "unreplicated"):
-        table.add_column(name, justify="right", no_wrap=True)
+def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
     internal = dict(
         zip(snapshot.partitions.index.topics, snapshot.partitions.internal, strict=True)
     )
@@ -72,10 +98,11 @@ def _partitions(snapshot: Snapshot, *, all_rows: bool) -> Table:
             quiet += 1
         else:
             shown.append(row)
-    for row in shown if all_rows else shown[:SHOWN_ROWS]:
-        table.add_row(*_partition_cells(row))
-    table.caption = _caption(quiet, 0 if all_rows else max(len(shown) - SHOWN_ROWS, 0))
-    return table
+    cut = 0 if all_rows else max(len(shown) - SHOWN_ROWS, 0)
+    cells = [_partition_cells(row) for row in (shown[:SHOWN_ROWS] if cut else shown)]
+    return _filled(
+        "PARTITIONS", PARTITION_COLUMNS, cells, caption=_caption(quiet, cut), width=width
+    )
 
 
 def _caption(quiet: int, cut: int) -> str | None:
@@ -111,26 +138,22 @@ def _partition_cells(row: Row) -> list[str | Text]:
     ]
 
 
-def _groups(snapshot: Snapshot, *, all_rows: bool) -> Table:
-    table = _table("GROUPS")
-    for name in ("group", "type", "state"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("members", justify="right")
-    table.add_column("topic-partition", no_wrap=True)
-    for name in ("committed", "read_committed lag", "read_uncommitted lag"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("nothing to read")
+def _groups(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
     rows = [cells for group in group_rows(snapshot) for cells in _group_cells(group)]
-    for cells in rows if all_rows else rows[:SHOWN_ROWS]:
-        table.add_row(*cells)
-    table.caption = _caption(0, 0 if all_rows else max(len(rows) - SHOWN_ROWS, 0))
-    return table
+    cut = 0 if all_rows else max(len(rows) - SHOWN_ROWS, 0)
+    shown = rows[:SHOWN_ROWS] if cut else rows
+    return _filled("GROUPS", GROUP_COLUMNS, shown, caption=_caption(0, cut), width=width)
 
 
-def _group_cells(group: Row) -> list[list[str]]:
-    head = [group["group"], group["type"], _cell(group["state"]), _cell(group["members"])]
+def _group_cells(group: Row) -> list[list[str | Text]]:
+    head: list[str | Text] = [
+        group["group"],
+        group["type"],
+        _cell(group["state"]),
+        _cell(group["members"]),
+    ]
     if not group["commits"]:
-        return [[*head, "no commit", "", "", "", ""]]
+        return [[*head, "no commit on the topics shown", "", "", "", ""]]
     return [
         [
             *(head if position == 0 else ["", "", "", ""]),
@@ -150,6 +173,34 @@ def _gaps(snapshot: Snapshot) -> Table:
     table.add_column("why", overflow="fold")
     for gap in snapshot.gaps:
         table.add_row(gap.what, gap.why)
+    return table
+
+
+def _filled(
+    title: str,
+    columns: Mapping[str, bool],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    caption: str | None,
+    width: int,
+) -> Table:
+    """Return a table in which numbers are never shortened: on a narrow screen names fold."""
+    table = _table(title)
+    kept = [place for place, name in enumerate(columns) if width >= WIDE or name not in LEAST]
+    names = list(columns)
+    for position in kept:
+        name, is_number = names[position], columns[names[position]]
+        widest = max((len(row[position]) for row in rows), default=0)
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+            min_width=max(widest, len(name)) if is_number else None,
+        )
+    for row in rows:
+        table.add_row(*(row[position] for position in kept))
+    table.caption = caption
     return table
 
 

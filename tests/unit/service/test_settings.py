@@ -198,7 +198,9 @@ def test_a_secret_of_the_wrong_type_in_the_file_is_not_shown(tmp_path: Path) -> 
 def test_a_secret_is_read_from_a_file_without_its_line_end(end: str, tmp_path: Path) -> None:
     path = tmp_path / "secret"
     path.write_bytes(f" {PHRASE} {end}".encode())
-    settings = read_settings(sasl_environment() | {f"{PASSWORD_VARIABLE}_FILE": str(path)})
+    environment = sasl_environment() | {f"{PASSWORD_VARIABLE}_FILE": str(path)}
+    del environment[PASSWORD_VARIABLE]
+    settings = read_settings(environment)
     assert settings.kafka.security().sasl_password == f" {PHRASE} "
 
 
@@ -226,3 +228,12 @@ def test_sasl_without_a_password_is_refused_when_security_is_made() -> None:
     settings = read_settings({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"})
     with pytest.raises(SettingsError, match="needs a SASL user name and password"):
         settings.kafka.security()
+
+
+def test_a_value_given_twice_in_the_environment_is_refused() -> None:
+    environment = {
+        "TIDEMARK_KAFKA__SASL_PASSWORD": "one",
+        "TIDEMARK_KAFKA__SASL_PASSWORD_FILE": "/run/secrets/other",
+    }
+    with pytest.raises(SettingsError, match="keep one of them"):
+        read_settings(environment)

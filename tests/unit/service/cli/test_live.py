@@ -105,7 +105,7 @@ def test_ctrl_c_lets_a_table_be_drawn_to_its_end() -> None:
         view = LiveView(as_json=False, all_rows=False)
         with pytest.raises(KeyboardInterrupt), view:
             view.show(snapshot())
-    assert "nothing to read" in stream.getvalue()
+    assert "all read" in stream.getvalue()
 
 
 def test_ctrl_c_leaves_a_terminal_with_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_the_head_says_how_the_round_went() -> None:
 
 def test_a_gap_is_named_with_its_reason() -> None:
     told = "\n".join(lines(snapshot(gaps=(gap(),))))
-    assert "1 gaps" in told
+    assert "1 gap" in told
     assert "offsets of 3 partitions (orders-0, orders-1, orders-2)" in told
     assert "127.0.0.1:9091: no answer within 5.0 s" in told
 
@@ -104,7 +104,28 @@ def test_a_group_shows_both_lags_of_each_commit() -> None:
 
 def test_a_group_without_commits_says_so() -> None:
     seen = snapshot(groups=(group("new", state=None, member_count=None),))
-    assert cells(seen, "new") == ["new", "consumer", "-", "-", "no", "commit"]
+    assert cells(seen, "new") == [
+        *("new", "consumer", "-", "-"),
+        *("no", "commit", "on", "the", "topics", "shown"),
+    ]
+
+
+@pytest.mark.parametrize("width", [60, 80, 99])
+def test_a_narrow_screen_shortens_names_and_never_a_number(width: int) -> None:
+    ends = offsets(
+        last_stable_offset=[1234567890] * 3,
+        high_watermark=[1234567891] * 3,
+        log_end_offset=[1234567899] * 3,
+    )
+    shown = io.StringIO()
+    seen = snapshot(offsets=ends)
+    Console(file=shown, width=width).print(snapshot_tables(seen, width=width))
+    assert all(number in shown.getvalue() for number in ("1234567890", "1234567891", "1234567899"))
+
+
+def test_gaps_stand_before_the_tables_that_a_short_screen_cuts() -> None:
+    told = "\n".join(lines(snapshot(gaps=(gap(),))))
+    assert told.index("NOT SEEN") < told.index("PARTITIONS")
 
 
 @pytest.mark.parametrize("name", ["[bold]", "[/x]", ":warning:", "a[red]b", "[::1]"])

@@ -93,6 +93,7 @@ class GroupConsumer(Workload):
     def _make_client(self) -> Any:
         settings = consumer_settings(self.group, self.protocol, self.settings)
         settings.setdefault("isolation.level", self.isolation_level.value)
+        settings["on_commit"] = self._on_commit
         return Consumer(client_config(self.bootstrap_servers, self.security, self.tally, settings))
 
     def _read(self, client: Any) -> None:
@@ -109,14 +110,23 @@ class GroupConsumer(Workload):
         if self.delay_seconds:
             self._pause(self.delay_seconds)
 
+    def _on_commit(self, error: Any, _positions: Any) -> None:
+        if error is not None and error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its public name
+            self.tally.note(describe(error))
+
     def _judge(self, error: Any) -> None:
         if error.fatal():
             raise SandboxError(f"{self.label}: {describe(error)}")
         self.tally.note(describe(error))
 
     def _commit(self, client: Any) -> None:
+        """Send a commit; its answer is not awaited.
+
+        librdkafka waits without a limit for an answer while the coordinator is away. The request
+        goes out before whatever leaves the group, on the same connection, and so is served first.
+        """
         try:
-            client.commit(asynchronous=False)
+            client.commit(asynchronous=True)
         except KafkaException as exc:  # a rebalance took the partitions, or a broker is away
             error = kafka_error(exc)
             if error is None or error.code() != KafkaError._NO_OFFSET:  # noqa: SLF001 - its public name

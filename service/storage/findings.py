@@ -37,6 +37,7 @@ ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
     last_breach_at = CASE WHEN excluded.verdict = 'breach' OR f.ended_at IS NOT NULL
                           THEN excluded.last_breach_at ELSE f.last_breach_at END,
     absent_rounds = 0, ended_at = NULL, end_reason = NULL
+WHERE f.ended_at IS NULL OR excluded.verdict = 'breach'
 """)
 _UPDATE: Final = text("""
 UPDATE finding AS f SET
@@ -59,6 +60,7 @@ FROM ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (rule_id text, label
      before text, after text, reason text, evidence jsonb))
      WITH ORDINALITY AS r (rule_id, labels_hash, before, after, reason, evidence, place)
 JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
+WHERE f.ended_at IS NULL OR f.ended_at = :at
 ORDER BY r.place
 """)
 
@@ -146,7 +148,11 @@ def save_changes(
 
 
 def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
-    """End a finding because a person says so; False if it is not open."""
+    """End a finding because a person says so; False if it is not open.
+
+    Who carries the open findings from round to round has to drop it too; until then only a breach
+    opens it again.
+    """
     closed = text("""
         WITH closed AS (
             UPDATE finding AS f SET ended_at = :at, end_reason = :why FROM finding AS old

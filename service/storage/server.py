@@ -12,7 +12,6 @@ stops that server cleanly and starts its own; a server that died recovers from i
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import importlib.util
 import os
 import pwd
@@ -20,6 +19,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Final
 
@@ -47,6 +47,8 @@ class EmbeddedServer:
         self._data = directory / "postgres"
         self._user = _unprivileged_user(self._data)
         self._sockets = _socket_folder(self._data)
+        if self._sockets != self._data:
+            _give(self._sockets, self._user)
 
     @classmethod
     def start(cls, directory: Path, binaries: Path | None = None) -> EmbeddedServer:
@@ -58,17 +60,16 @@ class EmbeddedServer:
         """
         directory = directory.resolve()
         lock = _locked(directory)
-        try:
+        with ExitStack() as undo:
+            undo.callback(lock.close)
             server = cls(directory, binaries or packaged_binaries(), lock)
-            server.resume()
-        except OSError as exc:
-            lock.close()
-            raise StoreError(
-                f"data directory {directory}: {_reason(exc)}", retryable=False
-            ) from exc
-        except StoreError:
-            lock.close()
-            raise
+            undo.callback(server._release)
+            try:
+                server.resume()
+            except OSError as exc:
+                told = f"data directory {directory}: {_reason(exc)}"
+                raise StoreError(told, retryable=False) from exc
+            undo.pop_all()
         return server
 
     @property
@@ -83,13 +84,12 @@ class EmbeddedServer:
 
     def resume(self) -> None:
         """Start the server, in place of one that a killed process left running."""
-        _open_for_traversal([self._binaries, self._data.parent], self._user)
+        passed = [self._binaries, self._data.parent, self._sockets.parent]
+        _open_for_traversal(passed, self._user)
         if not self._data.exists():
             self._initialise()
         self._check_version()
         self.pause()
-        self._sockets.mkdir(mode=0o700, exist_ok=True)
-        _give(self._sockets, self._user)
         options = f"-k {self._sockets} -c listen_addresses="
         log = str(self._data / "server.log")
         wait = ("-w", "-t", str(START_SECONDS))
@@ -109,7 +109,12 @@ class EmbeddedServer:
         try:
             self.pause()
         finally:
-            self._lock.close()
+            self._release()
+
+    def _release(self) -> None:
+        if self._sockets != self._data:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+        self._lock.close()
 
     def _initialise(self) -> None:
         """Make the files aside and move them in one step: half a directory is never used."""
@@ -175,6 +180,10 @@ class EmbeddedServer:
                     timeout=START_SECONDS + STOP_SECONDS,
                     check=False,
                 )
+            except OSError as exc:
+                raise StoreError(
+                    f"{self._binaries / program} cannot be run: {_reason(exc)}", retryable=False
+                ) from exc
             except subprocess.TimeoutExpired as exc:
                 raise StoreError(f"{program} did not end in time", retryable=True) from exc
             answer.seek(0)
@@ -237,8 +246,7 @@ def _unprivileged_user(data: Path) -> int | None:
 def _socket_folder(data: Path) -> Path:
     if len(os.fsencode(data / SOCKET_NAME)) <= MAX_SOCKET_PATH:
         return data
-    mark = hashlib.sha256(os.fsencode(data)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"tidemark-{mark}"
+    return Path(tempfile.mkdtemp(prefix="tidemark-"))  # 0700, and nobody can have made it before
 
 
 def _give(path: Path, user: int | None) -> None:

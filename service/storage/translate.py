@@ -11,9 +11,10 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rules.errors import StoreError
 
-# Classes and codes of PostgreSQL's appendix A that another try may pass: connection, transaction
-# rollback, resources, lock not available, cancelled by a timeout, shutting down or starting.
-RETRYABLE: Final = ("08", "40", "53", "55P03", "57014", "57P")
+# Classes and codes of PostgreSQL's appendix A that another try may pass: connection, read-only (a
+# standby before its promotion), transaction rollback, resources, lock not available, cancelled by a
+# timeout, shutting down or starting.
+RETRYABLE: Final = ("08", "25006", "40", "53", "55P03", "57014", "57P")
 REFUSED: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
 
 

@@ -30,8 +30,11 @@ def test_a_directory_is_made_used_and_found_again(folder: Path) -> None:
     database = open_database(None, data)
     with database.engine.begin() as connection:
         connection.execute(text("CREATE TABLE kept AS SELECT 42 AS answer"))
+    sockets = Path(str(database.engine.url.query["host"]))
+    assert sockets.stat().st_mode & 0o777 == 0o700
     database.close()
     database.close()
+    assert not sockets.exists()
     database = open_database(None, data)
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT answer FROM kept")).scalar_one() == 42
@@ -132,5 +135,5 @@ def test_a_server_that_cannot_start_says_why_and_unlocks(folder: Path) -> None:
 def test_a_folder_without_programs(folder: Path) -> None:
     binaries = folder / "bin"
     shutil.copytree(packaged_binaries(), binaries, ignore=lambda _, names: names)
-    with pytest.raises(StoreError, match="no such file"):
+    with pytest.raises(StoreError, match="initdb cannot be run"):
         EmbeddedServer.start(folder / "data", binaries)

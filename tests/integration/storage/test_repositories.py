@@ -112,6 +112,20 @@ def test_a_person_closes_a_finding_once(database: Engine) -> None:
     assert told(database, stored.id)[-1] == (BREACH, None, "closed")
 
 
+@pytest.mark.parametrize("verdict", [OK, UNKNOWN])
+def test_what_a_person_closed_stays_closed_without_a_breach(
+    database: Engine, verdict: Verdict
+) -> None:
+    rounds = story(database)
+    store_rounds(database, [rounds.round({"a": BREACH})])
+    (stored,) = findings.list_findings(database, rounds.cluster, only_open=True)
+    assert findings.close_finding(database, stored.id, at(20))
+    store_rounds(database, [rounds.round({"a": verdict})])
+    (after,) = findings.list_findings(database, rounds.cluster, only_open=False)
+    assert (after.end_reason, after.ended_at) == (EndReason.CLOSED, at(20))
+    assert told(database, stored.id) == [(None, BREACH, "said"), (BREACH, None, "closed")]
+
+
 def test_a_round_that_is_stored_again_changes_nothing(database: Engine) -> None:
     rounds = story(database)
     both = [rounds.round({"a": BREACH}), rounds.round({"a": OK})]

@@ -10,6 +10,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 
 from rules.errors import StoreError
+from service.clock import wait_until
 from service.storage import schema
 from service.storage.schema import Standing
 from service.storage.tables import METADATA
@@ -57,18 +58,16 @@ def test_an_upgrade_of_what_is_up_to_date_changes_nothing(
 
 
 def test_replicas_that_upgrade_at_once_take_turns(empty: Engine) -> None:
-    with ThreadPoolExecutor(1) as other:  # Alembic's own context is per process
-        waiting = other.submit(_hold_lock_then_release, empty)
-        schema.upgrade(empty)
-        assert waiting.result(timeout=20)
+    key = {"key": schema.ADVISORY_LOCK}
+    waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+    with ThreadPoolExecutor(1) as other, empty.connect() as first:
+        first.execute(text("SELECT pg_advisory_lock(:key)"), key)
+        second = other.submit(schema.upgrade, empty)
+        assert wait_until(lambda: first.execute(waiting).scalar_one() == 1, timeout_seconds=20)
+        assert schema.check(empty).revision is None, "it waits its turn"
+        first.execute(text("SELECT pg_advisory_unlock(:key)"), key)
+        second.result(timeout=20)
     assert schema.check(empty).standing is Standing.AT_HEAD
-
-
-def _hold_lock_then_release(engine: Engine) -> bool:
-    with engine.connect() as connection:
-        key = {"key": schema.ADVISORY_LOCK}
-        connection.execute(text("SELECT pg_advisory_lock(:key), pg_sleep(0.3)"), key)
-        return bool(connection.execute(text("SELECT pg_advisory_unlock(:key)"), key).scalar_one())
 
 
 def test_a_newer_schema_is_refused_untouched(new_database: Callable[..., Engine]) -> None:

@@ -19,7 +19,7 @@ from service.storage import schema
 from service.storage.engine import make_engine
 from service.storage.server import EmbeddedServer
 
-DEBIAN_BINARIES: Final = Path("/usr/lib/postgresql/15/bin")
+DEBIAN: Final = Path("/usr/lib/postgresql")  # one folder per major version
 TEMPLATE: Final = "migrated"
 NUMBERS: Final = itertools.count()
 
@@ -55,8 +55,9 @@ def embedded() -> Iterator[EmbeddedServer]:
 
 @pytest.fixture(scope="session")
 def debian() -> Iterator[EmbeddedServer]:
-    assert (DEBIAN_BINARIES / "pg_ctl").exists(), "apt-get install postgresql"
-    yield from _served(DEBIAN_BINARIES)
+    installed = sorted(DEBIAN.glob("*/bin/pg_ctl"), key=lambda found: int(found.parts[-3]))
+    assert installed, "PostgreSQL of the system is missing: apt-get install postgresql"
+    yield from _served(installed[-1].parent)
 
 
 @pytest.fixture

@@ -53,11 +53,16 @@ def embedded() -> Iterator[EmbeddedServer]:
     yield from _served(None)
 
 
-@pytest.fixture(scope="session")
-def debian() -> Iterator[EmbeddedServer]:
+def debian_binaries() -> Path:
+    """Return the programs of the newest PostgreSQL that Debian's packages installed."""
     installed = sorted(DEBIAN.glob("*/bin/pg_ctl"), key=lambda found: int(found.parts[-3]))
     assert installed, "PostgreSQL of the system is missing: apt-get install postgresql"
-    yield from _served(installed[-1].parent)
+    return installed[-1].parent
+
+
+@pytest.fixture(scope="session")
+def debian() -> Iterator[EmbeddedServer]:
+    yield from _served(debian_binaries())
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sqlalchemy import text
 from rules.errors import StoreError
 from service.storage.engine import open_database
 from service.storage.server import EmbeddedServer, packaged_binaries
-from tests.integration.storage.conftest import DEBIAN_BINARIES
+from tests.integration.storage.conftest import debian_binaries
 
 pytestmark = pytest.mark.integration
 
@@ -110,7 +110,7 @@ def test_two_processes_on_one_directory(folder: Path) -> None:
 
 
 def test_files_of_another_major_version(folder: Path) -> None:
-    EmbeddedServer.start(folder, DEBIAN_BINARIES).stop()
+    EmbeddedServer.start(folder, debian_binaries()).stop()
     error = refused(None, folder)
     assert "was made by PostgreSQL 15, and this is PostgreSQL 18" in str(error)
 

@@ -23,6 +23,7 @@ from collectors.wire.api import (
 )
 from collectors.wire.failure import ConnectionFailedError, Failure
 from rules.facts.gap import GapCause
+from rules.version import VERSION
 
 UNSUPPORTED_VERSION = 35
 Versions = dict[int, VersionRange]
@@ -59,7 +60,7 @@ def setup(security: Security) -> Setup:
 
 def _api_versions() -> Generator[SetupRequest, bytearray, Versions]:
     request = codec.message(API_VERSIONS, 3, "ApiVersionsRequest")(
-        client_software_name="tidemark", client_software_version="0.1.0"
+        client_software_name="tidemark", client_software_version=VERSION
     )
     body = yield SetupRequest(API_VERSIONS, 3, codec.encode(request))
     if int.from_bytes(body[:2], "big") == UNSUPPORTED_VERSION:

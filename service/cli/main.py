@@ -18,13 +18,12 @@ from rules.errors import (
     TidemarkError,
     UnreachableError,
 )
+from rules.version import VERSION
 from service.cli.exit_codes import ExitCode
 from service.cli.output import OutputClosedError, OutputError, guarded_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-VERSION = "0.1.0"
 
 EXIT_CODES = """\b
 Exit codes:

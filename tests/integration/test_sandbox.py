@@ -183,12 +183,10 @@ def test_topics_and_settings_change_at_run_time(sandbox: Sandbox, admin: Sandbox
         [3, 1],
     ]
     admin.set_topic_config("placed", {"retention.ms": None, "min.insync.replicas": "1"})
-    settings = described(admin_client(sandbox), ConfigResource("topic", "placed"))
-    assert (settings["retention.ms"], settings["min.insync.replicas"]) == ("604800000", "1")
+    topic = {"retention.ms": "604800000", "min.insync.replicas": "1"}
+    assert is_soon_described(sandbox, ConfigResource("topic", "placed"), topic)
     admin.set_broker_config(2, {"log.cleaner.threads": "2"})
-    assert described(admin_client(sandbox), ConfigResource("broker", "2"))[
-        "log.cleaner.threads"
-    ] == ("2")
+    assert is_soon_described(sandbox, ConfigResource("broker", "2"), {"log.cleaner.threads": "2"})
     admin.delete_topic("placed")
     with pytest.raises(SandboxError, match="placed"):
         admin.delete_topic("placed")
@@ -203,6 +201,16 @@ def admin_client(sandbox: Sandbox) -> AdminClient:
 def described(client: AdminClient, resource: ConfigResource) -> Mapping[str, str]:
     answer = client.describe_configs([resource])[resource].result(timeout=10)
     return {name: entry.value for name, entry in answer.items()}
+
+
+def is_soon_described(
+    sandbox: Sandbox, resource: ConfigResource, wanted: Mapping[str, str]
+) -> bool:
+    """Await the settings: the controller answers before every broker has heard of a change."""
+    client = admin_client(sandbox)
+    return wait_until(
+        lambda: wanted.items() <= described(client, resource).items(), timeout_seconds=10
+    )
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-512", "SCRAM-SHA-256"])

@@ -28,7 +28,7 @@ from rules.judgement import (
     PartitionSubjects,
     Subjects,
 )
-from rules.verdict import Kind, Verdict
+from rules.verdict import Kind, Severity, Verdict
 
 EVENT_LASTS: Final = timedelta(hours=24)
 ABSENT_ROUNDS: Final = 2  # one answer may have been cut short without saying so
@@ -63,8 +63,12 @@ class OpenFinding:
     identity: Identity
     kind: Kind
     verdict: Verdict  # BREACH or UNKNOWN
+    severity: Severity
+    reason: str  # what the rule last said
+    evidence: Mapping[str, int | None]
     since: datetime  # aware, UTC: when it opened
     last_breach_at: datetime
+    last_judged_at: datetime
     absent_rounds: int = 0  # complete rounds in a row without its subject
 
 
@@ -126,8 +130,12 @@ def apply_changes(
                 identity=change.identity,
                 kind=change.finding.rule.kind,
                 verdict=Verdict.BREACH,
+                severity=change.finding.rule.severity,
+                reason=change.finding.reason,
+                evidence=change.finding.evidence,
                 since=now,
                 last_breach_at=now,
+                last_judged_at=now,
             )
         else:
             after[change.identity] = _carried(after[change.identity], change, now)
@@ -135,12 +143,48 @@ def apply_changes(
 
 
 def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
-    return replace(
+    carried = replace(
         entry,
         verdict=entry.verdict if change.after is None else change.after,
         last_breach_at=now if change.step is Step.STILL else entry.last_breach_at,
+        last_judged_at=entry.last_judged_at if change.finding is None else now,
         absent_rounds=change.absent_rounds,
     )
+    if change.finding is None or change.step is Step.HELD:
+        return carried  # an event keeps the evidence of its last breach
+    said = change.finding
+    return replace(carried, severity=said.rule.severity, reason=said.reason, evidence=said.evidence)
+
+
+def all_gone(open_findings: Mapping[Identity, OpenFinding]) -> list[Change]:
+    """End everything: the cluster's name belongs to another cluster id now."""
+    return [
+        Change(
+            step=Step.ENDED,
+            identity=identity,
+            before=entry.verdict,
+            after=None,
+            end_reason=EndReason.SUBJECT_GONE,
+        )
+        for identity, entry in open_findings.items()
+    ]
+
+
+def rebased(
+    rounds: Sequence[Sequence[Change]], stored: Mapping[Identity, OpenFinding]
+) -> list[list[Change]]:
+    """Return the changes of rounds that were made before the stored findings could be read.
+
+    What is stored as open did not open in those rounds: its first OPENED was the same breach, still.
+    """
+    left = dict(stored)
+    return [[_rebased(change, left.pop(change.identity, None)) for change in one] for one in rounds]
+
+
+def _rebased(change: Change, stored: OpenFinding | None) -> Change:
+    if stored is None or change.step is not Step.OPENED:
+        return change
+    return replace(change, step=Step.STILL, before=stored.verdict)
 
 
 def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Change | None:

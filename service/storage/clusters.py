@@ -6,11 +6,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Connection, Engine, select, update
+from sqlalchemy import Connection, Engine, and_, outerjoin, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from service.storage.tables import CLUSTER
+from service.storage.tables import CHECKPOINT, CLUSTER
 from service.storage.translate import translated
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ClusterKey:
+    """What a cluster is: its configured name and the id that its brokers report."""
+
+    name: str
+    cluster_id: str  # empty as long as no broker has told it
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,13 +29,32 @@ class RoundId:
     number: int  # rises by one per round
 
 
-def register(engine: Engine, name: str, cluster_id: str, now: datetime) -> int:
+def register(engine: Engine, key: ClusterKey, now: datetime) -> int:
     """Return the row id of a cluster, made if it is new."""
-    new = insert(CLUSTER).values(name=name, cluster_id=cluster_id, first_seen=now)
-    wanted = select(CLUSTER.c.id).where(CLUSTER.c.name == name, CLUSTER.c.cluster_id == cluster_id)
-    with translated(f"cluster {name} cannot be registered"), engine.begin() as connection:
+    with translated(f"cluster {key.name} cannot be registered"), engine.begin() as connection:
+        return row_id(connection, key, now)
+
+
+def row_id(connection: Connection, key: ClusterKey, now: datetime) -> int:
+    """Return the row id of a cluster, made if it is new."""
+    new = insert(CLUSTER).values(name=key.name, cluster_id=key.cluster_id, first_seen=now)
+    is_it = and_(CLUSTER.c.name == key.name, CLUSTER.c.cluster_id == key.cluster_id)
+    found = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one_or_none()
+    if found is None:
         connection.execute(new.on_conflict_do_nothing())
-        return int(connection.execute(wanted).scalar_one())
+        found = connection.execute(select(CLUSTER.c.id).where(is_it)).scalar_one()
+    return int(found)
+
+
+def list_by_name(engine: Engine, name: str) -> list[tuple[int, ClusterKey]]:
+    """Return the clusters that had this name, with their row ids; the last stored one is last."""
+    stored = outerjoin(CLUSTER, CHECKPOINT, CLUSTER.c.id == CHECKPOINT.c.cluster)
+    wanted = select(CLUSTER.c.id, CLUSTER.c.cluster_id).select_from(stored)
+    wanted = wanted.where(CLUSTER.c.name == name).order_by(
+        CHECKPOINT.c.taken_at.asc().nulls_first(), CLUSTER.c.id
+    )
+    with translated(f"cluster {name} cannot be looked up"), engine.connect() as connection:
+        return [(row.id, ClusterKey(name, row.cluster_id)) for row in connection.execute(wanted)]
 
 
 def lock_last_round(connection: Connection, cluster: int) -> RoundId | None:

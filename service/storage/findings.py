@@ -109,8 +109,12 @@ def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
             identity=stored.identity,
             kind=stored.kind,
             verdict=stored.verdict,
+            severity=stored.severity,
+            reason=stored.reason,
+            evidence=stored.evidence,
             since=stored.since,
             last_breach_at=stored.last_breach_at,
+            last_judged_at=stored.last_judged_at,
             absent_rounds=stored.absent_rounds,
         )
         for stored in list_findings(engine, cluster, only_open=True)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine
 from rules.open_findings import Change
 from service.storage import checkpoints, clusters, findings
 from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import RoundId
+from service.storage.clusters import ClusterKey, RoundId
 from service.storage.translate import translated
 
 
@@ -19,7 +19,7 @@ from service.storage.translate import translated
 class Round:
     """What one round has to store."""
 
-    cluster: int  # row id, from `clusters.register`
+    cluster: ClusterKey
     round_id: RoundId
     at: datetime  # aware, UTC: the round's own time
     changes: Sequence[Change]
@@ -41,12 +41,12 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:
         StoreError: nothing was stored, or the answer to COMMIT was lost.
     """
     with translated("the round cannot be stored"), engine.begin() as connection:
-        for cluster in sorted({one.cluster for one in rounds}):
-            mine = [one for one in rounds if one.cluster == cluster]
-            _store_cluster(connection, cluster, mine)
+        for key in sorted({one.cluster for one in rounds}):
+            _store_cluster(connection, key, [one for one in rounds if one.cluster == key])
 
 
-def _store_cluster(connection: Connection, cluster: int, rounds: Sequence[Round]) -> None:
+def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> None:
+    cluster = clusters.row_id(connection, key, rounds[0].at)
     last = clusters.lock_last_round(connection, cluster)
     new = [one for one in rounds if not _is_stored(one.round_id, last)]
     if not new:

@@ -25,7 +25,7 @@ from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from service.clock import monotonic
 from service.storage import checkpoints, clusters, schema
 from service.storage.checkpoint_format import Checkpoint, encode
-from service.storage.clusters import RoundId
+from service.storage.clusters import ClusterKey, RoundId
 from service.storage.engine import Database, open_database
 from service.storage.rounds import Round, store_rounds
 from tests.factories import CLUSTER_ID, at, group, offsets, partitions, snapshot
@@ -63,7 +63,8 @@ def database() -> Iterator[Database]:
 
 def test_storing_a_round(database: Database) -> None:
     engine = database.engine
-    cluster = clusters.register(engine, "bench", CLUSTER_ID, at(0))
+    key = ClusterKey("bench", CLUSTER_ID)
+    cluster = clusters.register(engine, key, at(0))
     writer = uuid4()
     open_findings: dict[Identity, OpenFinding] = {}
     took: dict[str, list[float]] = {"judge": [], "encode": [], "store": []}
@@ -80,7 +81,7 @@ def test_storing_a_round(database: Database) -> None:
         encode(checkpoint)
         took["encode"].append(monotonic() - begin)
         made = Round(
-            cluster=cluster,
+            cluster=key,
             round_id=RoundId(writer, number),
             at=seen.taken_at,
             changes=changes,

@@ -7,15 +7,17 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import numpy as np
+from sqlalchemy import Engine
 
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.storage import clusters
 from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import RoundId
+from service.storage.clusters import ClusterKey, RoundId
 from service.storage.rounds import Round
-from tests.factories import NOON
+from tests.factories import CLUSTER_ID, NOON
 
 WRITER = UUID(int=7)
 
@@ -53,8 +55,9 @@ def judged(verdicts: Mapping[str, Verdict], kind: Kind = Kind.STATE, lag: int = 
 class Story:
     """Rounds of one cluster, one after the other, as a service would make them."""
 
-    def __init__(self, cluster: int, writer: UUID = WRITER) -> None:
-        self.cluster = cluster
+    def __init__(self, engine: Engine, name: str = "default", writer: UUID = WRITER) -> None:
+        self.key = ClusterKey(name, CLUSTER_ID)
+        self.cluster = clusters.register(engine, self.key, NOON)
         self.open: dict[Identity, OpenFinding] = {}
         self._writer = writer
         self._number = 0
@@ -71,11 +74,11 @@ class Story:
         said = [judged(verdicts, kind, lag=self._number)]
         changes = next_changes(self.open, said, is_complete=True, now=now)
         self.open = apply_changes(self.open, changes, now)
-        return made_round(self.cluster, self._number, changes, now, self._writer)
+        return made_round(self.key, self._number, changes, now, self._writer)
 
 
 def made_round(
-    cluster: int, number: int, changes: Sequence[Change], at: datetime, writer: UUID = WRITER
+    cluster: ClusterKey, number: int, changes: Sequence[Change], at: datetime, writer: UUID = WRITER
 ) -> Round:
     return Round(
         cluster=cluster,

@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 
 from rules.verdict import Verdict
-from service.storage import checkpoints, clusters, findings, schema
+from service.storage import checkpoints, findings, schema
 from service.storage.engine import open_database
 from service.storage.pending import WriteBehind
 from service.storage.rounds import store_rounds
-from tests.factories import CLUSTER_ID, NOON
 from tests.integration.storage.given import Story
 
 pytestmark = pytest.mark.integration
@@ -24,7 +23,7 @@ def test_rounds_wait_while_the_server_is_down(folder: Path) -> None:
     engine, server = database.engine, database.server
     assert server is not None
     schema.upgrade(engine)
-    story = Story(clusters.register(engine, "default", CLUSTER_ID, NOON))
+    story = Story(engine)
     writer = WriteBehind(lambda rounds: store_rounds(engine, rounds), limit=4)
     assert writer.add(story.round({"a": BREACH})) is None
     server.pause()

@@ -14,6 +14,7 @@ from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity, Verdict
 from service.storage import checkpoints, clusters, findings, tokens
 from service.storage.checkpoint_format import Checkpoint, encode
+from service.storage.clusters import ClusterKey
 from service.storage.rounds import store_rounds
 from service.storage.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
@@ -25,7 +26,7 @@ OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
 def story(engine: Engine, name: str = "default") -> Story:
-    return Story(clusters.register(engine, name, CLUSTER_ID, NOON))
+    return Story(engine, name)
 
 
 def told(engine: Engine, finding: int) -> list[tuple[Verdict | None, Verdict | None, str]]:
@@ -34,9 +35,9 @@ def told(engine: Engine, finding: int) -> list[tuple[Verdict | None, Verdict | N
 
 
 def test_a_cluster_is_its_name_and_its_id(database: Engine) -> None:
-    first = clusters.register(database, "default", CLUSTER_ID, NOON)
-    assert clusters.register(database, "default", CLUSTER_ID, at(60)) == first
-    assert clusters.register(database, "default", "another", NOON) != first
+    first = clusters.register(database, ClusterKey("default", CLUSTER_ID), NOON)
+    assert clusters.register(database, ClusterKey("default", CLUSTER_ID), at(60)) == first
+    assert clusters.register(database, ClusterKey("default", "another"), NOON) != first
 
 
 def test_a_breach_is_stored_with_all_that_was_said(database: Engine) -> None:
@@ -140,7 +141,7 @@ def test_a_round_that_is_stored_again_changes_nothing(database: Engine) -> None:
 def test_another_process_begins_to_count_anew(database: Engine) -> None:
     rounds = story(database)
     store_rounds(database, [rounds.round({"a": BREACH}), rounds.round({"a": BREACH})])
-    restarted = Story(rounds.cluster, UUID(int=8))
+    restarted = Story(database, writer=UUID(int=8))
     restarted.open = findings.load_open(database, rounds.cluster)
     store_rounds(database, [restarted.round({"a": OK}, at=at(60))])
     assert findings.load_open(database, rounds.cluster) == {}
@@ -198,7 +199,7 @@ def test_a_checkpoint_brings_the_memory_back(database: Engine) -> None:
 
 def test_a_checkpoint_of_another_format_is_refused(database: Engine) -> None:
     rounds = story(database)
-    store_rounds(database, [made_round(rounds.cluster, 1, [], NOON)])
+    store_rounds(database, [made_round(rounds.key, 1, [], NOON)])
     with database.begin() as connection:
         connection.execute(text("UPDATE checkpoint SET format = 99"))
     with pytest.raises(StoreError, match="format 99"):

@@ -7,10 +7,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from rules.verdict import Verdict
-from service.storage import clusters, schema
+from service.storage import schema
 from service.storage.engine import open_database
 from service.storage.rounds import store_rounds
-from tests.factories import CLUSTER_ID, NOON
 from tests.integration.storage.given import Story
 
 
@@ -18,8 +17,7 @@ def write(directory: Path) -> None:
     """Open the finding of a topic of its own in every round."""
     database = open_database(None, directory)
     schema.upgrade(database.engine)
-    cluster = clusters.register(database.engine, "default", CLUSTER_ID, NOON)
-    story, topics, number = Story(cluster, uuid4()), {}, 0
+    story, topics, number = Story(database.engine, writer=uuid4()), {}, 0
     while True:
         number += 1
         topics[f"topic-{number}"] = Verdict.BREACH

@@ -25,9 +25,11 @@ from rules.open_findings import (
     Identity,
     OpenFinding,
     Step,
+    all_gone,
     apply_changes,
     is_complete,
     next_changes,
+    rebased,
 )
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from tests.factories import at, commits, gap, group, partitions, snapshot
@@ -69,8 +71,12 @@ def open_finding(kind: Kind, verdict: Verdict, *, age: timedelta, absent: int = 
         identity=("some_rule", labels),
         kind=kind,
         verdict=verdict,
+        severity=Severity.WARNING,
+        reason="said",
+        evidence={},
         since=NOW - age,
         last_breach_at=NOW - age,
+        last_judged_at=NOW - age,
         absent_rounds=absent,
     )
 
@@ -221,3 +227,42 @@ def test_a_round_with_a_gap_or_without_all_topics_is_not_complete() -> None:
     assert is_complete(snapshot())
     assert not is_complete(snapshot(gaps=(gap(),)))
     assert not is_complete(snapshot(placement_complete=False))
+
+
+# ------------------------------------------------------------------ what was stored is read late
+def breached(partition: int = 1) -> Judgement:
+    """Say BREACH of one partition of the default snapshot and OK of the others."""
+    verdicts = [BREACH if row == partition else OK for row in range(3)]
+    return judged(PartitionSubjects(snapshot()), *verdicts)
+
+
+def test_a_finding_that_was_stored_did_not_open_anew() -> None:
+    stored = open_finding(Kind.STATE, UNKNOWN, age=HOUR)
+    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    assert opened[0].identity == stored.identity
+    (first,), (second,) = rebased([opened, opened], {stored.identity: stored})
+    assert (first.step, first.before, first.after) == (Step.STILL, UNKNOWN, BREACH)
+    assert second.step is Step.OPENED, "it ended in between"
+    after = apply_changes({stored.identity: stored}, [first], NOW)
+    assert after[stored.identity].since == stored.since
+
+
+def test_what_was_not_stored_opened() -> None:
+    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    assert rebased([opened], {}) == [opened]
+
+
+def test_another_cluster_id_ends_everything() -> None:
+    entry = open_finding(Kind.EVENT, BREACH, age=HOUR)
+    (change,) = all_gone({entry.identity: entry})
+    assert (change.step, change.end_reason) == (Step.ENDED, EndReason.SUBJECT_GONE)
+    assert apply_changes({entry.identity: entry}, [change], NOW) == {}
+
+
+def test_an_open_finding_carries_what_was_last_said_and_an_event_its_last_breach() -> None:
+    for kind, reason in ((Kind.STATE, "said"), (Kind.EVENT, "before")):
+        entry = replace(open_finding(kind, BREACH, age=HOUR), reason="before")
+        said = judged(PartitionSubjects(snapshot()), OK, UNKNOWN, OK)
+        changes = next_changes({entry.identity: entry}, [said], is_complete=True, now=NOW)
+        after = apply_changes({entry.identity: entry}, changes, NOW)[entry.identity]
+        assert (after.reason, after.last_judged_at) == (reason, NOW)

@@ -11,7 +11,7 @@ from rules.errors import StoreError
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import RoundId
+from service.storage.clusters import ClusterKey, RoundId
 from service.storage.pending import Pending, WriteBehind
 from service.storage.rounds import Round
 from tests.factories import at
@@ -19,15 +19,22 @@ from tests.factories import at
 BREACH, UNKNOWN = Verdict.BREACH, Verdict.UNKNOWN
 
 
-def waiting(number: int, *, tells: bool = False, cluster: int = 1) -> Round:
-    step = Step.OPENED if tells else Step.STILL
-    before = None if tells else BREACH
-    change = Change(step=step, identity=("some_rule", ()), before=before, after=BREACH)
+def change(step: Step, before: Verdict | None, after: Verdict | None, name: str = "a") -> Change:
+    return Change(step=step, identity=("some_rule", (("topic", name),)), before=before, after=after)
+
+
+def waiting(number: int, *, tells: bool = False, cluster: str = "one") -> Round:
+    """Return a round about a finding that no other round mentions."""
+    step, before = (Step.OPENED, None) if tells else (Step.STILL, BREACH)
+    return saying(number, change(step, before, BREACH, str(number)), cluster=cluster)
+
+
+def saying(number: int, *changes: Change, cluster: str = "one") -> Round:
     return Round(
-        cluster=cluster,
+        cluster=ClusterKey("default", cluster),
         round_id=RoundId(UUID(int=1), number),
         at=at(number),
-        changes=[change],
+        changes=changes,
         checkpoint=Checkpoint(),
     )
 
@@ -48,7 +55,7 @@ def test_order_is_kept() -> None:
 
 
 def test_only_the_newest_checkpoint_of_a_cluster_waits() -> None:
-    pending = filled(4, waiting(1), waiting(2, cluster=2), waiting(3))
+    pending = filled(4, waiting(1), waiting(2, cluster="two"), waiting(3))
     assert [one.checkpoint is not None for one in pending.rounds] == [False, True, True]
     assert pending.lost_rounds == 0
 
@@ -112,8 +119,32 @@ def test_what_no_later_try_mends_is_raised_and_nothing_is_forgotten() -> None:
     assert numbers(writer.pending) == [1]
 
 
+OPENED = change(Step.OPENED, None, BREACH)
+STILL = change(Step.STILL, BREACH, BREACH)
+DARKER = change(Step.UNKNOWN, BREACH, UNKNOWN)
+DARK = change(Step.UNKNOWN, UNKNOWN, UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ([[OPENED], [STILL], [STILL], [STILL]], [[OPENED], [STILL]]),
+        ([[STILL], [DARKER], [DARK], [DARK]], [[STILL], [DARKER], [DARK]]),
+        ([[STILL], []], [[STILL], []]),
+        ([[], []], [[]]),
+    ],
+    ids=["breach-after-breach", "time-of-last-breach", "not-mentioned-again", "nothing"],
+)
+def test_what_a_later_round_says_again_does_not_wait(
+    said: Sequence[Sequence[Change]], kept: Sequence[Sequence[Change]]
+) -> None:
+    rounds = [saying(number, *changes) for number, changes in enumerate(said)]
+    pending = filled(9, *rounds)
+    assert [list(one.changes) for one in pending.rounds] == kept
+    assert (pending.lost_rounds, pending.lost_transitions) == (0, 0)
+
+
 def test_a_change_of_the_verdict_is_a_transition() -> None:
-    change = Change(step=Step.UNKNOWN, identity=("some_rule", ()), before=BREACH, after=UNKNOWN)
-    assert change.is_transition
+    assert DARKER.is_transition
     assert waiting(1, tells=True).transitions == 1
     assert waiting(1).transitions == 0

@@ -37,6 +37,11 @@ class Unit(StrEnum):
     GAPS = "gaps"
     SERIES = "series"
     FINDINGS = "findings"
+    ROUNDS = "rounds"
+    TRANSITIONS = "transitions"
+    STEPS = "steps"
+    RESTARTS = "restarts"
+    LINES = "lines"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,7 +194,7 @@ CLUSTER_METRICS: Final = (BROKERS, CONTROLLER_INFO)
 # ------------------------------------------------------------------ Tidemark itself
 ROUND_DURATION: Final = Metric(
     name="tidemark_round_duration_seconds",
-    help="How long the latest round took.",
+    help="How long the latest round took, from the first request to the last byte stored.",
     unit=Unit.SECONDS,
     labels=CLUSTER_LABELS,
 )
@@ -219,6 +224,20 @@ DUPLICATE_COMMITS: Final = Metric(
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
 )
+ROUNDS: Final = Metric(
+    name="tidemark_rounds_total",
+    help="Rounds by outcome: complete, with gaps, or failed because the cluster could not be asked.",
+    unit=Unit.ROUNDS,
+    labels=(*CLUSTER_LABELS, "outcome"),
+    type=MetricType.COUNTER,
+)
+CLOCK_STEPS: Final = Metric(
+    name="tidemark_clock_steps_total",
+    help="Times that this machine's clock was set by more than two seconds while rounds were made.",
+    unit=Unit.STEPS,
+    labels=CLUSTER_LABELS,
+    type=MetricType.COUNTER,
+)
 GAPS: Final = Metric(
     name="tidemark_gaps",
     help="Things that the latest round should have seen and did not.",
@@ -231,11 +250,56 @@ FINDINGS: Final = Metric(
     unit=Unit.FINDINGS,
     labels=(*CLUSTER_LABELS, "rule", "verdict"),
 )
+OPEN_FINDINGS: Final = Metric(
+    name="tidemark_open_findings",
+    help="Findings that are open: breaches that go on, cannot be judged now, or are events of today.",
+    unit=Unit.FINDINGS,
+    labels=(*CLUSTER_LABELS, "rule", "severity"),
+)
+STORE_UP: Final = Metric(
+    name="tidemark_store_up",
+    help="Whether what the latest round found is stored, so that a restart remembers it.",
+    unit=Unit.FLAG,
+    labels=CLUSTER_LABELS,
+)
+STORE_WAITING: Final = Metric(
+    name="tidemark_store_waiting_rounds",
+    help="Rounds that wait for the database.",
+    unit=Unit.ROUNDS,
+    labels=CLUSTER_LABELS,
+)
+STORE_LOST: Final = Metric(
+    name="tidemark_store_lost_transitions_total",
+    help="Transitions of findings that were never stored, because too many waited for the database.",
+    unit=Unit.TRANSITIONS,
+    labels=CLUSTER_LABELS,
+    type=MetricType.COUNTER,
+)
+STORE_LAST_SUCCESS: Final = Metric(
+    name="tidemark_store_last_success_timestamp_seconds",
+    help="When the latest round that is stored began; absent before the first.",
+    unit=Unit.TIMESTAMP,
+    labels=CLUSTER_LABELS,
+)
 SERIES_DROPPED: Final = Metric(
     name="tidemark_series_dropped",
     help="Series of partitions and groups left out of this exposition, by what left them out.",
     unit=Unit.SERIES,
     labels=(*CLUSTER_LABELS, "reason"),
+)
+TASK_RESTARTS: Final = Metric(
+    name="tidemark_task_restarts_total",
+    help="Times that a task of the service died and was started again; the log says why.",
+    unit=Unit.RESTARTS,
+    labels=("task",),
+    type=MetricType.COUNTER,
+)
+LOG_LINES_LOST: Final = Metric(
+    name="tidemark_log_lines_lost_total",
+    help="Log lines that could not be written, as to a full disk.",
+    unit=Unit.LINES,
+    labels=(),
+    type=MetricType.COUNTER,
 )
 BUILD_INFO: Final = Metric(
     name="tidemark_build_info",
@@ -244,16 +308,25 @@ BUILD_INFO: Final = Metric(
     labels=("version",),
 )
 
+PROCESS_METRICS: Final = (TASK_RESTARTS, LOG_LINES_LOST, BUILD_INFO)  # of no cluster
+
 SELF_METRICS: Final = (
     ROUND_DURATION,
     PHASE_DURATION,
     LAST_SUCCESS,
     REQUESTS,
     DUPLICATE_COMMITS,
+    ROUNDS,
+    CLOCK_STEPS,
     GAPS,
     FINDINGS,
+    OPEN_FINDINGS,
+    STORE_UP,
+    STORE_WAITING,
+    STORE_LOST,
+    STORE_LAST_SUCCESS,
     SERIES_DROPPED,
-    BUILD_INFO,
+    *PROCESS_METRICS,
 )
 
 METRICS: Final = (

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric, Unit
 from service.metrics.formats import Syntax, choose_format
-from service.metrics.samples import samples_of
+from service.metrics.samples import blind_samples, samples_of
 from service.metrics.selection import SeriesLimits
 from service.metrics.table import SeriesTable
 from service.metrics.totals import SelfMetrics
@@ -37,6 +37,10 @@ class Exposition:
             table = SeriesTable.of(snapshot, self._limits)
         self._table = table
         self._page = _Page(samples_of(snapshot, totals, table))
+
+    def update_blind(self, cluster: str, totals: SelfMetrics) -> None:
+        """Write the samples of a round that saw nothing: those about Tidemark alone."""
+        self._page = _Page(blind_samples(cluster, totals))
 
     def body(self, accept: str | None, *, gzip: bool) -> tuple[bytes, str]:
         """Return the body and its content type; before the first round the body has no samples.

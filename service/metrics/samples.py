@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -56,6 +57,25 @@ COMMIT_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
 
 def samples_of(snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable) -> Samples:
     """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
+    cluster = snapshot.cluster
+    observed = _observed(snapshot, table)
+    dropped = [({"reason": reason}, n) for reason, n in table.selection.dropped.items()]
+    seen: dict[Metric, Values] = {
+        names.ROUND_DURATION: [({}, snapshot.report.took_seconds)],
+        names.LAST_SUCCESS: [({}, snapshot.taken_at.timestamp())],
+        names.GAPS: _gaps(snapshot),
+        names.SERIES_DROPPED: dropped,
+    }
+    phases = {**snapshot.report.phase_seconds, **totals.phase_seconds}
+    return observed | _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
+
+
+def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
+    """Return the lines of a round that saw nothing: no value of the cluster is repeated as news."""
+    return _self_samples(cluster, totals, {})
+
+
+def _observed(snapshot: Snapshot, table: SeriesTable) -> Samples:
     cluster, chosen = snapshot.cluster, table.selection
     found: Samples = {}
     for metric, column in PARTITION_COLUMNS.items():
@@ -65,11 +85,8 @@ def samples_of(snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable) -> S
         shown = column(snapshot).take(chosen.commits)
         found[metric] = column_lines(metric, cluster, table.commit_labels, shown)
     found |= _group_samples(snapshot, table)
-    for metric, values in (_cluster_values(snapshot) | _self_values(snapshot, totals)).items():
+    for metric, values in _cluster_values(snapshot).items():
         found[metric] = _lines(metric, cluster, values)
-    dropped = [({"reason": reason}, count) for reason, count in chosen.dropped.items()]
-    found[names.SERIES_DROPPED] = _lines(names.SERIES_DROPPED, cluster, dropped)
-    found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
     return found
 
 
@@ -98,20 +115,63 @@ def _cluster_values(snapshot: Snapshot) -> dict[Metric, Values]:
     return {names.BROKERS: [({}, len(snapshot.brokers))], names.CONTROLLER_INFO: infos}
 
 
-def _self_values(snapshot: Snapshot, totals: SelfMetrics) -> dict[Metric, Values]:
-    report, gaps = snapshot.report, snapshot.gaps_by_cause()
+def _gaps(snapshot: Snapshot) -> Values:
+    """Give every cause a number: an alert on a cause must not wait for its first gap."""
+    gaps = snapshot.gaps_by_cause()
+    return [({"cause": cause}, gaps.get(cause, 0)) for cause in GapCause]
+
+
+def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Values]) -> Samples:
+    """Write the metrics about Tidemark; `seen` holds those that need a snapshot."""
+    values = {**seen, **_counted(totals), **_latest(totals), **_stored(totals)}
+    found = {
+        metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
+    }
+    restarts = ((line(names.TASK_RESTARTS, {"task": t}, n)) for t, n in totals.restarts.items())
+    found[names.TASK_RESTARTS] = b"".join(restarts)
+    found[names.LOG_LINES_LOST] = line(names.LOG_LINES_LOST, {}, totals.log_lines_lost)
+    found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
+    return found
+
+
+def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
     return {
-        names.ROUND_DURATION: [({}, report.took_seconds)],
-        names.PHASE_DURATION: [({"phase": p}, took) for p, took in report.phase_seconds.items()],
-        names.LAST_SUCCESS: [({}, snapshot.taken_at.timestamp())],
         names.REQUESTS: [({"api": api}, count) for api, count in totals.requests.items()],
         names.DUPLICATE_COMMITS: [({}, totals.duplicate_commits)],
-        # Every cause always has a number: an alert on a cause must not wait for its first gap.
-        names.GAPS: [({"cause": cause}, gaps.get(cause, 0)) for cause in GapCause],
+        names.ROUNDS: [({"outcome": outcome}, n) for outcome, n in totals.rounds.items()],
+        names.CLOCK_STEPS: [({}, totals.clock_steps)],
+    }
+
+
+def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
+    found: dict[Metric, Values] = {
+        names.PHASE_DURATION: [({"phase": p}, took) for p, took in totals.phase_seconds.items()],
         names.FINDINGS: [
             ({"rule": rule, "verdict": verdict.name.lower()}, count)
             for (rule, verdict), count in totals.findings.items()
         ],
+        names.OPEN_FINDINGS: [
+            ({"rule": rule, "severity": severity}, count)
+            for (rule, severity), count in totals.open_findings.items()
+        ],
+    }
+    if totals.took_seconds is not None:
+        found[names.ROUND_DURATION] = [({}, totals.took_seconds)]
+    if totals.last_success is not None:
+        found[names.LAST_SUCCESS] = [({}, totals.last_success.timestamp())]
+    return found
+
+
+def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
+    store = totals.store
+    if store is None:
+        return {}
+    last: Values = [] if store.last_success is None else [({}, store.last_success.timestamp())]
+    return {
+        names.STORE_UP: [({}, int(store.is_up))],
+        names.STORE_WAITING: [({}, store.waiting_rounds)],
+        names.STORE_LOST: [({}, store.lost_transitions)],
+        names.STORE_LAST_SUCCESS: last,
     }
 
 

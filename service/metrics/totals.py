@@ -1,25 +1,49 @@
-"""What Tidemark counts about itself from the start of the process: pure state, a round at a time."""
+"""What Tidemark tells about itself: counters from the start of the process, and the latest state.
+
+Pure: every round makes a new value of the old one.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from rules.facts.snapshot import RoundReport
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 
 FindingCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
+OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreFigures:
+    """How storing goes."""
+
+    is_up: bool
+    waiting_rounds: int
+    lost_transitions: int  # since the start
+    last_success: datetime | None  # aware, UTC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMetrics:
-    """Counters that survive rounds, and the latest counts of findings."""
+    """Counters that survive rounds, and the state after the latest one."""
 
     version: str  # of Tidemark
     requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent so far
     duplicate_commits: int = 0
+    rounds: Mapping[str, int] = field(default_factory=dict)  # outcome -> rounds so far
+    clock_steps: int = 0
+    restarts: Mapping[str, int] = field(default_factory=dict)  # task -> restarts so far
+    log_lines_lost: int = 0
+    last_success: datetime | None = None  # begin of the latest round that gave a snapshot
+    took_seconds: float | None = None  # the latest round; None: as its report says
+    phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's
     findings: FindingCounts = field(default_factory=dict)
+    open_findings: OpenCounts = field(default_factory=dict)
+    store: StoreFigures | None = None
 
     def after_round(self, report: RoundReport, findings: FindingCounts) -> SelfMetrics:
         """Return the totals one round later; `findings` are that round's, and replace the old."""

@@ -15,11 +15,14 @@ LABELS = {
     "cluster",
     "controller_id",
     "group",
+    "outcome",
     "partition",
     "phase",
     "reason",
     "rule",
+    "severity",
     "state",
+    "task",
     "topic",
     "type",
     "verdict",
@@ -80,7 +83,8 @@ def test_help_is_a_sentence_that_needs_no_escaping(metric: Metric) -> None:
 def test_labels_are_from_the_closed_set_and_not_part_of_the_name(metric: Metric) -> None:
     assert set(metric.labels) <= LABELS
     assert len(set(metric.labels)) == len(metric.labels)
-    assert metric is names.BUILD_INFO or metric.labels[0] == "cluster"
+    assert (metric in names.PROCESS_METRICS) == ("cluster" not in metric.labels)
+    assert metric in names.PROCESS_METRICS or metric.labels[0] == "cluster"
 
 
 def test_every_label_of_the_closed_set_is_used() -> None:

@@ -55,6 +55,9 @@ class ReferenceCollector(Collector):
             *self_samples(self._seen, self._totals),
         ):
             yield name, {**cluster, **labels}, value
+        for task, restarts in self._totals.restarts.items():
+            yield "tidemark_task_restarts_total", {"task": task}, restarts
+        yield "tidemark_log_lines_lost_total", {}, self._totals.log_lines_lost
         yield "tidemark_build_info", {"version": self._totals.version}, 1
 
 
@@ -125,13 +128,29 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     for api, count in totals.requests.items():
         yield "tidemark_requests_total", {"api": api}, count
     yield "tidemark_duplicate_commits_total", {}, totals.duplicate_commits
+    for outcome, count in totals.rounds.items():
+        yield "tidemark_rounds_total", {"outcome": outcome}, count
+    yield "tidemark_clock_steps_total", {}, totals.clock_steps
     for cause in GapCause:
         count = sum(gap.cause is cause for gap in seen.gaps)
         yield "tidemark_gaps", {"cause": str(cause)}, count
     for (rule, verdict), count in totals.findings.items():
         yield "tidemark_findings", {"rule": rule, "verdict": verdict.name.lower()}, count
+    for (rule, severity), count in totals.open_findings.items():
+        yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
+    yield from store_samples(totals)
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0
+
+
+def store_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    store = totals.store
+    if store is not None:
+        yield "tidemark_store_up", {}, int(store.is_up)
+        yield "tidemark_store_waiting_rounds", {}, store.waiting_rounds
+        yield "tidemark_store_lost_transitions_total", {}, store.lost_transitions
+        last = None if store.last_success is None else store.last_success.timestamp()
+        yield "tidemark_store_last_success_timestamp_seconds", {}, last
 
 
 def _minus(end: int | None, begin: int | None) -> int | None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,11 +16,13 @@ from rules.facts.identity import BrokerId
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.names import METRICS
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
-from service.metrics.totals import SelfMetrics
+from service.metrics.totals import SelfMetrics, StoreFigures
 from tests.factories import (
+    NOON,
+    at,
     broker,
     commits,
     gap,
@@ -33,6 +37,8 @@ from tests.unit.service.metrics.reading import (
     OPENMETRICS,
     TEXT,
     TOTALS,
+    Family,
+    families,
     labelled,
     rendered,
     samples,
@@ -58,7 +64,13 @@ TOTALS_OF_A_DAY = SelfMetrics(
     version="0.1.0",
     requests={"ListOffsets": 17_280, "Metadata": 8_640},
     duplicate_commits=3,
+    rounds={"complete": 5_700, "gaps": 50, "failed": 10},
+    clock_steps=1,
+    restarts={"rounds": 2, "http": 0},
+    log_lines_lost=4,
     findings={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
+    open_findings={("log_stuck", Severity.CRITICAL): 2},
+    store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
 )
 
 
@@ -280,3 +292,35 @@ def test_columns_of_a_snapshot_are_left_as_they_were() -> None:
     before = seen.offsets.high_watermark.values.copy()
     rendered(seen)
     assert np.array_equal(seen.offsets.high_watermark.values, before)
+
+
+# ------------------------------------------------------------------ rounds that failed
+def blind(exposition: Exposition, totals: SelfMetrics) -> Mapping[str, Family]:
+    exposition.update_blind("default", totals)
+    body, _ = exposition.body(TEXT, gzip=False)
+    return families(body, TEXT)
+
+
+def test_a_round_that_saw_nothing_repeats_no_old_value() -> None:
+    exposition = Exposition()
+    exposition.update(busy_snapshot(), TOTALS_OF_A_DAY)
+    found = blind(exposition, replace(TOTALS_OF_A_DAY, last_success=NOON, took_seconds=10.0))
+    assert not [name for name in found if name.startswith("tidemark_kafka_")]
+    assert "tidemark_gaps" not in found, "nobody can say how many"
+    assert labelled(found, "tidemark_last_success_timestamp_seconds") == {(): NOON.timestamp()}
+    assert labelled(found, "tidemark_round_duration_seconds") == {(): 10.0}
+    assert labelled(found, "tidemark_rounds_total", "outcome")[("failed",)] == 10
+
+
+def test_before_any_success_there_is_no_time_of_one() -> None:
+    assert "tidemark_last_success_timestamp_seconds" not in blind(Exposition(), TOTALS_OF_A_DAY)
+
+
+def test_what_the_service_adds_to_a_round_is_shown_beside_what_the_round_reports() -> None:
+    totals = replace(TOTALS, took_seconds=2.5, phase_seconds={"rules": 0.25}, last_success=at(60))
+    found = rendered(snapshot(report=report(phase_seconds={"groups": 1.0})), totals=totals)
+    phases = labelled(found, "tidemark_round_phase_duration_seconds", "phase")
+    assert phases == {("groups",): 1.0, ("rules",): 0.25}
+    assert labelled(found, "tidemark_round_duration_seconds") == {(): 2.5}
+    last = labelled(found, "tidemark_last_success_timestamp_seconds")
+    assert last == {(): at(60).timestamp()}

@@ -7,8 +7,11 @@ from pathlib import Path
 
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.pages import page
+from service.metrics.page import metrics_page
+from service.settings.page import settings_page
 
-RULE_PAGES = Path(__file__).parents[1] / "docs" / "rules"
+DOCS = Path(__file__).parents[1] / "docs"
+RULE_PAGES = DOCS / "rules"
 
 
 def write_rule_pages() -> None:
@@ -21,5 +24,12 @@ def write_rule_pages() -> None:
         (RULE_PAGES / f"{meta.rule_id}.md").write_text(text, encoding="utf-8")
 
 
+def write_single_pages() -> None:
+    """Write the pages that describe a closed set as a whole."""
+    for name, text in (("metrics.md", metrics_page()), ("settings.md", settings_page())):
+        (DOCS / name).write_text(text, encoding="utf-8")
+
+
 if __name__ == "__main__":
     write_rule_pages()
+    write_single_pages()

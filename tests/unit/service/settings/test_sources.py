@@ -8,7 +8,13 @@ import pytest
 
 from collectors.security import SaslMechanism, SecurityProtocol
 from rules.errors import SettingsError
-from service.settings import MAX_SECRET_BYTES, KafkaSettings, read_settings
+from service.settings import (
+    MAX_SECRET_BYTES,
+    KafkaSettings,
+    Source,
+    read_settings,
+    read_sourced,
+)
 
 PHRASE = "correct horse battery"
 BOOTSTRAP = "TIDEMARK_KAFKA__BOOTSTRAP_SERVERS"
@@ -51,6 +57,18 @@ def test_a_flag_beats_the_environment(config: Path) -> None:
     flags = {"kafka": {"bootstrap_servers": "flag:3", "name": None}}
     kafka = read_settings({BOOTSTRAP: "env:2"}, path=config, flags=flags).kafka
     assert (kafka.bootstrap_servers, kafka.name) == ("flag:3", "file")
+
+
+def test_the_source_that_won_is_known(config: Path) -> None:
+    flags = {"kafka": {"name": "flag", "sasl_username": None}}
+    sourced = read_sourced({BOOTSTRAP: "env:2"}, path=config, flags=flags)
+    keys = ("name", "bootstrap_servers", "sasl_username")
+    assert [sourced.source_of("kafka", key) for key in keys] == [
+        Source.FLAG, Source.ENVIRONMENT, Source.DEFAULT,
+    ]  # fmt: skip
+    of_file = read_sourced({"XDG_STATE_HOME": "/var/state"}, path=config)
+    assert of_file.source_of("kafka", "name") is Source.FILE
+    assert of_file.source_of("service", "data_dir") is Source.DEFAULT
 
 
 def test_text_of_the_environment_becomes_what_the_setting_is() -> None:
@@ -122,6 +140,24 @@ def test_all_wrong_values_are_told_at_once() -> None:
     assert "kafka.round_timeout_seconds" in told
 
 
+def test_every_source_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text('[http]\nport = "x"\n', encoding="utf-8")
+    environment = {
+        "TIDEMARK_DEBUG": "1",
+        "TIDEMARK_HTTP__TOKEN_FILE": str(tmp_path / "missing"),
+        "TIDEMARK_KAFKA__NMAE": "x",
+    }
+    told = refusal(environment, path).split("; ")
+    assert [line.partition(":")[0] for line in told] == [
+        "unknown setting TIDEMARK_DEBUG",
+        "TIDEMARK_HTTP__TOKEN_FILE names a file that cannot be read",
+        "unknown setting kafka.nmae",
+        "http.port",
+    ]
+    assert told[3].endswith(f"(in {path})")
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "missing.toml"
     assert refusal({}, path) == f"settings file {path}: no such file or directory"
@@ -134,6 +170,36 @@ def test_a_file_that_is_not_toml_is_named(content: bytes, tmp_path: Path) -> Non
     path = tmp_path / "tidemark.toml"
     path.write_bytes(content)
     assert refusal({}, path).startswith(f"settings file {path} is not TOML")
+
+
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [
+        (b"[kafka]\nname = 1 2\n", "(at line 2, column 10)"),
+        (b"[kafka]\nname = '\xff'\n", "(at line 2, column 9)"),
+        (b"\xff", "(at line 1, column 1)"),
+    ],
+)
+def test_a_mistake_in_the_file_is_told_with_its_place(
+    content: bytes, place: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_bytes(content)
+    assert refusal({}, path).endswith(place)
+
+
+@pytest.mark.parametrize("content", ["a = " + "[" * 10_000, "a = " + "1" * 5_000])
+def test_a_file_that_the_parser_gives_up_on_is_named(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text(content, encoding="utf-8")
+    assert refusal({}, path).startswith(f"settings file {path} is ")
+
+
+@pytest.mark.parametrize("content", ["kafka = 5", "[[kafka]]", "kafka = ['a']"])
+def test_a_value_in_the_place_of_a_table_is_refused(content: str, tmp_path: Path) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text(content, encoding="utf-8")
+    assert refusal({}, path).startswith("kafka: ")
 
 
 @pytest.mark.parametrize(

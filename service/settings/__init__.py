@@ -1,0 +1,42 @@
+"""What an operator may set; `read_settings` is called once, at start."""
+
+from service.settings.entries import Entry, entries
+from service.settings.groups import (
+    DatabaseSettings,
+    HttpSettings,
+    KafkaSettings,
+    LogFormat,
+    LogLevel,
+    MetricsSettings,
+    SandboxSettings,
+    ServiceSettings,
+    Settings,
+)
+from service.settings.sources import (
+    MAX_SECRET_BYTES,
+    Source,
+    Sourced,
+    read_settings,
+    read_sourced,
+    secret_from,
+)
+
+__all__ = [
+    "MAX_SECRET_BYTES",
+    "DatabaseSettings",
+    "Entry",
+    "HttpSettings",
+    "KafkaSettings",
+    "LogFormat",
+    "LogLevel",
+    "MetricsSettings",
+    "SandboxSettings",
+    "ServiceSettings",
+    "Settings",
+    "Source",
+    "Sourced",
+    "entries",
+    "read_settings",
+    "read_sourced",
+    "secret_from",
+]

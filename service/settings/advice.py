@@ -1,0 +1,45 @@
+"""What is odd about settings that can be used: warnings of `tidemark config check`, pure."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from service.settings.groups import HttpSettings, KafkaSettings, Settings
+
+
+def warnings(settings: Settings) -> list[str]:
+    """Return one line per setting that may not do what was meant."""
+    kafka, interval = settings.kafka, settings.service.interval_seconds
+    odd = {
+        f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}) is not below "
+        f"service.interval_seconds ({interval:g}): a slow round delays the next one": (
+            kafka.round_timeout_seconds >= interval
+        ),
+        f"kafka.request_timeout_seconds ({kafka.request_timeout_seconds:g}) is not below "
+        f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}): one silent broker takes "
+        "a whole round": kafka.request_timeout_seconds >= kafka.round_timeout_seconds,
+        f"kafka.sasl_username or kafka.sasl_password is set, and {kafka.security_protocol} does "
+        "not use it: kafka.security_protocol would have to be SASL_SSL or SASL_PLAINTEXT": (
+            _has_idle_sasl(kafka)
+        ),
+        f"http.host {settings.http.host} is open to other machines: what is sent is not "
+        "encrypted, and requests need a token (`tidemark token create`, or http.token)": (
+            not is_loopback(settings.http)
+        ),
+    }
+    return [told for told, holds in odd.items() if holds]
+
+
+def is_loopback(http: HttpSettings) -> bool:
+    """Return whether only this machine can connect; a name that we do not know may be open."""
+    if http.host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(http.host).is_loopback
+    except ValueError:
+        return False
+
+
+def _has_idle_sasl(kafka: KafkaSettings) -> bool:
+    is_given = kafka.sasl_username is not None or kafka.sasl_password is not None
+    return is_given and not kafka.security_protocol.startswith("SASL")

@@ -1,0 +1,137 @@
+"""Every setting as a row: for the page of settings, the example file and `tidemark config check`.
+
+Rows are made from the groups themselves, so that a new setting is in all three at once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from types import NoneType
+from typing import Annotated, Any, Final, get_args, get_origin
+
+from annotated_types import Ge, Gt, Le
+from pydantic import SecretStr
+from pydantic.fields import FieldInfo
+
+from service.settings.groups import Group, Settings
+from service.settings.sources import Sourced, variable
+
+HIDDEN: Final = "***"
+UNITS: Final = {"_seconds": "seconds", "_days": "days", "_rounds": "rounds"}
+
+Plain = str | int | float | bool | None  # a value as TOML and JSON write it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One setting as it is documented."""
+
+    group: str
+    key: str
+    kind: str  # type, unit and bounds, for a person
+    default: Plain
+    example: Plain  # a value that can be used; the default where there is one
+    meaning: str  # one paragraph
+    is_secret: bool
+
+    @property
+    def variable(self) -> str:
+        """Return the name in the environment; secrets come by a file."""
+        return variable(self.group, self.key) + ("_FILE" if self.is_secret else "")
+
+
+def entries() -> list[Entry]:
+    """Return every setting, in the order of the groups."""
+    return [
+        _entry(group, key, info)
+        for group, members in groups().items()
+        for key, info in members.model_fields.items()
+    ]
+
+
+def groups() -> dict[str, type[Group]]:
+    """Return the groups by their name."""
+    return {name: type(getattr(Settings(), name)) for name in Settings.model_fields}
+
+
+def effective(sourced: Sourced) -> Iterator[tuple[str, Plain, str]]:
+    """Yield key, value and source of every setting; a secret's value is hidden."""
+    for entry in entries():
+        value = getattr(getattr(sourced.settings, entry.group), entry.key)
+        source = sourced.source_of(entry.group, entry.key)
+        yield f"{entry.group}.{entry.key}", _plain(value), source.value
+
+
+def written(value: Plain) -> str:
+    """Return a value as TOML writes it; JSON's strings, numbers and booleans are TOML's too."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _entry(group: str, key: str, info: FieldInfo) -> Entry:
+    bare, bounds = _unwrapped(info.annotation, info.metadata)
+    default = _plain(info.default)
+    return Entry(
+        group=group,
+        key=key,
+        kind=_kind(key, bare, bounds),
+        default=default,
+        example=(info.examples or [default])[0],
+        meaning=" ".join((info.description or "").split()),
+        is_secret=bare is SecretStr,
+    )
+
+
+def _plain(value: object) -> Plain:
+    match value:
+        case SecretStr():
+            return HIDDEN
+        case re.Pattern():
+            return str(value.pattern)
+        case StrEnum():
+            return value.value
+        case None | str() | int() | float():
+            return value
+        case _:
+            raise TypeError(f"a setting of type {type(value).__name__} cannot be written")
+
+
+def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any]]:
+    """Return the type without None and Annotated, and what the latter says."""
+    if get_origin(annotation) is Annotated:
+        inner, *more = get_args(annotation)
+        return _unwrapped(inner, [*metadata, *more])
+    members = [member for member in get_args(annotation) if member is not NoneType]
+    is_optional = NoneType in get_args(annotation)
+    return _unwrapped(members[0], metadata) if is_optional else (annotation, metadata)
+
+
+def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
+    if bare is bool:
+        return "true or false"
+    if bare is SecretStr:
+        return "secret"
+    if get_origin(bare) is re.Pattern:
+        return "regular expression"
+    if bare in (int, float):
+        unit = next((unit for end, unit in UNITS.items() if key.endswith(end)), "number")
+        return f"{unit}, {_bounds(metadata)}"
+    if issubclass(bare, StrEnum):
+        return "one of " + ", ".join(member.value for member in bare)
+    return "text"
+
+
+def _bounds(metadata: list[Any]) -> str:
+    told = []
+    for bound in metadata:
+        match bound:
+            case Gt():
+                told.append(f"above {bound.gt}")
+            case Ge():
+                told.append(f"{bound.ge} or more")
+            case Le():
+                told.append(f"at most {bound.le}")
+    return ", ".join(told)

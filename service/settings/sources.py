@@ -1,0 +1,213 @@
+"""Settings are read once at start from a TOML file, the environment and flags, then frozen.
+
+A later source wins: defaults, `tidemark.toml`, environment, command-line flags. The environment is
+written TIDEMARK_<GROUP>__<KEY>; with `_FILE` behind it the value is read from that file, which is
+how secrets arrive. Unknown keys are refused, wherever they stand.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from rules.errors import SettingsError
+from service.settings.groups import Settings
+
+PREFIX: Final = "TIDEMARK_"
+FILE_SUFFIX: Final = "_FILE"
+MAX_SECRET_BYTES: Final = 64 * 1024
+
+Tables = dict[str, Any]  # group -> key -> value, as a source gives them: nothing is checked yet
+
+
+class Source(StrEnum):
+    """Who gave a value; a later one wins."""
+
+    DEFAULT = "default"
+    FILE = "file"
+    ENVIRONMENT = "environment"
+    FLAG = "flag"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sourced:
+    """Settings, and who gave those that are not defaults."""
+
+    settings: Settings
+    given: Mapping[tuple[str, str], Source]  # (group, key) -> the source that won
+
+    def source_of(self, group: str, key: str) -> Source:
+        """Return who gave a value."""
+        return self.given.get((group, key), Source.DEFAULT)
+
+
+def read_settings(
+    environment: Mapping[str, str],
+    *,
+    path: Path | None = None,
+    flags: Mapping[str, Mapping[str, object]] | None = None,
+) -> Settings:
+    """Merge the sources and check every value.
+
+    Args:
+        environment: the process's environment.
+        path: a TOML file with one table per group, or None.
+        flags: group -> key -> value of the flags that were given; None values count as not given.
+
+    Raises:
+        SettingsError: naming each key that is unknown or has a value that cannot be used.
+    """
+    return read_sourced(environment, path=path, flags=flags).settings
+
+
+def read_sourced(
+    environment: Mapping[str, str],
+    *,
+    path: Path | None = None,
+    flags: Mapping[str, Mapping[str, object]] | None = None,
+) -> Sourced:
+    """Read as `read_settings` does, and keep who gave which value."""
+    problems: list[str] = []
+    sources: list[tuple[Source, Mapping[str, Any]]] = [
+        (Source.DEFAULT, _state_folder(environment)),
+        (Source.FILE, {} if path is None else _from_file(path)),
+        (Source.ENVIRONMENT, _from_environment(environment, problems)),
+        (Source.FLAG, _from_flags(flags or {})),
+    ]
+    merged: Tables = {}
+    given: dict[tuple[str, str], Source] = {}
+    for source, tables in sources:
+        _merge(merged, tables)
+        given |= dict.fromkeys(_keys(tables), source)
+    settings = _checked(merged, given, path, problems)
+    return Sourced(settings=settings, given=given)
+
+
+def secret_from(name: str, path: Path) -> str:
+    """Read a secret from the file that the setting or flag `name` points at.
+
+    Raises:
+        SettingsError: the file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            return file.read(MAX_SECRET_BYTES).rstrip("\r\n")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise SettingsError(f"{name} names a file that cannot be read: {path}") from exc
+
+
+def variable(group: str, key: str) -> str:
+    """Return the name that a setting has in the environment."""
+    return f"{PREFIX}{group}__{key}".upper()
+
+
+def _state_folder(environment: Mapping[str, str]) -> Tables:
+    """Return the one default that depends on the user, by the XDG convention."""
+    folder = environment.get("XDG_STATE_HOME", "")
+    is_valid = Path(folder).is_absolute()  # the convention tells to ignore any other
+    return {"service": {"data_dir": f"{folder}/tidemark"}} if is_valid else {}
+
+
+def _from_file(path: Path) -> Tables:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as exc:
+        raise SettingsError(f"settings file {path}: {(exc.strerror or str(exc)).lower()}") from exc
+    except UnicodeDecodeError as exc:
+        told = f"not UTF-8 {_place(exc.object, exc.start)}"
+        raise SettingsError(f"settings file {path} is not TOML: {told}") from exc
+    except ValueError as exc:  # a number of too many digits is not a TOMLDecodeError
+        raise SettingsError(f"settings file {path} is not TOML: {exc}") from exc
+    except RecursionError as exc:
+        raise SettingsError(f"settings file {path} is nested too deeply") from exc
+
+
+def _place(content: bytes, at: int) -> str:
+    """Name line and column as tomllib does."""
+    lines = content[:at].split(b"\n")
+    return f"(at line {len(lines)}, column {len(lines[-1]) + 1})"
+
+
+def _from_environment(environment: Mapping[str, str], problems: list[str]) -> Tables:
+    values: Tables = {}
+    for name in sorted(environment):
+        if not name.startswith(PREFIX):
+            continue
+        group, separator, key = name.removeprefix(PREFIX).partition("__")
+        if not separator or not key:
+            problems.append(f"unknown setting {name}: write {PREFIX}<GROUP>__<KEY>")
+            continue
+        if f"{name}{FILE_SUFFIX}" in environment:
+            problems.append(f"both {name} and {name}{FILE_SUFFIX} are set: keep one of them")
+            continue
+        try:
+            value = _read(name, environment[name])
+        except SettingsError as exc:
+            problems.append(str(exc))
+            continue
+        values.setdefault(group.lower(), {})[key.removesuffix(FILE_SUFFIX).lower()] = value
+    return values
+
+
+def _read(name: str, text: str) -> str:
+    return secret_from(name, Path(text)) if name.endswith(FILE_SUFFIX) else text
+
+
+def _from_flags(flags: Mapping[str, Mapping[str, object]]) -> Tables:
+    return {
+        group: {key: value for key, value in values.items() if value is not None}
+        for group, values in flags.items()
+    }
+
+
+def _merge(into: Tables, new: Mapping[str, Any], path: str = "") -> None:
+    for key, value in new.items():
+        place, is_table = f"{path}{key}", isinstance(value, Mapping)
+        if key in into and is_table != isinstance(into[key], dict):
+            # The winner would silently hide a source that was written wrong.
+            wanted, found = ("a table", "one value") if is_table else ("one value", "a table")
+            raise SettingsError(f"{place}: {wanted} is expected, and a source gives {found}")
+        if is_table:
+            _merge(into.setdefault(key, {}), value, f"{place}.")
+        else:
+            into[key] = value
+
+
+def _keys(tables: Mapping[str, Any]) -> list[tuple[str, str]]:
+    found = [(group, keys) for group, keys in tables.items() if isinstance(keys, Mapping)]
+    return [(group, key) for group, keys in found for key in keys]
+
+
+def _checked(
+    merged: Tables,
+    given: Mapping[tuple[str, str], Source],
+    path: Path | None,
+    problems: Sequence[str],
+) -> Settings:
+    """Make the settings, or raise everything that is wrong with any source."""
+    found: list[str] = []
+    try:
+        settings = Settings.model_validate(merged)
+    except ValidationError as exc:
+        for error in exc.errors():
+            group, key = (*map(str, error["loc"]), "")[:2]
+            where = f" (in {path})" if given.get((group, key)) is Source.FILE else ""
+            found.append(f"{_told(error)}{where}")
+    else:
+        if not problems:
+            return settings
+    raise SettingsError("; ".join([*problems, *found])) from None
+
+
+def _told(error: Any) -> str:
+    key = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"unknown setting {key}"
+    told = str(error["msg"])
+    return f"{key}: {told[:1].lower()}{told[1:]}"  # never the value: it may be a secret

@@ -1,0 +1,38 @@
+"""Settings that can be used and still look wrong."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.settings import read_settings
+from service.settings.advice import warnings
+
+PHRASE = "correct horse battery"
+USER, PASSWORD = "TIDEMARK_KAFKA__SASL_USERNAME", "TIDEMARK_KAFKA__SASL_PASSWORD"
+PROTOCOL, HOST = "TIDEMARK_KAFKA__SECURITY_PROTOCOL", "TIDEMARK_HTTP__HOST"
+INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
+ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
+
+
+@pytest.mark.parametrize(
+    ("environment", "named"),
+    [
+        pytest.param({}, [], id="defaults are in order"),
+        pytest.param({INTERVAL: "10"}, ["kafka.round_timeout_seconds (10)"], id="as long"),
+        pytest.param({ROUND: "16"}, ["kafka.round_timeout_seconds (16)"], id="longer"),
+        pytest.param({REQUEST: "10"}, ["kafka.request_timeout_seconds (10)"], id="one request"),
+        pytest.param({USER: "me"}, ["kafka.sasl_username"], id="a user that is not sent"),
+        pytest.param({PASSWORD: PHRASE, PROTOCOL: "SSL"}, ["kafka.sasl_username"], id="password"),
+        pytest.param({USER: "me", PASSWORD: PHRASE, PROTOCOL: "SASL_SSL"}, [], id="SASL is used"),
+        pytest.param({HOST: "0.0.0.0"}, ["http.host 0.0.0.0"], id="open"),  # noqa: S104
+        pytest.param({HOST: "::"}, ["http.host ::"], id="open by IPv6"),
+        pytest.param({HOST: "tide.example"}, ["http.host tide.example"], id="unknown name"),
+        pytest.param({HOST: "::1"}, [], id="loopback by IPv6"),
+        pytest.param({HOST: "127.0.0.9"}, [], id="another loopback address"),
+        pytest.param({HOST: "localhost"}, [], id="loopback by name"),
+    ],
+)
+def test_what_is_told(environment: dict[str, str], named: list[str]) -> None:
+    told = warnings(read_settings(environment))
+    assert [line[: len(start)] for line, start in zip(told, named, strict=True)] == named
+    assert PHRASE not in "".join(told)

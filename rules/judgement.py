@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.snapshot import Snapshot
+from rules.question import Question
 from rules.verdict import RuleMeta, SubjectKind, Verdict
 
 Verdicts = NDArray[np.int8]
@@ -66,6 +67,7 @@ class Judgement:
     reasons: Sequence[Reason]  # the rule's closed set, in the order of `reason`
     reason: NDArray[np.int8]  # position in `reasons`, shape (subjects,)
     evidence: Mapping[str, Column] = field(default_factory=dict)
+    questions: tuple[Question, ...] = ()  # for the next round
 
     def count(self, verdict: Verdict) -> int:
         """Return how many subjects have this verdict."""

@@ -20,6 +20,7 @@ from rules.catalogue import (
     partition_under_min_isr,
 )
 from rules.judgement import Judgement, NamedSubjects, Reason, decide
+from rules.question import Question
 from rules.verdict import RuleMeta, SubjectKind, Verdict
 from rules.view import View
 
@@ -56,6 +57,11 @@ class Judged:
 
     judgements: Sequence[Judgement]
     unknown_since: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """Return all that the rules want to know, for the next round to answer."""
+        return tuple(asked for judgement in self.judgements for asked in judgement.questions)
 
 
 def judge_round(view: View, unknown_since: Mapping[str, int]) -> Judged:

@@ -10,14 +10,19 @@ Why it matters:
 
 Inputs:
     Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members.
+    For larger lags `nothing_to_read` is asked for (needs READ on the topic) and known some rounds
+    later; until then, and without READ, a larger lag counts as something to read.
 
 Thresholds:
     1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
-    above the checkpoint interval of most stream processors.
+    above the checkpoint interval of most stream processors. Above a lag of 10 offsets the log is
+    looked into after half a minute, so that the answer is there when the minute is over.
 
 False positives:
     Groups that commit less often than every 5 minutes; groups that nobody uses any more, until
-    their commits expire (reason `no_members`).
+    their commits expire (reason `no_members`); a long stretch of aborted records, until it has been
+    looked through. The reverse: a read_uncommitted group that stands before aborted records alone
+    is taken for one that has read everything.
 
 Runbook:
     Reason `no_members`: the application is down. Reason `not_moving`: it runs and does not commit;
@@ -27,21 +32,25 @@ Runbook:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import GroupType
 from rules.facts.memory import matching_commits
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
+from rules.question import Question, ReadableQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
 STANDS: Final = timedelta(minutes=1)
-SMALL_LAG: Final = 10  # up to here the collector looks whether there is anything to read
+ASKS_AFTER: Final = STANDS / 2
+SMALL_LAG: Final = 10  # up to here the collector looks without being asked
 
 RULE: Final = RuleMeta(
     rule_id="consumer_group_stalled",
@@ -74,7 +83,7 @@ def judge(view: View) -> Judgement:
     members = Column.of(group.member_count for group in snapshot.groups)
     members = members.take(snapshot.commits.group[places])
     is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
-    return decide(
+    judgement = decide(
         RULE,
         CommitSubjects(snapshot, places),
         [
@@ -93,6 +102,26 @@ def judge(view: View) -> Judgement:
             "members": members,
         },
     )
+    return replace(judgement, questions=_questions(view, places, since))
+
+
+def _questions(view: View, places: Int64s, since: Column) -> tuple[Question, ...]:
+    """Ask behind which larger lags that stand there is anything to read.
+
+    Asked for as long as they stand, answered or not: what nobody asks for any more is forgotten.
+    """
+    snapshot = view.snapshot
+    lag = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
+    wanted = places[(lag.values > SMALL_LAG) & view.has_stood(since, ASKS_AFTER)]
+    if not len(wanted):
+        return ()
+    keys = CommitKeys(
+        partitions=snapshot.partitions,
+        group_ids=tuple(group.group_id for group in snapshot.groups),
+        group=snapshot.commits.group[wanted],
+        row=snapshot.commits.row[wanted],
+    )
+    return (ReadableQuestion(keys),)
 
 
 def _positions(snapshot: Snapshot) -> Int64s:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import Commits
 from rules.facts.history import matching_rows
 from rules.facts.last_look import LastLooks, microseconds, remember
@@ -42,6 +43,13 @@ class CommitMemory:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @property
+    def keys(self) -> CommitKeys:
+        """Return the pairs without their values."""
+        return CommitKeys(
+            partitions=self.partitions, group_ids=self.group_ids, group=self.group, row=self.row
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,22 +126,8 @@ def _positive(span: Column) -> Bools:
 
 # ------------------------------------------------------------------ commits
 def matching_commits(snapshot: Snapshot, old: CommitMemory) -> Int64s:
-    """Return for each commit of the snapshot its position in the memory, -1 where none.
-
-    Groups match by name, partitions by topic, number and topic id.
-    """
-    commits = snapshot.commits
-    rows = matching_rows(snapshot.partitions, old.partitions)
-    place = {name: position for position, name in enumerate(old.group_ids)}
-    groups = np.array([place.get(group.group_id, -1) for group in snapshot.groups], np.int64)
-    if not len(commits) or not len(old):
-        return np.full(len(commits), -1, np.int64)
-    group, row = groups[commits.group], rows[commits.row]
-    width = max(len(old.partitions), 1)
-    known, wanted = old.group * width + old.row, group * width + row
-    found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    hit = (group >= 0) & (row >= 0) & (known[found] == wanted)
-    return np.where(hit, found, -1).astype(np.int64)
+    """Return for each commit of the snapshot its position in the memory, -1 where none."""
+    return old.keys.find(snapshot.partitions, snapshot.groups, snapshot.commits)
 
 
 def _advance_commits(snapshot: Snapshot, now_us: int, old: CommitMemory | None) -> CommitMemory:

@@ -12,7 +12,17 @@ import pytest
 from rules.catalogue import consumer_data_expired, consumer_group_rewound, consumer_group_stalled
 from rules.facts.groups import GroupType
 from rules.verdict import Verdict
-from tests.factories import commits, gap, group, offsets, partitions, topic_id, unseen_offsets
+from tests.factories import (
+    NOON,
+    commits,
+    gap,
+    group,
+    offsets,
+    partitions,
+    snapshot,
+    topic_id,
+    unseen_offsets,
+)
 from tests.unit.rules.catalogue.judging import Case, judged, rounds, view_of
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
@@ -98,6 +108,30 @@ STALLED = [
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
+    ),
+    Case(
+        id="large-and-nothing",
+        because="fifty offsets of aborted records are nothing that a reader would get",
+        looks=(at(50), at(50, nothing=1)),
+        seconds=60,
+        verdict=OK,
+        reason="nothing_to_read",
+    ),
+    Case(
+        id="large-and-something",
+        because="somewhere in the fifty offsets is a record",
+        looks=(at(50), at(50, nothing=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="not_moving",
+    ),
+    Case(
+        id="large-and-something-for-nobody",
+        because="a record waits, and nobody is there to read it",
+        looks=(at(50, members=0), at(50, members=0, nothing=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_members",
     ),
     Case(
         id="end-not-seen",
@@ -204,6 +238,39 @@ def test_share_group_has_no_position_to_judge() -> None:
     shared = at(50) | {"groups": (group(group_type=GroupType.SHARE),)}
     case = Case(id="share", because="", looks=(shared, shared), verdict=OK, reason="")
     assert len(consumer_group_stalled.judge(view_of(rounds(case))).verdicts) == 0
+
+
+@pytest.mark.parametrize(
+    ("looks", "seconds", "asks"),
+    [
+        pytest.param((at(50), at(50)), 30, True, id="stands-for-half-the-time"),
+        pytest.param((at(50), at(50)), 29, False, id="not-yet"),
+        pytest.param((at(50), at(51)), 30, False, id="moves"),
+        pytest.param((at(50), at(50, nothing=0)), 60, True, id="answered-and-still-wanted"),
+        pytest.param((at(89), at(89)), 30, True, id="eleven-offsets"),
+        pytest.param((at(90), at(90)), 30, False, id="small-lags-are-looked-into-unasked"),
+        pytest.param((at(50), at(50, **UNSEEN)), 30, False, id="end-not-seen"),
+    ],
+)
+def test_a_larger_lag_that_stands_is_asked_about(
+    looks: tuple[dict[str, Any], ...], seconds: float, *, asks: bool
+) -> None:
+    case = Case(id="", because="", looks=looks, seconds=seconds, verdict=OK, reason="")
+    questions = consumer_group_stalled.judge(view_of(rounds(case))).questions
+    assert bool(questions) is asks
+
+
+def test_a_question_names_the_commits_that_stand() -> None:
+    groups = (group("billing"), group("audit"))
+    looks = [
+        snapshot(
+            groups=groups, commits=commits((0, 0, 50), (0, 1, 60), (1, 1, moves)), taken_at=now
+        )
+        for now, moves in ((NOON, 10), (NOON + consumer_group_stalled.ASKS_AFTER, 20))
+    ]
+    [question] = consumer_group_stalled.judge(view_of(looks)).questions
+    assert question.commits.group.tolist() == [0, 0]
+    assert question.commits.row.tolist() == [0, 1]
 
 
 def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:

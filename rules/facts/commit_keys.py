@@ -1,0 +1,44 @@
+"""Names of commits as columns, so that a later round can find the same ones again.
+
+Positions of groups and rows of partitions differ between two rounds. Groups match by name,
+partitions by topic, number and topic id; a topic that was created again has other commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.facts.column import Int64s
+from rules.facts.groups import Commits, Group
+from rules.facts.history import matching_rows
+from rules.facts.partitions import Partitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitKeys:
+    """(group, partition) pairs of one round, ordered by group and row."""
+
+    partitions: Partitions
+    group_ids: tuple[str, ...]
+    group: Int64s  # position in `group_ids`
+    row: Int64s  # row of `partitions`
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def find(self, partitions: Partitions, groups: Sequence[Group], commits: Commits) -> Int64s:
+        """Return for each commit of a round its position among these pairs, -1 where none."""
+        if not len(commits) or not len(self):
+            return np.full(len(commits), -1, np.int64)
+        rows = matching_rows(partitions, self.partitions)
+        place = {name: position for position, name in enumerate(self.group_ids)}
+        positions = np.array([place.get(group.group_id, -1) for group in groups], np.int64)
+        group, row = positions[commits.group], rows[commits.row]
+        width = max(len(self.partitions), 1)
+        known, wanted = self.group * width + self.row, group * width + row
+        found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        hit = (group >= 0) & (row >= 0) & (known[found] == wanted)
+        return np.where(hit, found, -1).astype(np.int64)

@@ -51,6 +51,15 @@ class Range:
             return None
         return holds_records(self.headers, self.aborted, start=committed, end=self.end)
 
+    def clear_until(self, committed: int) -> int:
+        """Return the offset up to which it is sure that a reader at `committed` gets nothing.
+
+        Looking may go on there: the broker lists what was aborted from the fetched offset on.
+        """
+        end = min(self.position, self.end)
+        holds = holds_records(self.headers, self.aborted, start=committed, end=end)
+        return max(committed, end) if holds is False else committed
+
     @property
     def is_settled(self) -> bool:
         """Whether nothing more has to be fetched."""

@@ -1,14 +1,15 @@
 """Answers `nothing_to_read`: whether a read_committed reader would get anything more.
 
 A group that has read everything on a transactional topic still has lag: markers and aborted records
-use offsets too. A bounded look at batch headers from the committed offset on tells the difference.
-It needs READ on the topic; without it the answer stays unknown. Between two offsets below the last
-stable offset nothing changes any more, so that an answer is kept for as long as it is asked for.
+use offsets too. A bounded look at batch headers from the committed offset on tells the difference:
+at small lags unasked, at larger ones where a rule asks. It needs READ on the topic; without it the
+answer stays unknown. Between two offsets below the last stable offset nothing changes any more, so
+that an answer is kept for as long as commit and end stand and somebody wants it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -18,17 +19,61 @@ from collectors.naming import counted, listed
 from collectors.range_fetch import Range, fetch
 from collectors.session import Session
 from collectors.wire.failure import Failure
-from rules.facts.column import Bools, Column
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.gap import GapCause
-from rules.facts.groups import Commits
+from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
+from rules.question import Question
 
-MAX_LAG: Final = 10  # a larger lag is judged by its growth, not by looking into the log
+MAX_LAG: Final = 10  # a larger lag is judged by its growth, and looked into only where a rule asks
 MAX_LOOKS: Final = 4  # at one partition in one round
+MAX_ASKED: Final = 500  # partitions with larger lags in one round: two requests and some megabytes
 
-# topic id, partition, committed offset, last stable offset
-_Key = tuple[str | None, int, int, int]
+_Start = tuple[str | None, int, int]  # topic id, partition, committed offset
+_Key = tuple[_Start, int]  # and the last stable offset
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """Which commits to look into, by position in the commits of the round."""
+
+    small: Bools  # while the lag is small
+    asked: Bools  # however large the lag is
+
+
+def wanted_of(
+    partitions: Partitions,
+    groups: Sequence[Group],
+    commits: Commits,
+    questions: Sequence[Question],
+) -> Wanted:
+    """Mark what to look into: a commit that says what is read next, and what the rules ask.
+
+    A share group's start offset trails behind what is read.
+    """
+    is_position = np.array([group.group_type != GroupType.SHARE for group in groups], np.bool_)
+    small: Bools = is_position[commits.group]
+    asked = np.zeros(len(commits), np.bool_)
+    for question in questions:
+        asked |= question.commits.find(partitions, groups, commits) >= 0
+    return Wanted(small, asked & small)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Lags:
+    """The commits of one round that may be looked into."""
+
+    partitions: Partitions
+    offsets: Offsets
+    row: Int64s  # of every commit
+    keys: Mapping[int, _Key]  # by position of the commit
+
+    def row_of(self, place: int) -> int:
+        return int(self.row[place])
+
+    def committed(self, place: int) -> int:
+        return self.keys[place][0][2]
 
 
 @dataclass(slots=True)
@@ -37,10 +82,9 @@ class ReadableReader:
 
     _known: dict[_Key, bool] = field(default_factory=dict)
     _seen: set[_Key] | None = None  # the small lags of the last round, None before the first
-
-    def _is_asked(self, key: _Key) -> bool:
-        """Ask in the first round, later only for lags that have not moved since the last."""
-        return key not in self._known and (self._seen is None or key in self._seen)
+    # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
+    _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
+    _had_turn: set[_Start] = field(default_factory=set)
 
     def collect(
         self,
@@ -48,63 +92,134 @@ class ReadableReader:
         partitions: Partitions,
         offsets: Offsets,
         commits: Commits,
-        ask: Bools,
+        wanted: Wanted,
     ) -> Commits:
         """Return the commits with `nothing_to_read` filled in where it can be known.
 
-        A lag of zero is true without asking. `ask` marks the commits to look into; of these only
-        lags up to `MAX_LAG` are.
+        A lag of zero is true without asking. What is asked beyond `MAX_ASKED` has its turn in a
+        later round: meanwhile a rule takes a larger lag for something to read, so nothing is hidden.
         """
         lag = commits.read_committed_lag(offsets)
-        small = np.flatnonzero(ask & lag.valid & (lag.values > 0) & (lag.values <= MAX_LAG))
-        keys = {place: _key(partitions, offsets, commits, place) for place in small.tolist()}
-        self._known = {key: self._known[key] for key in keys.values() if key in self._known}
-        unknown = [place for place, key in keys.items() if self._is_asked(key)]
-        self._seen = set(keys.values())
-        ranges = _ranges(session, partitions, offsets, commits, unknown)
+        waits = lag.valid & (lag.values > 0)
+        small = np.flatnonzero(waits & wanted.small & (lag.values <= MAX_LAG)).tolist()
+        large = np.flatnonzero(waits & wanted.asked & (lag.values > MAX_LAG)).tolist()
+        places = np.array([*small, *large], np.int64)
+        keys = _keys(partitions, offsets, commits, places)
+        lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
+        self._forget_all_but(keys.values())
+        due = [place for place in small if self._is_due(keys[place])]
+        self._seen = {keys[place] for place in small}
+        waiting = [place for place in large if keys[place] not in self._known]
+        chosen = [*due, *self._whose_turn(waiting, due, lags)]
+        ranges = self._ranges(session, lags, chosen)
         _look(session, list(ranges.values()))
-        for place in unknown:
-            found = ranges.get(int(commits.row[place]))
-            has_records = found and found.holds_records(int(commits.committed_offset[place]))
+        self._learn(ranges, lags, chosen)
+        self._conclude([keys[place] for place in waiting])
+        hidden = {lags.row_of(place) for place in due if keys[place] not in self._known}
+        _tell(session, ranges, hidden)
+        return replace(commits, nothing_to_read=self._answers(lag, keys))
+
+    def _is_due(self, key: _Key) -> bool:
+        """Ask in the first round, later only for lags that have not moved since the last."""
+        return key not in self._known and (self._seen is None or key in self._seen)
+
+    def _forget_all_but(self, keys: Collection[_Key]) -> None:
+        starts = {start for start, _ in keys}
+        self._known = {key: self._known[key] for key in keys if key in self._known}
+        self._clear = {start: self._clear[start] for start in starts if start in self._clear}
+        self._had_turn &= starts
+
+    def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:
+        """Return the larger lags to look into: one of a partition, those first that had no turn.
+
+        Of a partition it is the highest commit: what is there for it is there for the lower ones.
+        A partition at which a small lag is looked into has to wait, so that looks stay short.
+        """
+        highest = {lags.row_of(place): place for place in sorted(waiting, key=lags.committed)}
+        for place in due:
+            highest.pop(lags.row_of(place), None)
+
+        def had_turn(place: int) -> bool:
+            return lags.keys[place][0] in self._had_turn
+
+        if all(had_turn(place) for place in highest.values()):
+            self._had_turn.clear()
+        turn = sorted(highest.values(), key=had_turn)[:MAX_ASKED]
+        self._had_turn.update(lags.keys[place][0] for place in turn)
+        return turn
+
+    def _ranges(self, session: Session, lags: _Lags, places: Sequence[int]) -> dict[int, Range]:
+        """Return one range per partition: from the lowest of its commits to the LSO."""
+        ranges: dict[int, Range] = {}
+        for place in places:
+            row = lags.row_of(place)
+            leader_id, epoch = lags.partitions.leader[row], lags.offsets.leader_epoch[row]
+            leader = session.broker(leader_id) if leader_id is not None else None
+            if leader is None or epoch is None:
+                continue  # the offsets of this partition are a gap already
+            start, end = lags.keys[place]
+            begin = self._begin(start, epoch)
+            name = lags.partitions.index.topic_partition(row)
+            fresh = Range(name=name, leader=leader, leader_epoch=epoch, position=begin, end=end)
+            ranges.setdefault(row, fresh).include(begin)
+        return ranges
+
+    def _begin(self, start: _Start, epoch: int) -> int:
+        """Return where to go on looking; a new leader epoch may have truncated what was seen."""
+        in_epoch, until = self._clear.get(start, (epoch, start[2]))
+        return until if in_epoch == epoch else start[2]
+
+    def _learn(self, ranges: Mapping[int, Range], lags: _Lags, places: Sequence[int]) -> None:
+        for place in places:
+            found = ranges.get(lags.row_of(place))
+            if found is None or found.failure is not None:
+                continue
+            start, _ = key = lags.keys[place]
+            begin = self._begin(start, found.leader_epoch)
+            has_records = found.holds_records(begin)
             if has_records is not None:
-                self._known[keys[place]] = not has_records
-        answers: list[int | None] = [None] * len(commits)
-        for place in np.flatnonzero(lag.valid & (lag.values == 0)).tolist():
-            answers[place] = 1
+                self._known[key] = not has_records
+            self._clear[start] = found.leader_epoch, found.clear_until(begin)
+
+    def _conclude(self, keys: Sequence[_Key]) -> None:
+        """Answer lower commits of a partition where something waits behind a higher one."""
+        highest = {
+            (topic, partition, end): committed
+            for (topic, partition, committed), end in keys
+            if self._known.get(((topic, partition, committed), end)) is False
+        }
+        for (topic, partition, committed), end in keys:
+            if committed < highest.get((topic, partition, end), committed):
+                self._known[(topic, partition, committed), end] = False
+
+    def _answers(self, lag: Column, keys: Mapping[int, _Key]) -> Column:
+        is_zero = lag.valid & (lag.values == 0)
+        answers = Column(is_zero.astype(np.int64), is_zero)
         for place, key in keys.items():
             known = self._known.get(key)
-            answers[place] = None if known is None else int(known)
-        return replace(commits, nothing_to_read=Column.of(answers))
+            if known is not None:
+                answers.values[place], answers.valid[place] = int(known), True
+        return answers
 
 
-def _key(partitions: Partitions, offsets: Offsets, commits: Commits, place: int) -> _Key:
-    row = int(commits.row[place])
-    end = int(offsets.last_stable_offset.values[row])
-    name = partitions.index.topic_partition(row)
-    topic = partitions.topic_id(row) or name.topic
-    return topic, name.partition, int(commits.committed_offset[place]), end
-
-
-def _ranges(
-    session: Session,
-    partitions: Partitions,
-    offsets: Offsets,
-    commits: Commits,
-    places: Sequence[int],
-) -> dict[int, Range]:
-    """Return one range per partition: from the lowest of its commits to the LSO."""
-    ranges: dict[int, Range] = {}
-    for place in places:
-        row, committed = int(commits.row[place]), int(commits.committed_offset[place])
-        leader_id, end = partitions.leader[row], offsets.last_stable_offset[row]
-        epoch = offsets.leader_epoch[row]
-        leader = session.broker(leader_id) if leader_id is not None else None
-        if leader is None or end is None or epoch is None:
-            continue  # the offsets of this partition are a gap already
-        name = partitions.index.topic_partition(row)
-        fresh = Range(name=name, leader=leader, leader_epoch=epoch, position=committed, end=end)
-        ranges.setdefault(row, fresh).include(committed)
-    return ranges
+def _keys(
+    partitions: Partitions, offsets: Offsets, commits: Commits, places: Int64s
+) -> dict[int, _Key]:
+    """Return what tells each commit's question from all others, with whole columns at a time."""
+    index, row = partitions.index, commits.row[places]
+    topic = np.searchsorted(index.starts, row, side="right") - 1
+    columns = (
+        places,
+        topic,
+        row - index.starts[topic],
+        commits.committed_offset[places],
+        offsets.last_stable_offset.values[row],
+    )
+    names = [known or name for known, name in zip(partitions.topic_ids, index.topics, strict=True)]
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    return {
+        place: ((names[topic], number, start), end) for place, topic, number, start, end in rows
+    }
 
 
 def _look(session: Session, ranges: Sequence[Range]) -> None:
@@ -114,18 +229,27 @@ def _look(session: Session, ranges: Sequence[Range]) -> None:
         if not unsettled:
             break
         fetch(session, unsettled)
-    for failure, refused in _by_failure(ranges):
+
+
+def _tell(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]) -> None:
+    """Add the gaps; `hidden` are the rows at which a small lag has no answer.
+
+    A limit is told only there: a larger lag without an answer hides nothing.
+    """
+    for failure, refused in _by_failure(ranges, hidden):
         names = [str(found.name) for found in refused]
         what = f"whether there is anything to read on {counted(len(names), 'partition')}"
         session.add_gap(f"{what} ({listed(names)})", failure)
 
 
-def _by_failure(ranges: Sequence[Range]) -> Iterator[tuple[Failure, list[Range]]]:
+def _by_failure(
+    ranges: Mapping[int, Range], hidden: Collection[int]
+) -> Iterator[tuple[Failure, list[Range]]]:
     limit = Failure(GapCause.LIMIT, f"not settled within {MAX_LOOKS} bounded looks into the log")
     groups: dict[Failure, list[Range]] = {}
-    for found in ranges:
+    for row, found in ranges.items():
         if found.failure is not None:
             groups.setdefault(found.failure, []).append(found)
-        elif not found.is_settled:
+        elif row in hidden:
             groups.setdefault(limit, []).append(found)
     yield from groups.items()

@@ -11,24 +11,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import numpy as np
-
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
-from collectors.readable import ReadableReader
+from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
 from collectors.topic_configs import TopicConfigReader
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
-from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapCause
-from rules.facts.groups import Commits, Group, GroupType
+from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import RoundReport, Snapshot
+from rules.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +36,7 @@ class Scope:
     topics: re.Pattern[str] | None = None
     groups: re.Pattern[str] | None = None
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
+    questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
 
 
 @dataclass(slots=True)
@@ -101,9 +100,9 @@ class ClusterReader:
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
         with session.phase("readable"):
-            ask = _commits_that_are_positions(groups, collected.commits)
+            wanted = wanted_of(partitions, groups, collected.commits, scope.questions)
             commits = self._readers.readable.collect(
-                session, partitions, offsets, collected.commits, ask
+                session, partitions, offsets, collected.commits, wanted
             )
         return Snapshot(
             cluster=self._name,
@@ -144,13 +143,6 @@ class ClusterReader:
             setup_requests=dict(self._pool.take_setup_requests()),
             duplicate_commits=duplicates,
         )
-
-
-def _commits_that_are_positions(groups: Sequence[Group], commits: Commits) -> Bools:
-    """Mark the commits that say what is read next; a share group's start offset trails behind."""
-    is_position = np.array([group.group_type != GroupType.SHARE for group in groups], np.bool_)
-    marked: Bools = is_position[commits.group]
-    return marked
 
 
 def _beyond_high_watermark(

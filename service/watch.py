@@ -17,6 +17,7 @@ from rules.errors import CollectError
 from rules.facts.history import matching_rows
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
+from rules.question import Question
 from rules.view import View
 from service.rounds import Scope
 
@@ -66,12 +67,13 @@ class Watcher:
         self._scope = scope
         self._utc_now = utc_now
         self._last: Snapshot | None = None
+        self._questions: tuple[Question, ...] = ()  # of the last round that could be judged
         self.remembered = remembered or Remembered()
 
     def make_round(self) -> WatchedRound:
         """Make a round and judge it; a cluster that is away makes every rule UNKNOWN."""
         try:
-            snapshot = self._source.read(self._scope)
+            snapshot = self._source.read(replace(self._scope, questions=self._questions))
         except CollectError as exc:
             now = self._utc_now()
             judged = judge_blind(self._cluster, self.remembered.unknown_since, now)
@@ -87,7 +89,7 @@ class Watcher:
         judged = judge_round(view, self.remembered.unknown_since)
         self.remembered = Remembered(memory=memory, unknown_since=judged.unknown_since)
         moved = self._last is not None and leaders_moved(self._last, snapshot)
-        self._last = snapshot
+        self._last, self._questions = snapshot, judged.questions
         return WatchedRound(
             at=snapshot.taken_at, snapshot=snapshot, judged=judged, leaders_moved=moved
         )

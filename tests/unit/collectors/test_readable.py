@@ -7,14 +7,18 @@ from typing import Any
 import numpy as np
 from kio.schema.errors import ErrorCode
 
-from collectors.readable import ReadableReader
+from collectors.readable import MAX_ASKED, ReadableReader, Wanted, wanted_of
 from collectors.session import Session
 from collectors.wire.api import FETCH
+from rules.facts.commit_keys import CommitKeys
 from rules.facts.gap import GapCause
-from tests.factories import broker, commits, offsets, partitions
+from rules.facts.groups import GroupType
+from rules.facts.offsets import Offsets
+from rules.question import ReadableQuestion
+from tests.factories import broker, commits, group, ints, offsets, partitions
 from tests.unit.collectors.fake_pool import FakePool, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
-from tests.unit.collectors.wire.records import Batch
+from tests.unit.collectors.wire.records import CONTROL, Batch
 
 ME = broker(1)
 READ_DENIED = 29
@@ -48,17 +52,29 @@ def batch(base_offset: int, count: int) -> bytes:
 
 
 def look(
-    session: Session, *placed: tuple[int, int], reader: ReadableReader | None = None
+    session: Session,
+    *placed: tuple[int, int],
+    reader: ReadableReader | None = None,
+    asked: bool = False,
+    ends: Offsets | None = None,
 ) -> list[int | None]:
     """Judge commits given as (partition, committed offset); every LSO is 100."""
+    every = np.ones(len(placed), np.bool_)
     found = (reader or ReadableReader()).collect(
         session,
-        partitions(),
-        offsets(),
+        partitions({"orders": 3} if ends is None else {"orders": len(ends.high_watermark)}),
+        ends or offsets(),
         commits(*((0, row, committed) for row, committed in placed)),
-        np.ones(len(placed), np.bool_),
+        Wanted(every, every & asked),
     )
     return found.nothing_to_read.to_list()
+
+
+def markers(*base_offsets: int) -> bytes:
+    """Return control batches of one offset each: nothing that a reader would get."""
+    return b"".join(
+        Batch(base_offset=offset, attributes=CONTROL).encode() for offset in base_offsets
+    )
 
 
 def session_with(body: Any) -> Session:
@@ -112,3 +128,102 @@ def test_later_rounds_ask_only_for_lags_that_have_not_moved() -> None:
     assert look(moved, (0, 97), reader=reader) == [None]
     assert moved.requests == {}
     assert look(session_with(body), (0, 97), reader=reader) == [0]
+
+
+def test_a_larger_lag_is_looked_into_only_where_a_rule_asks() -> None:
+    body = fetched({0: batch(50, 50)})
+    unasked = session_with(body)
+    assert look(unasked, (0, 50)) == [None]
+    assert unasked.requests == {}
+    assert look(session_with(body), (0, 50), asked=True) == [0]
+
+
+def test_a_larger_lag_of_markers_is_nothing_to_read() -> None:
+    session = session_with(fetched({0: markers(*range(50, 100))}))
+    assert look(session, (0, 50), asked=True) == [1]
+    assert session.gaps == []
+
+
+def test_a_long_stretch_is_looked_through_over_some_rounds() -> None:
+    reader = ReadableReader()
+    first = session_with(fetched({0: markers(*range(50, 60))}))
+    assert look(first, (0, 50), reader=reader, asked=True) == [None]
+    assert first.gaps == []  # a larger lag without an answer hides nothing
+    # What was looked through is not looked at again: a record there would now be seen.
+    rest = fetched({0: batch(50, 10) + markers(*range(60, 100))})
+    assert look(session_with(rest), (0, 50), reader=reader, asked=True) == [1]
+
+
+def test_looking_goes_on_where_it_was_when_the_end_has_moved() -> None:
+    reader, moved = ReadableReader(), offsets(last_stable_offset=[110] * 3)
+    look(session_with(fetched({0: markers(*range(50, 100))})), (0, 50), reader=reader, asked=True)
+    rest = session_with(fetched({0: batch(50, 10) + markers(*range(100, 110))}))
+    assert look(rest, (0, 50), reader=reader, asked=True, ends=moved) == [1]
+
+
+def test_in_a_new_leader_epoch_looking_begins_again() -> None:
+    reader, elected = ReadableReader(), offsets(leader_epoch=[6] * 3)
+    look(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), reader=reader, asked=True)
+    rest = session_with(fetched({0: batch(50, 10) + markers(*range(60, 100))}))
+    assert look(rest, (0, 50), reader=reader, asked=True, ends=elected) == [0]
+
+
+def test_what_waits_behind_the_highest_commit_waits_behind_the_lower_ones() -> None:
+    session = session_with(fetched({0: batch(80, 20)}))
+    assert look(session, (0, 20), (0, 80), (0, 50), asked=True) == [0, 0, 0]
+    assert session.requests["Fetch"] == 1
+
+
+def test_nothing_behind_the_highest_commit_says_nothing_about_the_lower_ones() -> None:
+    reader = ReadableReader()
+    end = markers(*range(80, 100))
+    first = session_with(fetched({0: end}))
+    assert look(first, (0, 50), (0, 80), reader=reader, asked=True) == [None, 1]
+    second = session_with(fetched({0: batch(50, 30) + end}))
+    assert look(second, (0, 50), (0, 80), reader=reader, asked=True) == [0, 1]
+
+
+def test_a_small_lag_does_not_wait_for_a_larger_one_of_its_partition() -> None:
+    reader, body = ReadableReader(), fetched({0: batch(98, 2)})
+    assert look(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [None, 0]
+    assert look(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [0, 0]
+
+
+def test_more_partitions_than_a_round_may_look_into_have_their_turn_later() -> None:
+    rows, reader, ends = MAX_ASKED + 100, ReadableReader(), offsets(MAX_ASKED + 100)
+    placed = [(row, 50) for row in range(rows)]
+    silent = session_with(fetched(dict.fromkeys(range(rows), b"")))
+    assert set(look(silent, *placed, reader=reader, asked=True, ends=ends)) == {None}
+    body = fetched({row: batch(50, 50) for row in range(rows)})
+    seen = look(session_with(body), *placed, reader=reader, asked=True, ends=ends)
+    assert seen.count(0) == MAX_ASKED
+    assert seen[MAX_ASKED:] == [0] * 100  # those first that had no turn
+    again = session_with(body)
+    assert look(again, *placed, reader=reader, asked=True, ends=ends) == [0] * rows
+    assert again.gaps == []
+
+
+def test_missing_permission_for_what_a_rule_asks_is_a_gap_that_names_it() -> None:
+    session = session_with(fetched({0: b""}, error=READ_DENIED))
+    assert look(session, (0, 50), asked=True) == [None]
+    assert "needs READ on Topic orders" in session.gaps[0].why
+
+
+def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
+    reader = ReadableReader()
+    look(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
+    assert look(session_of(ME), (0, 50), reader=reader) == [None]
+    asked_again = session_with(fetched({0: batch(50, 50)}))
+    assert look(asked_again, (0, 50), reader=reader, asked=True) == [0]
+    assert asked_again.requests["Fetch"] == 1
+
+
+def test_a_share_group_is_never_looked_into() -> None:
+    placed, groups = partitions(), (group("billing"), group("shared", group_type=GroupType.SHARE))
+    keys = CommitKeys(
+        partitions=placed, group_ids=("billing", "shared"), group=ints(0, 1), row=ints(1, 1)
+    )
+    found = commits((0, 0, 50), (0, 1, 50), (1, 1, 50))
+    wanted = wanted_of(placed, groups, found, [ReadableQuestion(keys)])
+    assert wanted.small.tolist() == [True, True, False]
+    assert wanted.asked.tolist() == [False, True, False]

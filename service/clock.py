@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 POLL_SECONDS = 0.05
+STEP_TOLERANCE: Final = timedelta(seconds=2)  # NTP slews at most 0.5 ms per second
 
 
 def utc_now() -> datetime:
@@ -17,6 +20,25 @@ def utc_now() -> datetime:
 def monotonic() -> float:
     """Return seconds on a clock that is never set back; only differences have a meaning."""
     return time.monotonic()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockReading:
+    """Both clocks, read at one moment."""
+
+    wall: datetime  # aware, UTC
+    monotonic_seconds: float
+
+
+def step_between(before: ClockReading, after: ClockReading) -> timedelta | None:
+    """Return by how much the wall clock was set between two readings, negative when set back.
+
+    None within `STEP_TOLERANCE`. Time that the machine slept through counts as a step forward: the
+    monotonic clock stood, and nobody watched.
+    """
+    elapsed = timedelta(seconds=after.monotonic_seconds - before.monotonic_seconds)
+    step = after.wall - before.wall - elapsed
+    return step if abs(step) > STEP_TOLERANCE else None
 
 
 def wait_until(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol
 
 import numpy as np
@@ -15,10 +15,11 @@ import numpy as np
 from rules.catalogue.all_rules import Judged, judge_blind, judge_round
 from rules.errors import CollectError
 from rules.facts.history import matching_rows
-from rules.facts.memory import Memory, advance
+from rules.facts.memory import Memory, advance, shifted
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
 from rules.view import View
+from service.clock import ClockReading, step_between
 from service.rounds import Scope
 
 EARLY_SECONDS: Final = 1.0  # after a leader change: long enough for the new leader to answer
@@ -40,6 +41,7 @@ class WatchedRound:
     judged: Judged
     trouble: str | None = None  # why there is no snapshot, one line
     leaders_moved: bool = False
+    clock_step: timedelta | None = None  # by how much the wall clock was set since the last round
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -49,36 +51,58 @@ class Remembered:
     memory: Memory | None = None
     unknown_since: Mapping[str, int] = field(default_factory=dict)
 
+    def shifted(self, step: timedelta) -> Remembered:
+        """Return it with all times moved by a step of the clock."""
+        by_us = step // timedelta(microseconds=1)
+        return Remembered(
+            memory=None if self.memory is None else shifted(self.memory, by_us),
+            unknown_since={rule: since + by_us for rule, since in self.unknown_since.items()},
+        )
+
 
 class Watcher:
     """Makes round after round over one cluster and judges each."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - two clocks beside what is watched
         self,
         cluster: str,
         source: SnapshotSource,
         scope: Scope,
         *,
         utc_now: Callable[[], datetime],
+        monotonic: Callable[[], float],
         remembered: Remembered | None = None,
     ) -> None:
         self._cluster = cluster
         self._source = source
         self._scope = scope
         self._utc_now = utc_now
+        self._monotonic = monotonic
+        self._clock: ClockReading | None = None  # when the last round began
         self._last: Snapshot | None = None
         self._questions: tuple[Question, ...] = ()  # of the last round that could be judged
         self.remembered = remembered or Remembered()
 
     def make_round(self) -> WatchedRound:
-        """Make a round and judge it; a cluster that is away makes every rule UNKNOWN."""
+        """Make a round and judge it; a cluster that is away makes every rule UNKNOWN.
+
+        If the wall clock was set since the last round, what is remembered moves along, so that
+        nothing seems to have stood for longer or shorter than it did.
+        """
+        began = ClockReading(wall=self._utc_now(), monotonic_seconds=self._monotonic())
+        step = None if self._clock is None else step_between(self._clock, began)
+        self._clock = began
+        if step is not None:
+            self.remembered = self.remembered.shifted(step)
+        return replace(self._make_round(began.wall), clock_step=step)
+
+    def _make_round(self, began: datetime) -> WatchedRound:
         try:
             snapshot = self._source.read(replace(self._scope, questions=self._questions))
         except CollectError as exc:
-            now = self._utc_now()
-            judged = judge_blind(self._cluster, self.remembered.unknown_since, now)
+            judged = judge_blind(self._cluster, self.remembered.unknown_since, began)
             self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
-            return WatchedRound(at=now, snapshot=None, judged=judged, trouble=str(exc))
+            return WatchedRound(at=began, snapshot=None, judged=judged, trouble=str(exc))
         return self._judge(snapshot)
 
     def _judge(self, snapshot: Snapshot) -> WatchedRound:

@@ -58,10 +58,13 @@ class Why(Reason):
 
 
 def advance(before: UnknownSince, judgements: Sequence[Judgement], now: datetime) -> dict[str, int]:
-    """Return since when each critical rule has been UNKNOWN for some subject, without a break."""
+    """Return since when each critical rule has been UNKNOWN for some subject, without a break.
+
+    A time after `now` is pulled back to it: the clock was set back while nobody watched.
+    """
     moment = microseconds(now)
     return {
-        judgement.rule.rule_id: before.get(judgement.rule.rule_id, moment)
+        judgement.rule.rule_id: min(before.get(judgement.rule.rule_id, moment), moment)
         for judgement in judgements
         if judgement.rule.is_critical and judgement.count(Verdict.UNKNOWN)
     }

@@ -7,7 +7,8 @@ restart needs. What a round did not see keeps its older memory.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,7 +67,8 @@ class Memory:
 
 def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     """Return the memory one round later; another cluster id starts an empty one."""
-    old = before if before is not None and before.cluster_id == snapshot.cluster_id else None
+    same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
+    old = None if same is None else _not_after(same, microseconds(snapshot.taken_at))
     if old is not None and not snapshot.placement_complete and not len(snapshot.partitions):
         return old  # nothing was seen, and nothing may be forgotten
     now = microseconds(snapshot.taken_at)
@@ -96,6 +98,47 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     )
 
 
+# ------------------------------------------------------------------ the clock was set
+def shifted(memory: Memory, by_us: int) -> Memory:
+    """Return the memory with all its times moved, so that durations survive a step of the clock."""
+    return _with_times(memory, lambda times: times + by_us)
+
+
+def _not_after(memory: Memory, now_us: int) -> Memory:
+    """Pull times of the future back to now: the clock was set back while nobody watched.
+
+    What stands would otherwise not be told before the clock had caught up.
+    """
+    is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
+    return _with_times(memory, lambda times: np.minimum(times, now_us)) if is_ahead else memory
+
+
+def _times(memory: Memory) -> tuple[Column, ...]:
+    return (
+        memory.looks.looked_at_us,
+        memory.high_watermark.since_us,
+        memory.last_stable_offset.since_us,
+        memory.commits.standing.since_us,
+    )
+
+
+def _with_times(memory: Memory, change: Callable[[Int64s], Int64s]) -> Memory:
+    def changed(times: Column) -> Column:
+        return Column(np.where(times.valid, change(times.values), 0), times.valid)
+
+    def moved(standing: Standing) -> Standing:
+        return Standing(standing.values, changed(standing.since_us))
+
+    return replace(
+        memory,
+        looks=replace(memory.looks, looked_at_us=changed(memory.looks.looked_at_us)),
+        high_watermark=moved(memory.high_watermark),
+        last_stable_offset=moved(memory.last_stable_offset),
+        commits=replace(memory.commits, standing=moved(memory.commits.standing)),
+    )
+
+
+# ------------------------------------------------------------------ partitions
 def _stand(values: Column, waits: Bools, now_us: int, old: Standing) -> Standing:
     """Carry `since` on where the value is the same and still waits; unseen rows keep the old."""
     same = values.valid & old.values.valid & (values.values == old.values.values)

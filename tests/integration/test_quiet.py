@@ -70,7 +70,8 @@ def test_healthy_load_breaches_nothing(
     reader: ClusterReader = make_reader(request_timeout_seconds=2.0)
     plan = WorkloadPlan(topic=topic, rate=100, abort_every=5, slow_rate=50)
     ours = re.compile(re.escape(topic) + ".*")  # other tests leave groups that nobody reads for
-    watcher = Watcher("quiet", reader, Scope(topics=ours, groups=ours), utc_now=clock.utc_now)
+    scope = Scope(topics=ours, groups=ours)
+    watcher = Watcher("quiet", reader, scope, utc_now=clock.utc_now, monotonic=clock.monotonic)
     happenings = Happenings(faults, admin, [topic, f"{topic}-fast", f"{topic}-passing"])
     complete = changes = 0
     with standard_workload(faults, plan), happenings.stack:

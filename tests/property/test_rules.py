@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.catalogue.all_rules import RULES, judge_round
-from rules.facts.memory import Memory, advance
+from rules.facts.memory import Memory, advance, shifted
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
@@ -123,6 +124,22 @@ def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
     ]
     after = findings(again)
     assert all(after[name].verdict is Verdict.BREACH for name in stands)
+
+
+@few
+@given(histories, st.integers(-(2**33), 2**33))
+def test_a_clock_that_is_set_between_two_rounds_changes_no_finding(
+    history: list[Topics], milliseconds: int
+) -> None:
+    *earlier, last = looks_at(history)
+    step = timedelta(milliseconds=milliseconds)
+    memory: Memory | None = None
+    for look in earlier:
+        memory = advance(look, memory)
+    moved = None if memory is None else shifted(memory, step // timedelta(microseconds=1))
+    later = replace(last, taken_at=last.taken_at + step)
+    view = View(snapshot=later, memory=advance(later, moved), before=moved, now=later.taken_at)
+    assert findings(view) == findings(views([*earlier, last]))
 
 
 def _breaches(found: Mapping[object, Finding]) -> set[object]:

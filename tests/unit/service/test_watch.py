@@ -9,38 +9,70 @@ import pytest
 
 from rules.errors import UnreachableError
 from rules.facts.column import Column
+from rules.facts.memory import advance
 from rules.facts.snapshot import Snapshot
+from rules.question import Question
 from rules.verdict import Verdict
 from service.rounds import Scope
-from service.watch import WatchedRound, Watcher, leaders_moved, next_due
-from tests.factories import NOON, commits, group, offsets, partitions, snapshot
+from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
+from tests.factories import NOON, commits, group, offsets, partitions, snapshot, unseen_offsets
 
 INTERVAL = 15.0
+STEP = timedelta(seconds=INTERVAL)
+HOUR = timedelta(hours=1)
+MICROSECOND = timedelta(microseconds=1)
+STANDS = ("high_watermark_stuck", "stands")
 
 
 class Script:
     """A source that shows prepared rounds in order; None is a round that cannot be made."""
 
-    def __init__(self, *looks: dict[str, Any] | None) -> None:
+    def __init__(self, *looks: dict[str, Any] | None, began: datetime = NOON) -> None:
         self.looks = list(looks)
-        self.now: datetime = NOON - timedelta(seconds=INTERVAL)
+        self.now = began
+        self.uptime = 1000.0
+        self.asked: list[tuple[Question, ...]] = []  # what each round was given to answer
 
     def utc_now(self) -> datetime:
         return self.now
 
+    def monotonic(self) -> float:
+        return self.uptime
+
+    def pass_time(self, *, clock_set_by: timedelta = timedelta(0)) -> None:
+        """Let one interval pass; somebody may set the wall clock meanwhile."""
+        self.uptime += INTERVAL
+        self.now += timedelta(seconds=INTERVAL) + clock_set_by
+
     def read(self, scope: Scope) -> Snapshot:
-        """Show the next round, one interval later than the last."""
-        del scope
-        self.now += timedelta(seconds=INTERVAL)
+        """Show the next round."""
+        self.asked.append(scope.questions)
         look = self.looks.pop(0)
         if look is None:
             raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")
         return snapshot(taken_at=self.now, **look)
 
 
-def watch(script: Script) -> list[WatchedRound]:
-    watcher = Watcher("default", script, Scope(), utc_now=script.utc_now)
-    return [watcher.make_round() for _ in range(len(script.looks))]
+def watcher_of(script: Script, remembered: Remembered | None = None) -> Watcher:
+    return Watcher(
+        "default",
+        script,
+        Scope(),
+        utc_now=script.utc_now,
+        monotonic=script.monotonic,
+        remembered=remembered,
+    )
+
+
+def watch(
+    script: Script, *, remembered: Remembered | None = None, **clock_set_by: timedelta
+) -> list[WatchedRound]:
+    """Make all rounds of a script; `after_1` sets the clock after the first of them."""
+    watcher, made = watcher_of(script, remembered), []
+    for number in range(1, len(script.looks) + 1):
+        made.append(watcher.make_round())
+        script.pass_time(clock_set_by=clock_set_by.get(f"after_{number}", timedelta(0)))
+    return made
 
 
 def breaches(found: WatchedRound) -> list[tuple[str, str]]:
@@ -57,7 +89,7 @@ STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
 def test_memory_is_carried_from_round_to_round() -> None:
     first, second, third = watch(Script(STUCK, STUCK, STUCK))
     assert breaches(first) == breaches(second) == []
-    assert breaches(third) == [("high_watermark_stuck", "stands")]
+    assert breaches(third) == [STANDS]
 
 
 def test_six_minutes_of_blindness_resolve_nothing_and_are_told_and_end_without_noise() -> None:
@@ -71,7 +103,7 @@ def test_six_minutes_of_blindness_resolve_nothing_and_are_told_and_end_without_n
         assert all(judgement.count(Verdict.UNKNOWN) == 1 for judgement in judgements)
         assert all(judgement.count(Verdict.OK) == 0 for judgement in judgements)
         assert bool(sight.count(Verdict.BREACH)) is (number * INTERVAL >= 300)
-    assert breaches(before) == [("high_watermark_stuck", "stands")]
+    assert breaches(before) == [STANDS]
     assert breaches(seen[-1]) == []
 
 
@@ -91,15 +123,53 @@ def test_a_rewind_is_seen_across_a_blind_round() -> None:
 
 def test_memory_of_an_earlier_process_judges_the_first_round() -> None:
     script = Script(STUCK, STUCK)
-    first = Watcher("default", script, Scope(), utc_now=script.utc_now)
+    first = watcher_of(script)
     first.make_round()
+    script.pass_time()
     first.make_round()
-    again = Script(STUCK)
-    again.now = script.now
-    restarted = Watcher(
-        "default", again, Scope(), utc_now=again.utc_now, remembered=first.remembered
-    )
-    assert breaches(restarted.make_round()) == [("high_watermark_stuck", "stands")]
+    [found] = watch(Script(STUCK, began=NOON + 2 * STEP), remembered=first.remembered)
+    assert breaches(found) == [STANDS]
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["forward", "back"])
+def test_a_clock_that_is_set_changes_no_duration(step: timedelta) -> None:
+    first, second, third, fourth = watch(Script(STUCK, STUCK, STUCK, STUCK), after_1=step)
+    assert breaches(first) == breaches(second) == []
+    assert breaches(third) == breaches(fourth) == [STANDS]
+    steps = [found.clock_step for found in (first, second, third, fourth)]
+    assert steps == [None, step, None, None]
+
+
+@pytest.mark.parametrize("step", [HOUR, -HOUR], ids=["forward", "back"])
+def test_a_clock_that_is_set_in_blindness_changes_no_duration(step: timedelta) -> None:
+    *before, last = watch(Script(*[None] * 21), after_5=step)
+    told = [bool(found.judged.judgements[-1].count(Verdict.BREACH)) for found in (*before, last)]
+    assert told == [False] * 20 + [True]
+
+
+def test_a_restart_with_a_clock_set_back_still_tells_in_time() -> None:
+    script = Script(STUCK, None)
+    watcher = watcher_of(script)
+    watcher.make_round()
+    watcher.make_round()
+    again = Script(STUCK, STUCK, STUCK, began=NOON - HOUR)
+    first, second, third = watch(again, remembered=watcher.remembered)
+    assert breaches(first) == breaches(second) == []
+    assert breaches(third) == [STANDS]
+    memory = watcher.remembered.memory
+    assert memory is not None
+    ahead = memory.looks.looked_at_us
+    looks = advance(snapshot(taken_at=NOON - HOUR, offsets=unseen_offsets()), memory).looks
+    assert looks.looked_at_us.values.tolist() == (ahead.values - HOUR // MICROSECOND).tolist()
+
+
+def test_a_question_is_given_to_the_next_round_and_outlives_one_that_cannot_be_made() -> None:
+    stalled = {"groups": (group(),), "commits": commits((0, 0, 50))}
+    script = Script(*[stalled] * 4, None, stalled, {})
+    watch(script)
+    assert [len(asked) for asked in script.asked] == [0, 0, 0, 1, 1, 1, 1]
+    [question] = script.asked[-1]
+    assert (question.commits.group_ids, question.commits.row.tolist()) == (("billing",), [0])
 
 
 @pytest.mark.parametrize(

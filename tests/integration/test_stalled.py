@@ -1,0 +1,129 @@
+"""A group that stands before many offsets: aborted records are nothing to read, others are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+import pytest
+from confluent_kafka import Producer
+
+from rules.facts.snapshot import Snapshot
+from rules.verdict import Verdict
+from service.clock import utc_now, wait_until
+from service.rounds import ClusterReader, Scope
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.watch import Watcher
+from tests.integration.clients import (
+    FLUSH_SECONDS,
+    commit_offset,
+    produce,
+    produce_in_transaction,
+    transactional_producer,
+)
+from tests.integration.looking import commit, ends, only
+
+pytestmark = pytest.mark.integration
+
+NewName = Callable[[str], str]
+
+ROUND = timedelta(seconds=20)  # a commit is asked about after two of them and judged after three
+ROUNDS_TO_ASK = 3
+MOVES = (Verdict.OK, "moves")
+NOTHING = (Verdict.OK, "nothing_to_read")
+STALLED = (Verdict.BREACH, "no_members")
+
+
+class QuickTime:
+    """Real rounds, between which the time passes at once."""
+
+    def __init__(self, reader: ClusterReader, scope: Scope) -> None:
+        self._reader = reader
+        self._began = utc_now()
+        self._passed = timedelta(0)
+        self.seen: Snapshot | None = None  # by the last round
+        self._watcher = Watcher("quick", self, scope, utc_now=self._now, monotonic=self._uptime)
+
+    def _now(self) -> datetime:
+        return self._began + self._passed
+
+    def _uptime(self) -> float:
+        return self._passed.total_seconds()
+
+    def read(self, scope: Scope) -> Snapshot:
+        """Read the cluster at the time that it is here."""
+        return replace(self._reader.read(scope), taken_at=self._now())
+
+    def stalled(self) -> tuple[Verdict, str]:
+        """Make a round, and say what it told of the only group whether it stands still."""
+        made = self._watcher.make_round()
+        self._passed += ROUND
+        self.seen = made.snapshot
+        [found] = (
+            one
+            for judgement in made.judged.judgements
+            if judgement.rule.rule_id == "consumer_group_stalled"
+            for one in judgement.findings(*Verdict)
+        )
+        return found.verdict, found.reason
+
+
+def abort_in_small_batches(producer: Producer, topic: str, count: int) -> None:
+    """Abort records of 2 kB that share no batch: more than one round looks through."""
+    producer.begin_transaction()
+    for _ in range(count):
+        producer.produce(topic, b"v" * 2000, partition=0)
+        assert producer.flush(FLUSH_SECONDS) == 0
+    producer.abort_transaction()
+
+
+def test_a_group_before_aborted_records_alone_is_answered_after_the_question(
+    cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
+) -> None:
+    topic, name = new_name("aborted"), new_name("group")
+    admin.create_topic(topic)
+    producer = transactional_producer(cluster.bootstrap_servers, new_name("tx"))
+    for _ in range(3):
+        produce_in_transaction(producer, topic, 15)
+        producer.abort_transaction()
+    commit_offset(cluster.bootstrap_servers, name, topic, 0)
+    assert wait_until(lambda: ends(reader, topic)[0] == 48, timeout_seconds=10)
+    time = QuickTime(reader, only(topic, groups=name))
+    assert [time.stalled() for _ in range(ROUNDS_TO_ASK)] == [MOVES] * ROUNDS_TO_ASK
+    assert time.stalled() == NOTHING
+    # One committed record more, and there is something to read.
+    produce_in_transaction(producer, topic, 1)
+    producer.commit_transaction()
+    assert wait_until(lambda: ends(reader, topic)[0] == 50, timeout_seconds=10)
+    assert time.stalled() == STALLED
+
+
+def test_a_long_stretch_of_aborted_records_is_looked_through_over_some_rounds(
+    cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
+) -> None:
+    topic, name = new_name("long"), new_name("group")
+    admin.create_topic(topic)
+    producer = transactional_producer(cluster.bootstrap_servers, new_name("tx"))
+    abort_in_small_batches(producer, topic, 40)
+    commit_offset(cluster.bootstrap_servers, name, topic, 0)
+    assert wait_until(lambda: ends(reader, topic)[0] == 41, timeout_seconds=10)
+    time = QuickTime(reader, only(topic, groups=name))
+    assert [time.stalled() for _ in range(ROUNDS_TO_ASK)] == [MOVES] * ROUNDS_TO_ASK
+    assert time.stalled() == STALLED  # not settled in one round: told as before
+    assert wait_until(lambda: time.stalled() == NOTHING, timeout_seconds=20)
+
+
+def test_a_group_before_committed_records_stands_still(
+    cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
+) -> None:
+    topic, name = new_name("committed"), new_name("group")
+    admin.create_topic(topic)
+    produce(cluster.bootstrap_servers, topic, 40)
+    commit_offset(cluster.bootstrap_servers, name, topic, 5)
+    time = QuickTime(reader, only(topic, groups=name))
+    assert [time.stalled() for _ in range(ROUNDS_TO_ASK)] == [MOVES] * ROUNDS_TO_ASK
+    assert time.stalled() == STALLED
+    assert time.seen is not None
+    assert commit(time.seen, name, topic)["nothing_to_read"] is False

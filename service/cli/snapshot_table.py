@@ -11,7 +11,7 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
-from service.cli.snapshot_json import Row, group_rows, partition_rows
+from service.snapshot_rows import Row, group_rows, partition_rows
 
 ABSENT: Final = "-"
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe

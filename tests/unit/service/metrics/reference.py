@@ -16,8 +16,8 @@ from prometheus_client.registry import Collector
 from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
 from rules.names import METRICS
-from service.cli.snapshot_json import commit_rows, partition_rows
 from service.metrics.totals import SelfMetrics
+from service.snapshot_rows import commit_rows, partition_rows
 from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
 
 Sample = tuple[str, Mapping[str, str], float | None]

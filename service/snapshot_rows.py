@@ -1,0 +1,175 @@
+"""A snapshot as flat rows of plain values, absent ones as None: what JSON documents are made of.
+
+The names are a contract with scripts: they may be added to, never changed. Whoever shows one page
+names the rows of that page, and no others are built.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.gap import Gap
+from rules.facts.groups import Group
+from rules.facts.identity import Broker
+from rules.facts.partitions import PartitionIndex
+from rules.facts.snapshot import Snapshot
+
+Row = dict[str, Any]
+
+
+def partition_rows(snapshot: Snapshot, rows: Int64s | None = None) -> list[Row]:
+    """Return one row per partition, in the order of `rows`; without them all, in index order."""
+    partitions, offsets = snapshot.partitions, snapshot.offsets
+    chosen = _every(len(partitions)) if rows is None else rows
+    columns: dict[str, Sequence[object]] = {
+        "leader": partitions.leader.take(chosen).to_list(),
+        "leader_epoch": offsets.leader_epoch.take(chosen).to_list(),
+        "replicas": _lists(partitions.replicas, chosen),
+        "isr": _lists(partitions.isr, chosen),
+        "elr": _lists(partitions.elr, chosen),
+        "last_known_elr": _lists(partitions.last_known_elr, chosen),
+        "min_insync_replicas": partitions.min_insync_replicas.take(chosen).to_list(),
+        "log_start_offset": offsets.log_start_offset.take(chosen).to_list(),
+        "last_stable_offset": offsets.last_stable_offset.take(chosen).to_list(),
+        "high_watermark": offsets.high_watermark.take(chosen).to_list(),
+        "log_end_offset": offsets.log_end_offset.take(chosen).to_list(),
+        "replica_log_end_offsets": _replica_ends(snapshot, chosen),
+    }
+    positions, numbers = _places(partitions.index, chosen)
+    return [
+        {
+            "topic": partitions.index.topics[position],
+            "partition": number,
+            "topic_id": partitions.topic_ids[position],
+        }
+        | dict(zip(columns, values, strict=True))
+        for position, number, values in zip(
+            positions, numbers, zip(*columns.values(), strict=True), strict=True
+        )
+    ]
+
+
+def group_row(group: Group) -> Row:
+    """Return a group without its commits."""
+    return {
+        "group": group.group_id,
+        "type": str(group.group_type),
+        "state": group.state,
+        "members": group.member_count,
+        "coordinator": group.coordinator,
+    }
+
+
+def group_rows(snapshot: Snapshot) -> list[Row]:
+    """Return one row per group, with its commits ordered by topic and partition."""
+    commits: list[list[Row]] = [[] for _ in snapshot.groups]
+    for group, row in commit_rows(snapshot):
+        commits[group].append(row)
+    return [
+        group_row(group) | {"commits": own}
+        for group, own in zip(snapshot.groups, commits, strict=True)
+    ]
+
+
+def commit_rows(snapshot: Snapshot, places: Int64s | None = None) -> list[tuple[int, Row]]:
+    """Return (position of the group, row) for the commits at `places`; without them for all."""
+    commits, offsets, index = snapshot.commits, snapshot.offsets, snapshot.partitions.index
+    chosen = _every(len(commits)) if places is None else places
+    positions, numbers = _places(index, commits.row[chosen])
+    columns = zip(
+        commits.group[chosen].tolist(),
+        positions,
+        numbers,
+        commits.committed_offset[chosen].tolist(),
+        commits.committed_leader_epoch.take(chosen).to_list(),
+        commits.read_committed_lag(offsets).take(chosen).to_list(),
+        commits.read_uncommitted_lag(offsets).take(chosen).to_list(),
+        commits.nothing_to_read.take(chosen).to_list(),
+        strict=True,
+    )
+    return [
+        (
+            group,
+            {
+                "topic": index.topics[position],
+                "partition": number,
+                "committed_offset": committed,
+                "committed_leader_epoch": epoch,
+                "read_committed_lag": read_committed,
+                "read_uncommitted_lag": read_uncommitted,
+                "nothing_to_read": None if nothing is None else bool(nothing),
+            },
+        )
+        for (
+            group, position, number, committed, epoch, read_committed, read_uncommitted, nothing,
+        ) in columns
+    ]  # fmt: skip
+
+
+def broker_row(broker: Broker) -> Row:
+    """Return a broker and its address."""
+    return {
+        "broker_id": broker.broker_id,
+        "host": broker.host,
+        "port": broker.port,
+        "rack": broker.rack,
+    }
+
+
+def gap_row(gap: Gap) -> Row:
+    """Return what could not be seen, and why."""
+    return {
+        "what": gap.what,
+        "why": gap.why,
+        "cause": str(gap.cause),
+        "broker_id": gap.broker_id,
+        "topic": gap.topic,
+        "partition": gap.partition,
+        "group": gap.group,
+    }
+
+
+def gaps_by_cause(snapshot: Snapshot) -> dict[str, int]:
+    """Return the number of gaps of each cause that occurs, by name."""
+    return {str(cause): count for cause, count in sorted(snapshot.gaps_by_cause().items())}
+
+
+def _every(rows: int) -> Int64s:
+    return np.arange(rows, dtype=np.int64)
+
+
+def _places(index: PartitionIndex, rows: Int64s) -> tuple[list[int], list[int]]:
+    """Return the topic's position and the partition's number for each row."""
+    positions = np.searchsorted(index.starts, rows, side="right") - 1
+    return positions.tolist(), (rows - index.starts[positions]).tolist()
+
+
+def _lists(ragged: Ragged, rows: Int64s) -> list[list[int] | None]:
+    """Return the lists at `rows`, None where unknown."""
+    begins, ends = ragged.starts[rows].tolist(), ragged.starts[rows + 1].tolist()
+    return [
+        ragged.values[begin:end].tolist() if is_known else None
+        for begin, end, is_known in zip(begins, ends, ragged.valid[rows].tolist(), strict=True)
+    ]
+
+
+def _replica_ends(snapshot: Snapshot, rows: Int64s) -> list[dict[str, int | None] | None]:
+    """Return broker id -> log end offset per row; None where followers were not asked."""
+    replicas, ends = snapshot.partitions.replicas, snapshot.offsets.replica_log_end_offsets
+    asked = (snapshot.followed[rows] & replicas.valid[rows]).tolist()
+    return [
+        _ends_of_row(replicas, ends, row) if is_asked else None
+        for row, is_asked in zip(rows.tolist(), asked, strict=True)
+    ]
+
+
+def _ends_of_row(replicas: Ragged, ends: Column, row: int) -> dict[str, int | None]:
+    own = slice(int(replicas.starts[row]), int(replicas.starts[row + 1]))
+    values = zip(ends.values[own].tolist(), ends.valid[own].tolist(), strict=True)
+    known = [value if is_known else None for value, is_known in values]
+    brokers = replicas.values[own].tolist()
+    return {str(broker): end for broker, end in zip(brokers, known, strict=True)}

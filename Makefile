@@ -66,9 +66,11 @@ golden: $(READY) ## write the generated pages again
 format: $(READY) ## format and fix what ruff can fix
 	@$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-lock: $(READY) ## pin requirements.txt again from pyproject.toml
+lock: $(READY) ## pin requirements.txt again from pyproject.toml, and its part for the image
 	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --no-emit-find-links --extra dev --upgrade --quiet pyproject.toml -o requirements.txt
+	@$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
 
 kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
 	@$(BIN)/python -m service.sandbox.jars

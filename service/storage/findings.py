@@ -127,14 +127,14 @@ def list_findings(engine: Engine, cluster: int, *, only_open: bool) -> list[Stor
     if only_open:
         wanted = wanted.where(FINDING.c.ended_at.is_(None))
     with translated("findings cannot be read"), engine.connect() as connection:
-        return [_finding(row) for row in connection.execute(wanted).mappings()]
+        return [finding_of(row) for row in connection.execute(wanted).mappings()]
 
 
 def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
     """Return the transitions of a finding, oldest first."""
     wanted = select(TRANSITION).where(TRANSITION.c.finding == finding).order_by(TRANSITION.c.id)
     with translated("transitions cannot be read"), engine.connect() as connection:
-        return [_transition(row) for row in connection.execute(wanted).mappings()]
+        return [transition_of(row) for row in connection.execute(wanted).mappings()]
 
 
 def save_changes(
@@ -171,11 +171,11 @@ def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
 
 def _row(change: Change) -> dict[str, Any]:
     rule_id, labels = change.identity
-    known = {name: _storable(value) for name, value in labels}
+    known = storable(dict(labels))
     return {
         "rule_id": rule_id,
         "labels": known,
-        "labels_hash": _hash(known),
+        "labels_hash": labels_hash(known),
         "before": _word(change.before),
         "after": _word(change.after),
         "judged": change.finding is not None,
@@ -199,13 +199,14 @@ def _said(change: Change, finding: Finding | None) -> dict[str, Any]:
     }
 
 
-def _hash(labels: Mapping[str, str]) -> str:
-    return hashlib.sha256(json.dumps(labels, sort_keys=True).encode()).hexdigest()
+def labels_hash(labels: Mapping[str, str]) -> str:
+    """Return what stands for a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
+    return hashlib.sha256(json.dumps(storable(labels), sort_keys=True).encode()).hexdigest()
 
 
-def _storable(value: str) -> str:
+def storable(labels: Mapping[str, str]) -> dict[str, str]:
     """PostgreSQL's text cannot hold NUL, which a group's name may; one name must not stop all."""
-    return value.replace("\0", "\N{SYMBOL FOR NULL}")
+    return {name: value.replace("\0", "\N{SYMBOL FOR NULL}") for name, value in labels.items()}
 
 
 def _word(verdict: Verdict | None) -> str | None:
@@ -216,7 +217,8 @@ def _verdict(word: str | None) -> Verdict | None:
     return None if word is None else Verdict[word.upper()]
 
 
-def _finding(row: RowMapping) -> StoredFinding:
+def finding_of(row: RowMapping) -> StoredFinding:
+    """Return the finding in a row of its table."""
     kept = {name: row[name] for name in StoredFinding.__dataclass_fields__}
     kept["verdict"] = _verdict(row["verdict"])
     kept["severity"], kept["kind"] = Severity(row["severity"]), Kind(row["kind"])
@@ -224,7 +226,8 @@ def _finding(row: RowMapping) -> StoredFinding:
     return StoredFinding(**kept)
 
 
-def _transition(row: RowMapping) -> StoredTransition:
+def transition_of(row: RowMapping) -> StoredTransition:
+    """Return the step in a row of its table."""
     return StoredTransition(
         finding=row["finding"],
         at=row["at"],

@@ -1,0 +1,110 @@
+"""What became of findings, for readers: pages of them, and the story of one.
+
+It only reads. A page goes on after the last row of the one before (keyset), so that findings that
+come meanwhile neither repeat nor hide another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    select,
+    tuple_,
+)
+
+from rules.verdict import Severity, Verdict
+from service.storage.findings import StoredFinding, StoredTransition, finding_of, transition_of
+from service.storage.tables import CLUSTER, FINDING, TRANSITION
+from service.storage.translate import translated
+
+LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which findings a page shows; None takes all."""
+
+    only_ended: bool
+    rule_id: str | None = None
+    severity: Severity | None = None
+    verdict: Verdict | None = None
+    after: tuple[datetime, int] | None = None  # time and row id of the last one already shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastFinding:
+    """A stored finding and the id of the cluster in which it was found."""
+
+    cluster_id: str  # empty if no broker had told it
+    finding: StoredFinding
+
+
+class FindingHistory:
+    """The findings of all clusters that had one name."""
+
+    def __init__(self, engine: Callable[[], Engine], name: str) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._name = name
+
+    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+        """Return findings, newest first: by their end if only ended ones are wanted, else by start."""
+        when = FINDING.c.ended_at if wanted.only_ended else FINDING.c.since
+        query = self._select().where(*_conditions(wanted))
+        if wanted.after is not None:
+            moment, row = wanted.after
+            last = tuple_(bindparam("moment", moment, when.type), bindparam("row", row))
+            query = query.where(tuple_(when, FINDING.c.id) < last)
+        return self._read(query.order_by(when.desc(), FINDING.c.id.desc()).limit(limit))
+
+    def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:
+        """Return the newest finding of a rule whose labels' hash begins so."""
+        is_it = and_(
+            FINDING.c.rule_id == rule_id,
+            FINDING.c.labels_hash.startswith(hash_begins, autoescape=True),
+        )
+        newest = self._select().where(is_it).order_by(FINDING.c.since.desc(), FINDING.c.id.desc())
+        return next(iter(self._read(newest.limit(1))), None)
+
+    def transitions(self, finding: int) -> list[StoredTransition]:
+        """Return the last transitions of a finding, oldest first."""
+        of_it = select(TRANSITION).where(TRANSITION.c.finding == finding)
+        last = of_it.order_by(TRANSITION.c.id.desc()).limit(LAST_TRANSITIONS)
+        with translated("transitions cannot be read"), self._engine().connect() as connection:
+            rows = [transition_of(row) for row in connection.execute(last).mappings()]
+        return rows[::-1]
+
+    def _select(self) -> Select[tuple[object, ...]]:
+        joined = FINDING.join(CLUSTER, CLUSTER.c.id == FINDING.c.cluster)
+        columns = (FINDING, CLUSTER.c.cluster_id.label("of_cluster_id"))
+        return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
+
+    def _read(self, query: Select[tuple[object, ...]]) -> list[PastFinding]:
+        with translated("findings cannot be read"), self._engine().connect() as connection:
+            return [_past(row) for row in connection.execute(query).mappings()]
+
+
+def _past(row: RowMapping) -> PastFinding:
+    return PastFinding(cluster_id=row["of_cluster_id"], finding=finding_of(row))
+
+
+def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.only_ended:
+        conditions.append(FINDING.c.ended_at.is_not(None))
+    if wanted.rule_id is not None:
+        conditions.append(FINDING.c.rule_id == wanted.rule_id)
+    if wanted.severity is not None:
+        conditions.append(FINDING.c.severity == wanted.severity.value)
+    if wanted.verdict is not None:
+        conditions.append(FINDING.c.verdict == wanted.verdict.name.lower())
+    return conditions

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import kafka_flags, kafka_options
 from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="Without --once: seconds from the start of one round to the start of the next.",
 )  # fmt: skip
-@click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to begin with.")
-@click.option("--cluster", "name", metavar="NAME", help="Name to show for the cluster.")
 @click.option(
     "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
     help="Tables for a person, or one JSON document per round and line.",
@@ -37,22 +35,7 @@ if TYPE_CHECKING:
 @click.option("--groups", type=Regex(), help="Only groups whose whole name matches.")
 @click.option("--replicas", is_flag=True, help="Ask every replica for its log end offset.")
 @click.option("--all", "all_rows", is_flag=True, help="Tables: list quiet internal partitions too.")
-@click.option(
-    "--config", "path", type=click.Path(path_type=Path), metavar="FILE",
-    help="TOML file of settings, with a [kafka] table.",
-)  # fmt: skip
-@click.option(
-    "--security-protocol", metavar="NAME", help="PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."
-)
-@click.option("--sasl-mechanism", metavar="NAME", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512.")
-@click.option("--sasl-username", metavar="NAME", help="User name for SASL.")
-@click.option(
-    "--sasl-password-file", type=click.Path(path_type=Path), metavar="FILE",
-    help="File that holds the password, or TIDEMARK_KAFKA__SASL_PASSWORD in the environment.",
-)  # fmt: skip
-@click.option("--ssl-ca-location", metavar="FILE", help="PEM file of the authority to trust.")
-@click.option("--ssl-certificate-location", metavar="FILE", help="PEM file of our certificate.")
-@click.option("--ssl-key-location", metavar="FILE", help="PEM file of its key.")
+@kafka_options
 def command(**options: Any) -> int:
     """Read log start, last stable offset, high watermark and log end offset of every partition.
 
@@ -71,7 +54,9 @@ def command(**options: Any) -> int:
     from service.rounds import Scope  # noqa: PLC0415
     from service.settings import read_settings  # noqa: PLC0415
 
-    settings = read_settings(os.environ, path=options["path"], flags={"kafka": _flags(options)})
+    settings = read_settings(
+        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
+    )
     scope = Scope(
         topics=options["topics"], groups=options["groups"], all_replicas=options["replicas"]
     )
@@ -82,27 +67,6 @@ def command(**options: Any) -> int:
         return _again_and_again(reader, scope, options)
     finally:
         reader.close()
-
-
-def _flags(options: dict[str, Any]) -> dict[str, object]:
-    flags = {
-        key: options[key]
-        for key in (
-            "name",
-            "bootstrap_servers",
-            "security_protocol",
-            "sasl_mechanism",
-            "sasl_username",
-            "ssl_ca_location",
-            "ssl_certificate_location",
-            "ssl_key_location",
-        )
-    }
-    if options["sasl_password_file"] is not None:
-        from service.settings import secret_from  # noqa: PLC0415
-
-        flags["sasl_password"] = secret_from("--sasl-password-file", options["sasl_password_file"])
-    return flags
 
 
 def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:

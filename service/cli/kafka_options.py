@@ -1,0 +1,98 @@
+"""Options that several commands share: how to reach a cluster, and which file of settings to read.
+
+The commands hand what was given to `read_settings` as flags, so that a flag wins over the
+environment and the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+Command = Callable[..., Any]
+
+PLAIN_FLAGS: Final = (
+    "name",
+    "bootstrap_servers",
+    "security_protocol",
+    "sasl_mechanism",
+    "sasl_username",
+    "ssl_ca_location",
+    "ssl_certificate_location",
+    "ssl_key_location",
+)  # options whose value is the setting's
+
+KAFKA_OPTIONS: Final = (
+    click.option("--bootstrap-servers", metavar="HOST:PORT,...", help="Brokers to begin with."),
+    click.option("--cluster", "name", metavar="NAME", help="Name to show for the cluster."),
+    click.option(
+        "--security-protocol", metavar="NAME", help="PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."
+    ),
+    click.option("--sasl-mechanism", metavar="NAME", help="PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."),
+    click.option("--sasl-username", metavar="NAME", help="User name for SASL."),
+    click.option(
+        "--sasl-password-file",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="File that holds the password, or TIDEMARK_KAFKA__SASL_PASSWORD in the environment.",
+    ),
+    click.option("--ssl-ca-location", metavar="FILE", help="PEM file of the authority to trust."),
+    click.option("--ssl-certificate-location", metavar="FILE", help="PEM file of our certificate."),
+    click.option("--ssl-key-location", metavar="FILE", help="PEM file of its key."),
+)
+
+
+def config_option(function: Command) -> Command:
+    """Add `--config FILE`, given to the command as `path`."""
+    return click.option(
+        "--config",
+        "path",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file of settings; `tidemark config example` prints one.",
+    )(function)
+
+
+def data_dir_option(function: Command) -> Command:
+    """Add `--data-dir FOLDER`, given to the command as `data_dir`."""
+    return click.option(
+        "--data-dir",
+        metavar="FOLDER",
+        help="Data directory  [default: ~/.local/state/tidemark]",
+    )(function)
+
+
+def output_option(function: Command) -> Command:
+    """Add `-o table|json`, given to the command as `output`."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="For people or for programs.",
+    )(function)
+
+
+def kafka_options(function: Command) -> Command:
+    """Add `--config` and every option that says how to reach a cluster."""
+    for option in reversed(KAFKA_OPTIONS):
+        function = option(function)
+    return config_option(function)
+
+
+def kafka_flags(options: Mapping[str, Any]) -> dict[str, object]:
+    """Return the flags of the group kafka among a command's options; None is not given.
+
+    Raises:
+        SettingsError: the password's file cannot be read.
+    """
+    flags: dict[str, object] = {key: options[key] for key in PLAIN_FLAGS}
+    if options["sasl_password_file"] is not None:
+        from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
+
+        flags["sasl_password"] = secret_from("--sasl-password-file", options["sasl_password_file"])
+    return flags

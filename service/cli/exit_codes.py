@@ -17,4 +17,5 @@ class ExitCode(IntEnum):
     NOTHING_MATCHED = 6  # a filter matched no topic or no group, and the round was complete
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
+    STORE = 9  # the database refused, is away or of another schema; data directory in use
     INTERRUPTED = 130  # Ctrl-C

@@ -6,6 +6,7 @@ at once, also on a machine where something is broken.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,6 +16,7 @@ from rules.errors import (
     AuthenticationError,
     SandboxError,
     SettingsError,
+    StoreError,
     TidemarkError,
     UnreachableError,
 )
@@ -34,6 +36,7 @@ Exit codes:
     6  a filter matched nothing, in a complete round
     7  the sandbox cannot do that
     8  the output could not be written
+    9  the database refused, is away or of another schema, or its data directory is in use
   130  interrupted
 """
 
@@ -43,7 +46,11 @@ class LazyGroup(click.Group):
 
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
         "collect": ("service.cli.collect", "Read a cluster's true offsets."),
+        "config": ("service.cli.config", "Show the settings that are in effect."),
+        "db": ("service.cli.database", "Upgrade or check the database."),
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
+        "serve": ("service.cli.serve", "Watch a cluster day and night."),
+        "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -59,6 +66,17 @@ class LazyGroup(click.Group):
         module = importlib.import_module(self.commands_by_module[cmd_name][0])
         command: click.Command = module.command
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; for an unknown one name those that may have been meant."""
+        name = args[0]
+        if name in self.commands_by_module or name.startswith("-"):
+            return super().resolve_command(ctx, args)
+        nearest = difflib.get_close_matches(name, self.list_commands(ctx))
+        meant = f" Did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise click.UsageError(f"No such command {name!r}.{meant}", ctx)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with the summaries kept here, so that help imports nothing."""
@@ -80,6 +98,8 @@ def tidemark() -> None:
     Examples:
       tidemark sandbox up
       tidemark collect --once --bootstrap-servers 127.0.0.1:9092 -o table
+      tidemark serve --bootstrap-servers 127.0.0.1:9092
+      tidemark config check --config tidemark.toml
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -94,6 +114,8 @@ def exit_code_of(error: TidemarkError) -> ExitCode:
             return ExitCode.SANDBOX
         case UnreachableError():
             return ExitCode.UNREACHABLE
+        case StoreError():
+            return ExitCode.STORE
         case _:
             return ExitCode.INCOMPLETE
 

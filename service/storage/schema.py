@@ -55,19 +55,24 @@ def config() -> Config:
     return made
 
 
+def head() -> str:
+    """Return the revision that this version needs."""
+    return str(ScriptDirectory.from_config(config()).get_current_head())
+
+
 def check(engine: Engine) -> SchemaCheck:
     """Tell how a database stands, and what differs from the tables if it is at head."""
     scripts = ScriptDirectory.from_config(config())
-    head = str(scripts.get_current_head())
+    newest = head()
     with translated("the schema cannot be checked"), engine.connect() as connection:
         context = MigrationContext.configure(
             connection, opts={"compare_type": True, "compare_server_default": True}
         )
         revision = context.get_current_revision()
-        standing = _standing(revision, scripts, head)
+        standing = _standing(revision, scripts, newest)
         drift = compare_metadata(context, METADATA) if standing is Standing.AT_HEAD else []
     return SchemaCheck(
-        standing=standing, revision=revision, head=head, drift=tuple(str(item) for item in drift)
+        standing=standing, revision=revision, head=newest, drift=tuple(str(item) for item in drift)
     )
 
 
@@ -78,11 +83,25 @@ def require_head(engine: Engine) -> None:
         StoreError: what to do about it.
     """
     found = check(engine)
-    _refuse_newer(found)
+    refuse_newer(found)
     if found.standing is Standing.BEHIND:
         raise StoreError(
             f"the database has schema {found.revision or 'none'}, and this version needs "
-            f"{found.head}: upgrade it",
+            f"{found.head}: run `tidemark db upgrade`",
+            retryable=False,
+        )
+
+
+def refuse_newer(found: SchemaCheck) -> None:
+    """Refuse a schema that only a newer version knows.
+
+    Raises:
+        StoreError: which one it is.
+    """
+    if found.standing is Standing.NEWER:
+        raise StoreError(
+            f"the database has schema {found.revision}, which this version does not know "
+            f"(it knows {found.head}): run the newer Tidemark that made it",
             retryable=False,
         )
 
@@ -94,7 +113,7 @@ def upgrade(engine: Engine) -> None:
         StoreError: the schema is of a newer version, or the database refused or is away.
     """
     with _alone(engine) as connection:
-        _refuse_newer(check(engine))
+        refuse_newer(check(engine))
         command.upgrade(_config_on(connection), "head")
 
 
@@ -130,17 +149,8 @@ def _config_on(connection: Connection) -> Config:
     return made
 
 
-def _standing(revision: str | None, scripts: ScriptDirectory, head: str) -> Standing:
-    if revision == head:
+def _standing(revision: str | None, scripts: ScriptDirectory, newest: str) -> Standing:
+    if revision == newest:
         return Standing.AT_HEAD
     known = {script.revision for script in scripts.walk_revisions()}
     return Standing.BEHIND if revision is None or revision in known else Standing.NEWER
-
-
-def _refuse_newer(found: SchemaCheck) -> None:
-    if found.standing is Standing.NEWER:
-        raise StoreError(
-            f"the database has schema {found.revision}, which this version does not know "
-            f"(it knows {found.head}): run the newer Tidemark that made it",
-            retryable=False,
-        )

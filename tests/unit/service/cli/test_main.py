@@ -16,6 +16,7 @@ from rules.errors import (
     CollectError,
     SandboxError,
     SettingsError,
+    StoreError,
     TidemarkError,
     UnreachableError,
 )
@@ -41,6 +42,8 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
         (AuthenticationError("x"), ExitCode.AUTHENTICATION),
         (SandboxError("x"), ExitCode.SANDBOX),
         (CollectError("x"), ExitCode.INCOMPLETE),
+        (StoreError("x", retryable=True), ExitCode.STORE),
+        (StoreError("x", retryable=False), ExitCode.STORE),
     ],
 )
 def test_each_family_of_errors_has_its_exit_code(error: TidemarkError, code: ExitCode) -> None:
@@ -58,6 +61,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "NOTHING_MATCHED": 6,
         "SANDBOX": 7,
         "OUTPUT": 8,
+        "STORE": 9,
         "INTERRUPTED": 130,
     }
 
@@ -79,6 +83,15 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         *((["sandbox", "workload", "--slow-rate", rate], ExitCode.USAGE) for rate in NOT_SECONDS),
         (["sandbox", "workload", "--seconds", "nan"], ExitCode.USAGE),
         (["sandbox", "workload", "--seconds", "inf"], ExitCode.USAGE),
+        (["token", "create", "a"], ExitCode.USAGE),
+        (["token", "create", "a", "--scope", "all"], ExitCode.USAGE),
+        (["token", "create", " ", "--scope", "read"], ExitCode.USAGE),
+        (["token", "create", "a\nb", "--scope", "read"], ExitCode.USAGE),
+        (["token", "revoke", "x" * 101], ExitCode.USAGE),
+        (["db", "check", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
+        (["db", "check", "--data-dir", ""], ExitCode.SETTINGS),
+        (["db", "check", "--data-dir", "/no/such/folder"], ExitCode.STORE),
+        (["token", "list", "--data-dir", "/no/such/folder"], ExitCode.STORE),
         (["collect", "--once"], ExitCode.SETTINGS),
         (["collect", "--once", "--bootstrap-servers", "nonsense"], ExitCode.SETTINGS),
         (["collect", "--once", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
@@ -109,7 +122,17 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
     assert [int(code) for code in re.findall(r"(?m)^\| (\d+) \|", of_readme)] == codes
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["collect", "--help"], ["sandbox", "--help"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["collect", "--help"],
+        ["config", "check", "--help"],
+        ["db", "upgrade", "--help"],
+        ["sandbox", "--help"],
+        ["token", "create", "--help"],
+    ],
+)
 def test_the_help_imports_nothing_heavy(arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-c", LISTS_MODULES, *arguments],
@@ -131,3 +154,34 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     for name, (_, summary) in LazyGroup.commands_by_module.items():
         assert name in told
         assert summary in told
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "collect",
+        "config", "config check", "config example",
+        "db", "db check", "db upgrade",
+        "sandbox", "sandbox up",
+        "token", "token create", "token list", "token revoke",
+    ],
+)  # fmt: skip
+def test_every_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words.split(), "--help"]) == ExitCode.OK
+    assert f"tidemark {words}".strip() in capsys.readouterr().out.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("colect", "No such command 'colect'. Did you mean collect?"),
+        ("tokens", "No such command 'tokens'. Did you mean token?"),
+        ("nonsense", "No such command 'nonsense'.\n"),
+    ],
+)
+def test_an_unknown_command_names_the_nearest(
+    typed: str, told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([typed]) == ExitCode.USAGE
+    assert told in capsys.readouterr().err

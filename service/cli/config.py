@@ -1,0 +1,103 @@
+"""`tidemark config`: what is set, and by whom. Nothing here connects to anything."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import data_dir_option, kafka_flags, kafka_options, output_option
+
+if TYPE_CHECKING:
+    from service.settings import Sourced
+    from service.settings.entries import Plain
+
+
+@click.group("config")
+def command() -> None:
+    """Show the settings that are in effect, or an example of a settings file.
+
+    \b
+    Examples:
+      tidemark config check --config tidemark.toml
+      tidemark config example > tidemark.toml
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command()
+@kafka_options
+@data_dir_option
+@output_option
+def check(**options: Any) -> int:
+    """Read the settings as `tidemark serve` would; print each value and who gave it.
+
+    Secrets are shown as ***. What can be used but looks wrong is told on stderr. Ends with 0, or
+    with 3 if something cannot be used.
+
+    \b
+    Examples:
+      tidemark config check --config /etc/tidemark/tidemark.toml
+      TIDEMARK_SERVICE__INTERVAL_SECONDS=30 tidemark config check
+      tidemark config check -o json | jq '.settings[] | select(.source != "default")'
+    """  # noqa: D301 - see above
+    from service.settings import read_sourced  # noqa: PLC0415 - keeps `--help` fast
+    from service.settings.advice import warnings  # noqa: PLC0415 - same
+
+    flags = {"kafka": kafka_flags(options), "service": {"data_dir": options["data_dir"]}}
+    sourced = read_sourced(os.environ, path=options["path"], flags=flags)
+    odd = warnings(sourced.settings)
+    _print(sourced, odd, as_json=options["output"] == "json")
+    for told in odd:
+        click.echo(f"warning: {told}", err=True)
+    _require_usable(sourced)
+    return ExitCode.OK
+
+
+@command.command()
+def example() -> None:
+    """Print a tidemark.toml in which every setting is explained and none is changed.
+
+    \b
+    Examples:
+      tidemark config example > tidemark.toml
+      tidemark config example | grep -A 30 '\\[http\\]'
+    """  # noqa: D301 - see above
+    from service.settings.page import example_file  # noqa: PLC0415 - keeps `--help` fast
+
+    click.echo(example_file(), nl=False)
+
+
+def _print(sourced: Sourced, odd: Sequence[str], *, as_json: bool) -> None:
+    from service.settings.entries import effective  # noqa: PLC0415 - keeps `--help` fast
+
+    rows = list(effective(sourced))
+    if as_json:
+        told = [{"key": key, "value": value, "source": source} for key, value, source in rows]
+        click.echo(json.dumps({"settings": told, "warnings": odd}, indent=2))
+        return
+    cells = [(key, _cell(value), source) for key, value, source in rows]
+    widths = [max(len(row[column]) for row in cells) for column in (0, 1)]
+    for key, value, source in cells:
+        click.echo(f"{key:<{widths[0]}}  {value:<{widths[1]}}  {source}")
+
+
+def _cell(value: Plain) -> str:
+    from service.settings.entries import written  # noqa: PLC0415 - keeps `--help` fast
+
+    return "-" if value is None else written(value)
+
+
+def _require_usable(sourced: Sourced) -> None:
+    """Refuse what a service would refuse when it builds its clients.
+
+    Raises:
+        SettingsError: addresses, certificates, or settings that do not belong together.
+    """
+    from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
+
+    bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
+    sourced.settings.kafka.security().ssl_context()

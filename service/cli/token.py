@@ -1,0 +1,153 @@
+"""`tidemark token`: who may use the HTTP API.
+
+A secret is written once, alone, to stdout, so that it can go straight into a file or a secret
+store; everything else that is said goes to stderr.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from rules.errors import StoreError
+from service.cli.database import settings_of
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import config_option, data_dir_option, output_option
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from service.storage.tokens import ApiToken
+
+SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")  # those of service.storage.tokens
+MAX_NAME: Final = 100
+COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked")
+
+
+@click.group("token")
+def command() -> None:
+    """Make, list and revoke tokens of the HTTP API; they are kept in the database as hashes.
+
+    Works while `tidemark serve` runs on the same data directory.
+
+    \b
+    Examples:
+      tidemark token create prometheus --scope read > /run/secrets/tidemark
+      tidemark token list
+      tidemark token revoke prometheus
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    del ctx, param
+    if not value.isprintable() or not 0 < len(value.strip()) <= MAX_NAME:
+        raise click.BadParameter(f"a name is printable and has 1 to {MAX_NAME} characters")
+    return value.strip()
+
+
+@command.command()
+@click.argument("name", callback=_name)
+@click.option(
+    "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, required=True,
+    help="What the token may do; give it again for more. None implies another.",
+)  # fmt: skip
+@config_option
+@data_dir_option
+def create(name: str, *, scopes: Sequence[str], path: Path | None, data_dir: str | None) -> int:
+    """Make a token and print its secret, which cannot be shown again.
+
+    A name is used once, also after the token was revoked: the record of who had access stays.
+
+    \b
+    Examples:
+      tidemark token create prometheus --scope read > /run/secrets/tidemark
+      tidemark token create on-call --scope read --scope ack --scope silence
+    """  # noqa: D301 - see above
+    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage import tokens  # noqa: PLC0415 - same
+    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+
+    wanted = {tokens.Scope(scope) for scope in scopes}
+    with opened_at_head(settings_of(path, data_dir)) as engine:
+        secret = tokens.create(engine, name, wanted, utc_now())
+    told = ", ".join(sorted(wanted))
+    click.echo(secret)
+    click.echo(f"token {name} may {told}; its secret is not shown again", err=True)
+    return ExitCode.OK
+
+
+@command.command("list")
+@config_option
+@data_dir_option
+@output_option
+def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
+    """List all tokens, revoked ones too; never a secret.
+
+    \b
+    Examples:
+      tidemark token list
+      tidemark token list -o json | jq -r '.[] | select(.revoked == null) | .name'
+    """  # noqa: D301 - see above
+    from service.storage import tokens  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+
+    with opened_at_head(settings_of(path, data_dir)) as engine:
+        found = tokens.list_tokens(engine)
+    if output == "json":
+        click.echo(json.dumps([_document(token) for token in found], indent=2))
+    else:
+        _print_table(found)
+    return ExitCode.OK
+
+
+@command.command()
+@click.argument("name", callback=_name)
+@config_option
+@data_dir_option
+def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
+    """Take a token's rights away for ever. Ends with 9 if there is no such token.
+
+    \b
+    Examples:
+      tidemark token revoke prometheus
+      tidemark token revoke prometheus --data-dir /var/lib/tidemark
+    """  # noqa: D301 - see above
+    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage import tokens  # noqa: PLC0415 - same
+    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+
+    with opened_at_head(settings_of(path, data_dir)) as engine:
+        if not tokens.revoke(engine, name, utc_now()):
+            told = f"there is no token {name} that could be revoked: see `tidemark token list`"
+            raise StoreError(told, retryable=False)
+    click.echo(f"token {name} is revoked", err=True)
+    return ExitCode.OK
+
+
+def _document(token: ApiToken) -> dict[str, object]:
+    return {
+        "name": token.name,
+        "scopes": sorted(token.scopes),
+        "created": _time(token.created),
+        "last_used": _time(token.last_used),
+        "revoked": _time(token.revoked),
+    }
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else f"{at:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _print_table(found: Sequence[ApiToken]) -> None:
+    rows = [COLUMNS]
+    for token in found:
+        times = (_time(at) or "-" for at in (token.created, token.last_used, token.revoked))
+        rows.append((token.name, ",".join(sorted(token.scopes)), *times))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())

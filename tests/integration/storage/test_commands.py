@@ -1,0 +1,140 @@
+"""`tidemark db` and `tidemark token` as an operator types them, also while a service runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from service.cli.exit_codes import ExitCode
+from service.cli.main import run
+from service.clock import utc_now
+from service.storage import schema, tokens
+from service.storage.engine import Database, open_database
+from service.storage.server import running_url
+
+pytestmark = pytest.mark.integration
+
+
+class Typed:
+    """Runs commands on one data directory and keeps what the last one said."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self._capsys = capsys
+        self.out = self.err = ""
+
+    def __call__(self, command: str, expected: ExitCode = ExitCode.OK) -> str:
+        code = run([*command.split(), "--data-dir", str(self.directory)])
+        self.out, self.err = self._capsys.readouterr()
+        assert code == expected, self.err
+        return self.out
+
+    def document(self, command: str, expected: ExitCode = ExitCode.OK) -> Any:
+        return json.loads(self(f"{command} -o json", expected))
+
+
+@pytest.fixture
+def typed(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Typed:
+    for name in [name for name in os.environ if name.startswith("TIDEMARK_")]:
+        monkeypatch.delenv(name)
+    return Typed(folder / "data", capsys)
+
+
+@pytest.fixture
+def service(typed: Typed) -> Iterator[Database]:
+    """Give the database of a service that runs on the data directory."""
+    database = open_database(None, typed.directory)
+    schema.upgrade(database.engine)
+    yield database
+    database.close()
+
+
+def test_a_database_is_made_upgraded_and_checked(typed: Typed) -> None:
+    head = schema.head()
+    told = typed("db upgrade --dry-run")
+    assert told == f"would make a database in {typed.directory} and bring it to schema {head}\n"
+    typed("db check", ExitCode.STORE)
+    assert "there is no database in" in typed.err
+    assert not typed.directory.exists(), "nothing was made so far"
+    assert typed("db upgrade") == f"upgraded the schema from none to {head}\n"
+    assert typed("db upgrade") == f"nothing to do: the schema is {head}\n"
+    assert typed("db upgrade --dry-run") == f"nothing to do: the schema is {head}\n"
+    assert typed.document("db check") == {
+        "revision": head, "head": head, "standing": "at_head", "drift": [],
+    }  # fmt: skip
+    assert running_url(typed.directory) is None, "no server is left behind"
+
+
+def test_a_schema_that_is_behind_is_told_and_left_alone(typed: Typed, service: Database) -> None:
+    head = schema.head()
+    schema.downgrade(service.engine, "base")
+    assert typed("db upgrade --dry-run") == f"would upgrade the schema from none to {head}\n"
+    found = typed.document("db check", ExitCode.STORE)
+    assert (found["revision"], found["standing"]) == (None, "behind")
+    typed("token list", ExitCode.STORE)
+    assert "run `tidemark db upgrade`" in typed.err
+    assert typed("db upgrade") == f"upgraded the schema from none to {head}\n"
+
+
+def test_a_newer_schema_is_refused(typed: Typed, service: Database) -> None:
+    with service.engine.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    for command in ("db upgrade", "db upgrade --dry-run", "token list"):
+        assert typed(command, ExitCode.STORE) == ""
+        assert "schema 9999, which this version does not know" in typed.err
+    assert typed.document("db check", ExitCode.STORE)["standing"] == "newer"
+
+
+def test_drift_is_told_and_no_success(typed: Typed, service: Database) -> None:
+    with service.engine.begin() as connection:
+        connection.execute(text("ALTER TABLE finding DROP COLUMN reason"))
+    told = typed("db check", ExitCode.STORE)
+    assert "standing  at_head\n" in told
+    assert "drift     " in told
+    assert "reason" in told
+
+
+def test_a_token_beside_a_service(typed: Typed, service: Database) -> None:
+    secret = typed("token create grafana --scope read --scope ack").strip()
+    assert secret.startswith("tidemark_")
+    assert typed.err == "token grafana may ack, read; its secret is not shown again\n"
+    found = tokens.verify(service.engine, secret, utc_now())
+    assert found is not None
+    assert found.scopes == {tokens.Scope.READ, tokens.Scope.ACK}
+    (listed,) = typed.document("token list")
+    assert (listed["name"], listed["scopes"]) == ("grafana", ["ack", "read"])
+    assert listed["revoked"] is None
+    assert secret not in typed.out
+    assert typed("token revoke grafana") == ""
+    assert tokens.verify(service.engine, secret, utc_now()) is None
+    (head, row) = typed("token list").splitlines()
+    assert head.split() == ["name", "scopes", "created", "last", "used", "revoked"]
+    assert row.split()[:2] == ["grafana", "ack,read"]
+    assert "-" not in row.split()
+
+
+def test_a_token_that_cannot_be(typed: Typed, service: Database) -> None:
+    assert service.server is not None
+    typed("token create grafana --scope read")
+    assert typed("token create grafana --scope read", ExitCode.STORE) == ""
+    assert typed.err == "tidemark: there is a token grafana already\n"
+    typed("token revoke nobody", ExitCode.STORE)
+    assert "there is no token nobody that could be revoked" in typed.err
+
+
+def test_a_database_by_url_needs_no_directory(
+    typed: Typed, service: Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = service.engine.url.render_as_string(hide_password=False)
+    monkeypatch.setenv("TIDEMARK_DATABASE__URL", url)
+    typed.directory = folder / "other"
+    assert typed.document("db check")["standing"] == "at_head"
+    assert not typed.directory.exists()

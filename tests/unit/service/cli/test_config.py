@@ -1,0 +1,137 @@
+"""`tidemark config`: what is set and by whom, without showing a secret."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from service.cli.exit_codes import ExitCode
+from service.cli.main import run
+from service.settings import Settings, entries, read_settings
+
+TOKEN = "0123456789abcdef"  # noqa: S105 - for tests
+
+
+@pytest.fixture(autouse=True)
+def environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give an environment that holds one setting, a secret."""
+    for name in [name for name in os.environ if name.startswith("TIDEMARK_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
+    monkeypatch.setenv("TIDEMARK_HTTP__TOKEN", TOKEN)
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    path = tmp_path / "tidemark.toml"
+    path.write_text(
+        '[kafka]\nbootstrap_servers = "file:1"\nname = "file"\n'
+        '[database]\nurl = "postgresql://me:s3cret@db/x"\n'
+        "[service]\ninterval_seconds = 10\n",
+        encoding="utf-8",
+    )
+    return path
+
+
+def check(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:
+    code = run(["config", "check", *map(str, arguments)])
+    told = capsys.readouterr()
+    assert TOKEN not in told.out + told.err
+    assert "s3cret" not in told.out + told.err
+    return code, told.out, told.err
+
+
+def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
+    code, out, _ = check(capsys, "-o", "json", *arguments)
+    assert code == ExitCode.OK
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_every_setting_is_shown_with_its_source(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(capsys, "--config", config, "--cluster", "flag", "--data-dir", "/data")
+    rows = {row["key"]: (row["value"], row["source"]) for row in found["settings"]}
+    assert list(rows) == [f"{entry.group}.{entry.key}" for entry in entries()]
+    assert rows["kafka.name"] == ("flag", "flag")
+    assert rows["service.data_dir"] == ("/data", "flag")
+    assert rows["kafka.bootstrap_servers"] == ("file:1", "file")
+    assert rows["database.url"] == ("***", "file")
+    assert rows["http.token"] == ("***", "environment")
+    assert rows["http.port"] == (8780, "default")
+    assert rows["service.topics"] == (None, "default")
+
+
+def test_the_table_has_a_line_per_setting(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = check(capsys, "--config", config)
+    assert code == ExitCode.OK
+    lines = [line.split() for line in out.splitlines()]
+    assert len(lines) == len(entries())
+    assert ["kafka.name", '"file"', "file"] in lines
+    assert ["service.groups", "-", "default"] in lines
+    assert ["http.token", '"***"', "environment"] in lines
+
+
+def test_what_looks_wrong_is_told_and_is_no_failure(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, _, err = check(capsys, "--config", config)
+    assert code == ExitCode.OK
+    assert err.startswith("warning: kafka.round_timeout_seconds (10) is not below")
+    assert document(capsys, "--config", config)["warnings"] == [
+        err.removeprefix("warning: ").rstrip("\n")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ([], "no bootstrap servers"),
+        (["--bootstrap-servers", "nonsense"], "bootstrap server 'nonsense' is not host:port"),
+        (
+            ["--bootstrap-servers", "a:1", "--security-protocol", "SASL_SSL"],
+            "needs a SASL user name and password",
+        ),
+        (
+            [
+                "--bootstrap-servers",
+                "a:1",
+                "--security-protocol",
+                "SSL",
+                "--ssl-ca-location",
+                "/no/ca",
+            ],
+            "/no/ca",
+        ),
+    ],
+)
+def test_what_a_service_would_refuse_is_refused_after_the_table(
+    arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = check(capsys, *arguments)
+    assert code == ExitCode.SETTINGS
+    assert len(out.splitlines()) == len(entries())
+    assert told in err
+
+
+def test_a_bad_file_is_one_line_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "tidemark.toml"
+    path.write_text("[http]\nport = 1 2\n", encoding="utf-8")
+    code, out, err = check(capsys, "--config", path)
+    assert (code, out) == (ExitCode.SETTINGS, "")
+    assert err.startswith(f"tidemark: settings file {path} is not TOML: ")
+    assert err.endswith("(at line 2, column 10)\n")
+
+
+def test_the_example_can_be_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["config", "example"]) == ExitCode.OK
+    path = tmp_path / "tidemark.toml"
+    path.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert read_settings({}, path=path) == Settings()

@@ -52,7 +52,7 @@ property: $(READY) ## laws, by Hypothesis
 	@$(BIN)/python -m pytest tests/property -q
 
 integration: $(READY) ## on the sandbox's real brokers
-	@$(BIN)/python -m pytest tests/integration -q
+	@$(BIN)/python -m pytest tests/contract tests/integration -q
 
 coverage: $(READY) ## branch coverage of the unit and property tests
 	@$(BIN)/coverage run -m pytest tests/unit tests/property -q && $(BIN)/coverage report

@@ -45,8 +45,13 @@ class SelfMetrics:
     open_findings: OpenCounts = field(default_factory=dict)
     store: StoreFigures | None = None
 
-    def after_round(self, report: RoundReport, findings: FindingCounts) -> SelfMetrics:
-        """Return the totals one round later; `findings` are that round's, and replace the old."""
+    def after_round(self, report: RoundReport | None, findings: FindingCounts) -> SelfMetrics:
+        """Return the totals one round later; `findings` are that round's, and replace the old.
+
+        A round that failed has no report; what it sent is counted with the next one's set-up.
+        """
+        if report is None:
+            return replace(self, findings=dict(findings))
         sent = Counter(self.requests)
         sent.update(report.requests)
         sent.update(report.setup_requests)

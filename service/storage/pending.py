@@ -8,11 +8,10 @@ still too many rounds, the oldest without a transition goes first, then the olde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rules.errors import StoreError
 from rules.open_findings import Change, Identity, Step
 from service.storage.rounds import Round
 
@@ -66,47 +65,3 @@ def _without_one(pending: Pending) -> Pending:
         lost_rounds=pending.lost_rounds + 1,
         lost_transitions=pending.lost_transitions + pending.rounds[place].transitions,
     )
-
-
-class WriteBehind:
-    """Stores rounds as long as the database answers, and keeps them while it does not.
-
-    One caller at a time: rounds never overlap.
-    """
-
-    def __init__(
-        self, store: Callable[[Sequence[Round]], None], limit: int = WAITING_ROUNDS
-    ) -> None:
-        self._store = store
-        self._pending = Pending(limit=limit)
-
-    @property
-    def pending(self) -> Pending:
-        """Return what waits and what was lost: a metric, and a line on the dashboard."""
-        return self._pending
-
-    def add(self, new: Round) -> StoreError | None:
-        """Queue a round and store all that waits; return why it has to wait on, if it does.
-
-        Raises:
-            StoreError: one that no later try will mend; the rounds wait on.
-        """
-        self._pending = self._pending.add(new)
-        return self.flush()
-
-    def flush(self) -> StoreError | None:
-        """Store all that waits in one transaction; return why it has to wait on, if it does.
-
-        Raises:
-            StoreError: one that no later try will mend; the rounds wait on.
-        """
-        if not self._pending.rounds:
-            return None
-        try:
-            self._store(self._pending.rounds)
-        except StoreError as exc:
-            if not exc.retryable:
-                raise
-            return exc
-        self._pending = replace(self._pending, rounds=())
-        return None

@@ -53,11 +53,14 @@ def judged(verdicts: Mapping[str, Verdict], kind: Kind = Kind.STATE, lag: int = 
 
 
 class Story:
-    """Rounds of one cluster, one after the other, as a service would make them."""
+    """Rounds of one cluster, one after the other, as a service would make them.
 
-    def __init__(self, engine: Engine, name: str = "default", writer: UUID = WRITER) -> None:
+    With an engine the cluster is registered, and `cluster` is its row id.
+    """
+
+    def __init__(self, engine: Engine | None, name: str = "default", writer: UUID = WRITER) -> None:
         self.key = ClusterKey(name, CLUSTER_ID)
-        self.cluster = clusters.register(engine, self.key, NOON)
+        self.cluster = 0 if engine is None else clusters.register(engine, self.key, NOON)
         self.open: dict[Identity, OpenFinding] = {}
         self._writer = writer
         self._number = 0

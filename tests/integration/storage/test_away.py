@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
 from rules.verdict import Verdict
-from service.storage import checkpoints, findings, schema
+from service import clock
+from service.keeping import Keeper, KeepingState, Passing
+from service.storage import checkpoints, findings
 from service.storage.engine import open_database
-from service.storage.pending import WriteBehind
-from service.storage.rounds import store_rounds
+from service.storage.rounds import Round
+from service.storage.server import EmbeddedServer
+from service.storage.store import PostgresStore
+from tests.factories import CLUSTER_ID
 from tests.integration.storage.given import Story
 
 pytestmark = pytest.mark.integration
@@ -18,30 +26,130 @@ pytestmark = pytest.mark.integration
 OK, BREACH = Verdict.OK, Verdict.BREACH
 
 
-def test_rounds_wait_while_the_server_is_down(folder: Path) -> None:
-    database = open_database(None, folder)
-    engine, server = database.engine, database.server
-    assert server is not None
-    schema.upgrade(engine)
-    story = Story(engine)
-    writer = WriteBehind(lambda rounds: store_rounds(engine, rounds), limit=4)
-    assert writer.add(story.round({"a": BREACH})) is None
-    server.pause()
-    for verdicts in ({"a": BREACH}, {"a": OK}, {"a": BREACH}, {"b": BREACH}, {"b": BREACH}):
-        why = writer.add(story.round(verdicts))
-        assert why is not None
-        assert why.retryable
-    pending = writer.pending
-    assert (len(pending.rounds), pending.lost_rounds, pending.lost_transitions) == (4, 1, 0)
-    server.resume()
-    assert writer.flush() is None
-    assert writer.pending.rounds == ()
-    assert findings.load_open(engine, story.cluster) == story.open
-    first, _ = findings.list_findings(engine, story.cluster, only_open=False)
-    steps = findings.list_transitions(engine, first.id)
-    assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH, None]
-    assert [step.at for step in steps] == sorted(step.at for step in steps)
-    kept = checkpoints.load(engine, story.cluster)
+class Time:
+    """A monotonic clock that goes forward by a minute at every look: every try is due."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 60.0
+        return self.now
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[PostgresStore]:
+    """Give a store that runs its own server."""
+    made = PostgresStore(lambda: open_database(None, folder))
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def elsewhere(folder: Path) -> Iterator[EmbeddedServer]:
+    """Give a server that is not the store's own: nobody but the test starts it again."""
+    server = EmbeddedServer.start(folder)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def client(elsewhere: EmbeddedServer, tmp_path: Path) -> Iterator[PostgresStore]:
+    """Give a store that knows that server by its URL."""
+    url = elsewhere.url.set(drivername="postgresql").render_as_string()
+    made = PostgresStore(lambda: open_database(url, tmp_path))
+    yield made
+    made.close()
+
+
+def keeper_of(store: PostgresStore, waiting_rounds: int = 100) -> Keeper:
+    keeper = Keeper(store, "default", monotonic=Time(), waiting_rounds=waiting_rounds)
+    assert keeper.load(is_start=True) is not None
+    return keeper
+
+
+def passing(one: Round) -> Passing:
+    return Passing(
+        cluster_id=one.cluster.cluster_id, at=one.at, changes=one.changes, checkpoint=one.checkpoint
+    )
+
+
+def keep(keeper: Keeper, rounds: Sequence[Round]) -> None:
+    for one in rounds:
+        keeper.keep(passing(one))
+
+
+def test_rounds_wait_while_the_server_is_down(
+    client: PostgresStore, elsewhere: EmbeddedServer
+) -> None:
+    keeper, story = keeper_of(client, waiting_rounds=4), Story(None)
+    keep(keeper, [story.round({"a": BREACH})])
+    elsewhere.pause()
+    for verdicts in ({"a": OK}, {"a": BREACH}, {"b": BREACH}, {"b": BREACH}, {"c": BREACH}):
+        keep(keeper, [story.round(verdicts)])
+    status = keeper.status
+    assert status.state is KeepingState.WAITING
+    assert (status.waiting_rounds, status.lost_rounds) == (4, 1)
+    elsewhere.resume()
+    keeper.flush(at_once=True)
+    assert keeper.status.waiting_rounds == 0
+    assert findings.load_open(client.engine, 1) == story.open
+    kept = checkpoints.load(client.engine, 1)
     assert kept is not None
     assert kept.unknown_since == {"some_rule": 6}
-    database.close()
+
+
+def test_transitions_of_an_outage_arrive_in_order(
+    client: PostgresStore, elsewhere: EmbeddedServer
+) -> None:
+    keeper, story = keeper_of(client), Story(None)
+    elsewhere.pause()
+    keep(keeper, [story.round({"a": said}) for said in (BREACH, BREACH, OK, BREACH, BREACH)])
+    elsewhere.resume()
+    keeper.flush(at_once=True)
+    (found,) = findings.list_findings(client.engine, 1, only_open=False)
+    steps = findings.list_transitions(client.engine, found.id)
+    assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH]
+    assert [step.at for step in steps] == sorted(step.at for step in steps)
+    assert findings.load_open(client.engine, 1) == story.open
+
+
+def test_a_server_of_our_own_that_was_killed_is_started_again(
+    store: PostgresStore, folder: Path
+) -> None:
+    keeper, story = keeper_of(store), Story(None)
+    keep(keeper, [story.round({"a": BREACH})])
+    pid = (folder / "postgres/postmaster.pid").read_text(encoding="ascii").splitlines()[0]
+    os.kill(int(pid), signal.SIGKILL)
+    clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=10)
+    keep(keeper, [story.round({"a": OK}), story.round({"b": BREACH})])
+    keeper.flush(at_once=True)
+    assert keeper.status.state is KeepingState.STORED
+    assert findings.load_open(store.engine, 1) == story.open
+
+
+def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresStore) -> None:
+    """PostgreSQL answers 53100 to the statement that found no room; a trigger says it here."""
+    keeper, story = keeper_of(store), Story(None)
+    keep(keeper, [story.round({"a": BREACH})])
+    with store.engine.begin() as link:
+        link.execute(
+            text("""CREATE FUNCTION full_disk() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100';
+            END $$""")
+        )
+        link.execute(
+            text(
+                """CREATE TRIGGER no_room BEFORE INSERT ON transition EXECUTE FUNCTION full_disk()"""
+            )
+        )
+    keep(keeper, [story.round({"a": OK, "b": BREACH})])
+    assert keeper.status.state is KeepingState.WAITING
+    assert "No space left on device" in str(keeper.status.trouble)
+    stored = findings.load_open(store.engine, 1)
+    assert [dict(key[1])["topic"] for key in stored] == ["a"], "all of a round, or nothing"
+    with store.engine.begin() as link:
+        link.execute(text("DROP TRIGGER no_room ON transition"))
+    keeper.flush(at_once=True)
+    assert findings.load_open(store.engine, 1) == story.open
+    assert store.load("default").cluster_id == CLUSTER_ID

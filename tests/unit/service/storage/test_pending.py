@@ -7,12 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from rules.errors import StoreError
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
-from service.storage.pending import Pending, WriteBehind
+from service.storage.pending import Pending
 from service.storage.rounds import Round
 from tests.factories import at
 
@@ -80,43 +79,6 @@ def test_the_newest_never_goes() -> None:
 def test_a_buffer_for_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="holds nothing"):
         Pending(limit=0)
-
-
-class Database:
-    """A database that fails as it is told."""
-
-    def __init__(self) -> None:
-        self.stored: list[int] = []
-        self.fails: StoreError | None = None
-
-    def store(self, rounds: Sequence[Round]) -> None:
-        if self.fails is not None:
-            raise self.fails
-        self.stored.extend(one.round_id.number for one in rounds)
-
-
-def test_rounds_arrive_in_order_once_the_database_is_back() -> None:
-    database = Database()
-    writer = WriteBehind(database.store)
-    assert writer.add(waiting(1)) is None
-    database.fails = StoreError("away", retryable=True)
-    assert writer.add(waiting(2)) is database.fails
-    assert writer.add(waiting(3)) is database.fails
-    assert numbers(writer.pending) == [2, 3]
-    database.fails = None
-    assert writer.add(waiting(4)) is None
-    assert database.stored == [1, 2, 3, 4]
-    assert writer.pending.rounds == ()
-    assert writer.flush() is None
-
-
-def test_what_no_later_try_mends_is_raised_and_nothing_is_forgotten() -> None:
-    database = Database()
-    writer = WriteBehind(database.store)
-    database.fails = StoreError("refused", retryable=False)
-    with pytest.raises(StoreError, match="refused"):
-        writer.add(waiting(1))
-    assert numbers(writer.pending) == [1]
 
 
 OPENED = change(Step.OPENED, None, BREACH)

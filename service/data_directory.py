@@ -1,0 +1,75 @@
+"""The folder that belongs to one service at a time.
+
+The lock goes with the process, however it ends, so that there is nothing to clean up by hand.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Final, Self
+
+from rules.errors import StoreError
+
+LOCK_NAME: Final = "service.lock"  # holds the process id of its owner, for a person
+
+
+class DataDirectory:
+    """Holds the folder from `__enter__` to `__exit__`."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.expanduser().absolute()
+        self._lock: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Make the folder if needed, and take it.
+
+        Raises:
+            StoreError: another service has it, or it cannot be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock = (self.path / LOCK_NAME).open("a+", encoding="ascii")
+        except OSError as exc:
+            told = (exc.strerror or str(exc)).lower()
+            raise StoreError(f"data directory {self.path}: {told}", retryable=False) from exc
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            owner = _owner(lock)
+            lock.close()
+            raise StoreError(
+                f"data directory {self.path} is in use by another Tidemark service{owner}: "
+                "stop it, or give this one a --data-dir of its own",
+                retryable=False,
+            ) from exc
+        self._lock = lock
+        self._sign(lock)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+    def _sign(self, lock: IO[str]) -> None:
+        try:
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+        except OSError as exc:
+            lock.close()
+            told = (exc.strerror or str(exc)).lower()
+            raise StoreError(f"data directory {self.path}: {told}", retryable=False) from exc
+
+
+def _owner(lock: IO[str]) -> str:
+    lock.seek(0)
+    written = lock.read(20).strip()
+    return f" (process {written})" if written.isdecimal() else ""

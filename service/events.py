@@ -1,0 +1,28 @@
+"""The names of everything that is logged: a closed set, so that a search finds all of a kind."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Event(StrEnum):
+    """What happened."""
+
+    STARTED = "service_started"
+    READY = "service_ready"
+    STOPPING = "service_stopping"
+    STOPPED = "service_stopped"
+    DRAIN_LIMIT = "drain_limit_passed"
+    ROUND = "round"  # one per round, with its counts
+    FINDING = "finding"  # opened, ended, or another verdict
+    FINDINGS_LEFT_OUT = "findings_left_out"  # more transitions than lines
+    CLOCK_STEP = "clock_step"
+    MEMORY_LOADED = "memory_loaded"
+    MEMORY_AWAY = "memory_not_loaded"
+    STORE_AWAY = "store_away"
+    STORE_BACK = "store_back"
+    DATABASE_RESTARTED = "database_restarted"
+    RETENTION = "old_transitions_removed"
+    TASK_DIED = "task_died"
+    RULE_FAILED = "rule_failed"
+    LIBRARY = "library_message"

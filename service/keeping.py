@@ -1,0 +1,186 @@
+"""What outlives the process: read once, then stored after every round, while the database answers.
+
+A database that is away never stops a round: what it should have got waits, bounded, and how much
+waits, what was lost and why is told by `status`. It is asked again after 1 s, 2 s, 4 s, at most 30 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol
+from uuid import UUID, uuid4
+
+from rules.errors import StoreError
+from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.clusters import ClusterKey, RoundId
+from service.storage.pending import Pending
+from service.storage.rounds import Round
+from service.storage.store import Loaded, OpenFindings
+
+FIRST_RETRY_SECONDS: Final = 1.0
+LAST_RETRY_SECONDS: Final = 30.0
+
+
+class KeepingState(StrEnum):
+    """Whether what a round found outlives the process."""
+
+    NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
+    STORED = "stored"
+    WAITING = "waiting"  # the database is away
+    REFUSED = "refused"  # it answers and says no: a person has to look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingStatus:
+    """How storing goes."""
+
+    state: KeepingState = KeepingState.NOT_LOADED
+    trouble: str | None = None  # why, one line
+    waiting_rounds: int = 0
+    lost_rounds: int = 0  # since the start
+    lost_transitions: int = 0  # since the start
+    stored_at: datetime | None = None  # the time of the last round that was stored
+    took_seconds: float | None = None  # the last transaction
+
+
+class Store(Protocol):
+    """Where it is kept."""
+
+    def load(self, name: str) -> Loaded:
+        """Read what is kept under a cluster's name; StoreError if that cannot be done now."""
+
+    def store(self, rounds: Sequence[Round]) -> None:
+        """Store rounds in their order, all or none; storing one twice changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passing:
+    """What one round leaves to be kept."""
+
+    cluster_id: str
+    at: datetime
+    changes: Sequence[Change]
+    checkpoint: Checkpoint | None
+
+
+class Keeper:
+    """Keeps one cluster's rounds; one caller at a time, because rounds never overlap."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        *,
+        monotonic: Callable[[], float],
+        waiting_rounds: int,
+        writer: UUID | None = None,
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._monotonic = monotonic
+        self._writer = writer or uuid4()
+        self._number = 0
+        self._pending = Pending(limit=waiting_rounds)
+        self._retry_at = float("-inf")
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._status = KeepingStatus()
+
+    @property
+    def status(self) -> KeepingStatus:
+        """Return how storing goes."""
+        return replace(
+            self._status,
+            waiting_rounds=len(self._pending.rounds),
+            lost_rounds=self._pending.lost_rounds,
+            lost_transitions=self._pending.lost_transitions,
+        )
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether what was remembered has been read."""
+        return self._status.state is not KeepingState.NOT_LOADED
+
+    def load(self, *, is_start: bool = False) -> Loaded | None:
+        """Read what is kept if it is time to try; None if that did not work or was done before.
+
+        Raises:
+            StoreError: at the start only: no later try will mend it.
+        """
+        if self.is_loaded or self._monotonic() < self._retry_at:
+            return None
+        try:
+            loaded = self._store.load(self._name)
+        except StoreError as exc:
+            self._put_off(KeepingState.NOT_LOADED, exc)
+            if is_start and not exc.retryable:
+                raise
+            return None
+        self._rebase(loaded)
+        self._retry_at = float("-inf")
+        self._status = replace(self._status, state=KeepingState.STORED, trouble=None)
+        return loaded
+
+    def under(self, cluster_id: str, current: OpenFindings, loaded: Loaded) -> OpenFindings:
+        """Return the open findings of a cluster when what was stored is laid under what waits."""
+        merged: dict[Identity, OpenFinding] = dict(loaded.open_findings.get(cluster_id, {}))
+        for one in self._pending.rounds:
+            if one.cluster.cluster_id == cluster_id:
+                known = [c for c in one.changes if c.identity in merged or c.before is None]
+                merged = apply_changes(merged, known, one.at)
+        # What is open now was opened by a round that waits, unless that one was lost.
+        return {**{key: merged.get(key, entry) for key, entry in current.items()}, **merged}
+
+    def keep(self, passing: Passing) -> None:
+        """Queue what a round leaves, and store all that waits if it is time to try."""
+        self._number += 1
+        self._pending = self._pending.add(
+            Round(
+                cluster=ClusterKey(self._name, passing.cluster_id),
+                round_id=RoundId(self._writer, self._number),
+                at=passing.at,
+                changes=passing.changes,
+                checkpoint=passing.checkpoint,
+            )
+        )
+        if self.is_loaded:
+            self.flush()
+
+    def flush(self, *, at_once: bool = False) -> None:
+        """Store all that waits, if it is time to try or `at_once`."""
+        rounds, begin = self._pending.rounds, self._monotonic()
+        if not rounds or not self.is_loaded or (begin < self._retry_at and not at_once):
+            return
+        try:
+            self._store.store(rounds)
+        except StoreError as exc:
+            is_away = exc.retryable
+            self._put_off(KeepingState.WAITING if is_away else KeepingState.REFUSED, exc)
+            return
+        self._pending = replace(self._pending, rounds=())
+        self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
+        self._status = KeepingStatus(
+            state=KeepingState.STORED,
+            stored_at=rounds[-1].at,
+            took_seconds=self._monotonic() - begin,
+        )
+
+    def _put_off(self, state: KeepingState, why: StoreError) -> None:
+        self._status = replace(self._status, state=state, trouble=str(why))
+        self._retry_at = self._monotonic() + self._retry_seconds
+        self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
+
+    def _rebase(self, loaded: Loaded) -> None:
+        """Lay what is stored under the rounds that wait."""
+        for cluster_id, stored in loaded.open_findings.items():
+            mine = [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
+            changed = rebased([one.changes for one in mine], stored)
+            new = {
+                one.round_id: replace(one, changes=changes)
+                for one, changes in zip(mine, changed, strict=True)
+            }
+            rounds = tuple(new.get(one.round_id, one) for one in self._pending.rounds)
+            self._pending = replace(self._pending, rounds=rounds)

@@ -1,0 +1,231 @@
+"""One round from end to end: look, judge, tell what changed, store, write the metrics, publish.
+
+Rounds never overlap: `make_round` has one caller at a time. Nothing here waits but for the limits
+of the cluster's reader and of the database.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rules.catalogue.all_rules import count_verdicts
+from rules.open_findings import (
+    Change,
+    Identity,
+    OpenFinding,
+    all_gone,
+    apply_changes,
+    is_complete,
+    next_changes,
+)
+from rules.verdict import Severity
+from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
+from service.latest import Latest, Look, RoundOutcome
+from service.metrics.exposition import Exposition
+from service.metrics.totals import SelfMetrics, StoreFigures
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.store import Loaded
+from service.watch import Remembered, WatchedRound, Watcher
+
+OpenFindings = dict[Identity, OpenFinding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MadeRound:
+    """What came of a round, for the log and for whoever waits for it."""
+
+    watched: WatchedRound
+    changes: Sequence[Change]
+    look: Look
+    was_loaded: bool  # this round read what an earlier process left
+
+
+class Pipeline:
+    """Makes a cluster's rounds; what it carries from round to round outlives a failed one."""
+
+    def __init__(  # noqa: PLR0913 - the parts of a round, each by its name
+        self,
+        *,
+        watcher: Watcher,
+        keeper: Keeper,
+        exposition: Exposition,
+        latest: Latest,
+        monotonic: Callable[[], float],
+        process: Callable[[], tuple[Mapping[str, int], int]] = lambda: ({}, 0),
+    ) -> None:
+        """`process` tells the restarts of tasks and the log lines that were lost so far."""
+        self._watcher = watcher
+        self._keeper = keeper
+        self._exposition = exposition
+        self._latest = latest
+        self._monotonic = monotonic
+        self._process = process
+        self._cluster_id = ""  # empty until a broker or an earlier process has told it
+        self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
+        self._totals = SelfMetrics(
+            version=latest.look.version, rounds=dict.fromkeys(map(str, RoundOutcome), 0)
+        )
+
+    def load(self, *, is_start: bool = False) -> bool:
+        """Read what an earlier process left, if it is time to try; whether that was done now.
+
+        Raises:
+            StoreError: at the start only: no later try will mend it.
+        """
+        loaded = self._keeper.load(is_start=is_start)
+        if loaded is not None:
+            self._adopt(loaded)
+        known = self._open.get(self._cluster_id, {})
+        shown = replace(self._latest.look, keeping=self._keeper.status, open_findings=known)
+        self._latest.publish(shown)
+        return loaded is not None
+
+    def make_round(self) -> MadeRound:
+        """Make one round."""
+        began = self._monotonic()
+        was_loaded = self.load()
+        watched = self._watcher.make_round()
+        judged = self._monotonic()
+        changes = self._next_changes(watched)
+        self._keeper.keep(self._passing(watched, changes))
+        stored = self._monotonic()
+        collected = watched.snapshot.report.took_seconds if watched.snapshot else judged - began
+        phases = {"rules": judged - began - collected, "store": stored - judged}
+        self._totals = self._next_totals(watched, stored - began, phases)
+        look = self._look(watched, stored - began)
+        self._expose(watched)
+        self._latest.publish(look)
+        return MadeRound(watched=watched, changes=changes, look=look, was_loaded=was_loaded)
+
+    def close(self) -> KeepingStatus:
+        """Store what still waits, once; return how that went."""
+        self._keeper.flush(at_once=True)
+        return self._keeper.status
+
+    # -------------------------------------------------------------- steps
+    def _next_changes(self, watched: WatchedRound) -> list[Change]:
+        snapshot = watched.snapshot
+        if snapshot is not None and snapshot.cluster_id != self._cluster_id:
+            self._cluster_id = snapshot.cluster_id
+        self._end_other_clusters(watched)
+        before = self._open.get(self._cluster_id, {})
+        changes = next_changes(
+            before,
+            watched.judged.judgements,
+            is_complete=snapshot is not None and is_complete(snapshot),
+            now=watched.at,
+        )
+        self._open[self._cluster_id] = apply_changes(before, changes, watched.at)
+        return changes
+
+    def _end_other_clusters(self, watched: WatchedRound) -> None:
+        """The name belongs to one cluster id at a time: what is open of another one is gone."""
+        if watched.snapshot is None:
+            return
+        for other in [one for one in self._open if one != self._cluster_id]:
+            gone = all_gone(self._open.pop(other))
+            if gone:
+                self._keeper.keep(
+                    Passing(cluster_id=other, at=watched.at, changes=gone, checkpoint=None)
+                )
+
+    def _passing(self, watched: WatchedRound, changes: Sequence[Change]) -> Passing:
+        remembered = self._watcher.remembered
+        return Passing(
+            cluster_id=self._cluster_id,
+            at=watched.at,
+            changes=changes,
+            checkpoint=Checkpoint(memory=remembered.memory, unknown_since=remembered.unknown_since),
+        )
+
+    def _adopt(self, loaded: Loaded) -> None:
+        """Lay what was stored under what this process has seen since its start."""
+        now_known = self._watcher.remembered
+        checkpoint = loaded.checkpoint or Checkpoint()
+        is_same = self._cluster_id in ("", loaded.cluster_id)
+        self._cluster_id = self._cluster_id or loaded.cluster_id
+        if is_same:
+            since = checkpoint.unknown_since
+            self._watcher.remembered = Remembered(
+                memory=checkpoint.memory or now_known.memory,
+                unknown_since=_earlier(since, now_known.unknown_since)
+                if self._latest.look.rounds
+                else since,
+            )
+        self._open = {
+            cluster_id: dict(self._keeper.under(cluster_id, self._open.get(cluster_id, {}), loaded))
+            for cluster_id in {*loaded.open_findings, *self._open}
+        }
+
+    # -------------------------------------------------------------- what is shown
+    def _next_totals(
+        self, watched: WatchedRound, took: float, phases: Mapping[str, float]
+    ) -> SelfMetrics:
+        snapshot, status = watched.snapshot, self._keeper.status
+        counts = count_verdicts(watched.judged.judgements)
+        report = None if snapshot is None else snapshot.report
+        restarts, lost_lines = self._process()
+        return replace(
+            self._totals.after_round(report, counts),
+            rounds={**self._totals.rounds, outcome_of(watched): self._rounds_of(watched) + 1},
+            clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
+            restarts=restarts,
+            log_lines_lost=lost_lines,
+            last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
+            took_seconds=took,
+            phase_seconds=phases,
+            open_findings=self._open_counts(watched),
+            store=StoreFigures(
+                is_up=status.state is KeepingState.STORED,
+                waiting_rounds=status.waiting_rounds,
+                lost_transitions=status.lost_transitions,
+                last_success=status.stored_at,
+            ),
+        )
+
+    def _rounds_of(self, watched: WatchedRound) -> int:
+        return self._totals.rounds.get(outcome_of(watched), 0)
+
+    def _open_counts(self, watched: WatchedRound) -> dict[tuple[str, Severity], int]:
+        """Count the open findings by rule; a rule without one shows zero."""
+        rules = [judgement.rule for judgement in watched.judged.judgements]
+        counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules})
+        for (rule_id, _), entry in self._open.get(self._cluster_id, {}).items():
+            counts[rule_id, entry.severity] += 1
+        return counts
+
+    def _look(self, watched: WatchedRound, took: float) -> Look:
+        before, (restarts, _) = self._latest.look, self._process()
+        return replace(
+            before,
+            rounds=before.rounds + 1,
+            at=watched.at,
+            outcome=outcome_of(watched),
+            trouble=watched.trouble,
+            took_seconds=took,
+            snapshot=watched.snapshot or before.snapshot,
+            judgements=tuple(watched.judged.judgements),
+            open_findings=self._open.get(self._cluster_id, {}),
+            keeping=self._keeper.status,
+            restarts=dict(restarts),
+        )
+
+    def _expose(self, watched: WatchedRound) -> None:
+        if watched.snapshot is None:
+            self._exposition.update_blind(self._latest.look.cluster, self._totals)
+        else:
+            self._exposition.update(watched.snapshot, self._totals)
+
+
+def outcome_of(watched: WatchedRound) -> RoundOutcome:
+    """Return how a round ended."""
+    if watched.snapshot is None:
+        return RoundOutcome.FAILED
+    return RoundOutcome.GAPS if watched.snapshot.gaps else RoundOutcome.COMPLETE
+
+
+def _earlier(stored: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:
+    """Return since when a rule has been UNKNOWN; one that could judge meanwhile begins anew."""
+    return {rule: min(stored.get(rule, moment), moment) for rule, moment in current.items()}

@@ -1,0 +1,54 @@
+"""Makes rounds for ever: every interval from start to start, early after a leader change."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from service.pipeline import Pipeline
+from service.round_log import RoundLog
+from service.threads import in_thread
+from service.watch import next_due
+
+
+class RoundLoop:
+    """Drives a pipeline until it is told to stop; the round that runs is always finished."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        log: RoundLog,
+        *,
+        interval_seconds: float,
+        monotonic: Callable[[], float],
+        stop: asyncio.Event,
+    ) -> None:
+        self._pipeline = pipeline
+        self._log = log
+        self._interval = interval_seconds
+        self._monotonic = monotonic
+        self._stop = stop
+        self._due = float("-inf")  # kept here: a loop that was restarted does not hurry
+
+    async def run(self) -> None:
+        """Make rounds until the service stops."""
+        while not await self._stopped_before_next():
+            began = self._monotonic()
+            self._due = began + self._interval
+            made = await in_thread(self._pipeline.make_round, name="round")
+            self._due = next_due(
+                began,
+                self._monotonic(),
+                interval_seconds=self._interval,
+                early=made.watched.leaders_moved,
+            )
+            self._log.tell(made)
+
+    async def _stopped_before_next(self) -> bool:
+        wait = max(self._due - self._monotonic(), 0.0)
+        try:
+            async with asyncio.timeout(wait):
+                await self._stop.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,135 @@
+"""The process of `tidemark serve`: starts in dependency order, ends in reverse, each with a limit.
+
+SIGTERM or Ctrl-C: no new round begins, the one that runs is finished and stored, what waits is
+stored once more, the HTTP server answers to the last, and everything is closed. A second signal,
+or the end of the drain limit, leaves the rest undone; what was not stored then is judged again by
+the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from service.events import Event
+from service.keeping import KeepingState
+from service.log import Log
+from service.pipeline import Pipeline
+from service.supervisor import Supervisor, Task
+from service.threads import in_thread
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+LAST_SECONDS: Final = 2.0  # to close what is open, also when the drain limit was used up
+
+
+class Front(Protocol):
+    """What answers HTTP requests."""
+
+    @property
+    def address(self) -> str:
+        """Return where it listens, as a URL."""
+
+    async def run(self) -> None:
+        """Answer until `stop` was called."""
+
+    def stop(self) -> None:
+        """Finish the requests that are under way, and end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What the process is made of."""
+
+    pipeline: Pipeline
+    rounds: Task
+    others: Sequence[Task]  # ended when the service stops
+    front: Front
+    supervisor: Supervisor
+    stop: asyncio.Event
+    log: Log
+    close: Callable[[], None]  # whatever is still open; blocks
+    started: dict[str, object]  # what the first event tells
+
+
+class Service:
+    """Runs until a signal comes, or a task that it cannot do without dies."""
+
+    def __init__(self, parts: Parts, *, drain_seconds: float) -> None:
+        self._parts = parts
+        self._drain_seconds = drain_seconds
+        self._hurry = asyncio.Event()
+        self._deadline: float | None = None  # set when the service begins to stop
+
+    async def run(self) -> bool:
+        """Run; True if it ended because it was asked to.
+
+        Raises:
+            StoreError: at the start: the database refuses, and no later try will mend it.
+        """
+        parts = self._parts
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self._asked_to_stop)
+        try:
+            parts.log.info(Event.STARTED, address=parts.front.address, **parts.started)
+            await in_thread(lambda: parts.pipeline.load(is_start=True), name="load")
+            await self._run_tasks()
+        finally:
+            await self._close()
+            for number in SIGNALS:
+                loop.remove_signal_handler(number)
+        return parts.supervisor.failed is None
+
+    def _asked_to_stop(self) -> None:
+        if self._parts.stop.is_set():
+            self._hurry.set()
+        self._parts.stop.set()
+
+    async def _run_tasks(self) -> None:
+        parts, keep = self._parts, self._parts.supervisor.keep
+        front = asyncio.create_task(keep(Task(name="http", run=parts.front.run)))
+        rounds = asyncio.create_task(keep(parts.rounds))
+        others = [asyncio.create_task(keep(task)) for task in parts.others]
+        await parts.stop.wait()
+        parts.log.info(Event.STOPPING, drain_seconds=self._drain_seconds)
+        await self._within_limit(self._drain(rounds, front))
+        for task in (front, rounds, *others):
+            task.cancel()
+        await asyncio.gather(front, rounds, *others, return_exceptions=True)
+
+    async def _drain(self, rounds: asyncio.Task[None], front: asyncio.Task[None]) -> None:
+        await rounds
+        status = await in_thread(self._parts.pipeline.close, name="flush")
+        if status.state is not KeepingState.STORED:
+            self._parts.log.warning(
+                Event.STORE_AWAY, why=status.trouble, waiting_rounds=status.waiting_rounds
+            )
+        self._parts.front.stop()
+        await front
+
+    async def _close(self) -> None:
+        await self._within_limit(in_thread(self._parts.close, name="close"))
+        failed = self._parts.supervisor.failed
+        self._parts.log.info(Event.STOPPED, **({"because": failed} if failed else {}))
+
+    def _seconds_left(self) -> float:
+        now = asyncio.get_running_loop().time()
+        if self._deadline is None:
+            self._deadline = now + self._drain_seconds
+        return max(self._deadline - now, LAST_SECONDS)
+
+    async def _within_limit(self, work: Awaitable[None]) -> None:
+        """Await work until the drain limit or a second signal."""
+        doing, hurry = asyncio.ensure_future(work), asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait(
+            (doing, hurry), timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED
+        )
+        hurry.cancel()
+        if doing.done():
+            doing.result()
+            return
+        doing.cancel()
+        self._parts.log.warning(Event.DRAIN_LIMIT, hurried=self._hurry.is_set())

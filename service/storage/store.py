@@ -1,0 +1,87 @@
+"""The database as the service uses it: opened when it answers, brought to this version's schema.
+
+Every call may raise `StoreError`; a retryable one is worth another try later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sqlalchemy import Engine
+
+from rules.errors import StoreError
+from rules.open_findings import Identity, OpenFinding
+from service.storage import checkpoints, clusters, findings, schema
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.engine import Database
+from service.storage.rounds import Round, store_rounds
+
+OpenFindings = Mapping[Identity, OpenFinding]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Loaded:
+    """What an earlier process left of the clusters that had one name."""
+
+    cluster_id: str = ""  # of the one that was stored last; empty if none or never told
+    checkpoint: Checkpoint | None = None  # of that one
+    open_findings: Mapping[str, OpenFindings] = field(default_factory=dict)  # by cluster id
+
+
+class PostgresStore:
+    """Opens the database at the first call that needs it."""
+
+    def __init__(self, open_: Callable[[], Database]) -> None:
+        self._open = open_
+        self._database: Database | None = None
+
+    @property
+    def engine(self) -> Engine:
+        """Return the way to the database.
+
+        Raises:
+            StoreError: it has not answered yet.
+        """
+        if self._database is None:
+            raise StoreError("the database has not answered yet", retryable=True)
+        return self._database.engine
+
+    def load(self, name: str) -> Loaded:
+        """Read what is kept under a cluster's name; before that the schema is brought up."""
+        engine = self._opened().engine
+        known = clusters.list_by_name(engine, name)
+        if not known:
+            return Loaded()
+        newest, key = known[-1]
+        return Loaded(
+            cluster_id=key.cluster_id,
+            checkpoint=checkpoints.load(engine, newest),
+            open_findings={key.cluster_id: findings.load_open(engine, row) for row, key in known},
+        )
+
+    def store(self, rounds: Sequence[Round]) -> None:
+        """Store rounds in their order, all or none; storing one twice changes nothing."""
+        try:
+            store_rounds(self.engine, rounds)
+        except StoreError as exc:
+            # A server of our own that died is started again; another one we can only wait for.
+            if not exc.retryable or self._database is None or not self._database.mend():
+                raise
+            store_rounds(self.engine, rounds)
+
+    def close(self) -> None:
+        """Close all connections, and stop the server if it is ours."""
+        if self._database is not None:
+            self._database.close()
+
+    def _opened(self) -> Database:
+        if self._database is None:
+            database = self._open()
+            try:
+                schema.upgrade(database.engine)
+            except StoreError:
+                database.close()
+                raise
+            self._database = database
+        return self._database

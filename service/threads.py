@@ -1,0 +1,41 @@
+"""The one place that moves blocking calls off the event loop.
+
+A thread cannot be cancelled, so that every call that comes here has a limit of its own. The threads
+are daemons: one that is stuck all the same does not keep the process from ending.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:
+    """Call a function in a thread of its own and await what it returns or raises.
+
+    When the caller is cancelled the function goes on, and nobody waits for it.
+    """
+    loop = asyncio.get_running_loop()
+    answer: asyncio.Future[T] = loop.create_future()
+
+    def hand_over(settle: Callable[[], None]) -> None:
+        try:
+            loop.call_soon_threadsafe(lambda: None if answer.done() else settle())
+        except RuntimeError:
+            return  # the loop was closed: the process ends, and nobody waits
+
+    def work() -> None:
+        try:
+            result = function()
+        except BaseException as exc:  # noqa: BLE001 - not handled here: raised where it is awaited
+            error = exc
+            hand_over(lambda: answer.set_exception(error))
+        else:
+            hand_over(lambda: answer.set_result(result))
+
+    threading.Thread(target=work, name=name, daemon=True).start()
+    return await answer

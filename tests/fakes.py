@@ -1,0 +1,91 @@
+"""Fakes of our own ports; tests/contract runs one suite on each of them and on its real twin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from rules.errors import StoreError, UnreachableError
+from rules.facts.snapshot import Snapshot
+from rules.open_findings import apply_changes
+from service.rounds import Scope
+from service.storage.clusters import ClusterKey, RoundId
+from service.storage.rounds import Round
+from service.storage.store import Loaded, OpenFindings
+from tests.factories import at, snapshot
+
+
+class MemoryStore:
+    """Keeps rounds as the database does; `fails` is raised by every call while it is set."""
+
+    def __init__(self) -> None:
+        self.fails: StoreError | None = None
+        self.calls = 0
+        self.rounds: list[Round] = []
+        self._last: dict[ClusterKey, RoundId] = {}
+        self._open: dict[ClusterKey, OpenFindings] = {}
+        self._newest: dict[str, Round] = {}
+
+    def load(self, name: str) -> Loaded:
+        """Return what is kept under a name."""
+        self._call()
+        newest = self._newest.get(name)
+        return Loaded(
+            cluster_id="" if newest is None else newest.cluster.cluster_id,
+            checkpoint=None if newest is None else newest.checkpoint,
+            open_findings={
+                key.cluster_id: found for key, found in self._open.items() if key.name == name
+            },
+        )
+
+    def store(self, rounds: Sequence[Round]) -> None:
+        """Keep rounds that are not kept yet."""
+        self._call()
+        for one in rounds:
+            last = self._last.get(one.cluster)
+            if last and last.writer == one.round_id.writer and one.round_id.number <= last.number:
+                continue
+            self.rounds.append(one)
+            self._last[one.cluster] = one.round_id
+            before = self._open.get(one.cluster, {})
+            self._open[one.cluster] = apply_changes(before, one.changes, one.at)
+            if one.checkpoint is not None:
+                self._newest[one.cluster.name] = one
+
+    def _call(self) -> None:
+        self.calls += 1
+        if self.fails is not None:
+            raise self.fails
+
+
+class ScriptedSource:
+    """Shows prepared rounds in order; None is a round that cannot be made.
+
+    Its clock stands until `pass_interval`, which a test calls before every round.
+    """
+
+    def __init__(self, *looks: dict[str, Any] | None, interval_seconds: float = 15.0) -> None:
+        self.looks = list(looks)
+        self.elapsed = -interval_seconds
+        self._interval = interval_seconds
+
+    def utc_now(self) -> datetime:
+        """Return the time of the round that is being made."""
+        return at(self.elapsed)
+
+    def monotonic(self) -> float:
+        """Return the same time in seconds."""
+        return self.elapsed
+
+    def pass_interval(self) -> None:
+        """Let the next round be due."""
+        self.elapsed += self._interval
+
+    def read(self, scope: Scope) -> Snapshot:
+        """Show the next round."""
+        del scope
+        look = self.looks.pop(0)
+        if look is None:
+            raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")
+        return snapshot(**{"taken_at": self.utc_now(), **look})

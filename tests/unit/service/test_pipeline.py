@@ -1,0 +1,218 @@
+"""Rounds from end to end without a cluster: what is kept, shown and carried over a restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.errors import StoreError
+from rules.open_findings import EndReason, Step
+from rules.verdict import Verdict
+from service.keeping import Keeper, KeepingState
+from service.latest import Latest, Look, RoundOutcome
+from service.metrics.exposition import Exposition
+from service.pipeline import MadeRound, Pipeline
+from service.rounds import Scope
+from service.watch import Watcher
+from tests.factories import CLUSTER_ID, NOON, gap, offsets
+from tests.fakes import MemoryStore, ScriptedSource
+
+STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
+QUIET: dict[str, Any] = {}
+AWAY = StoreError("database x at y cannot be reached: connection refused", retryable=True)
+
+
+class Service:
+    """A pipeline over a script and a store."""
+
+    def __init__(
+        self, store: MemoryStore, *looks: dict[str, Any] | None, after_rounds: int = 0
+    ) -> None:
+        self.source = ScriptedSource(*looks)
+        self.source.elapsed += after_rounds * 15.0
+        self.store = store
+        self.exposition = Exposition()
+        self.latest = Latest(
+            Look(cluster="default", version="0.1.0", started_at=NOON, interval_seconds=15.0)
+        )
+        watcher = Watcher(
+            "default",
+            self.source,
+            Scope(),
+            utc_now=self.source.utc_now,
+            monotonic=self.source.monotonic,
+        )
+        self.pipeline = Pipeline(
+            watcher=watcher,
+            keeper=Keeper(store, "default", monotonic=self.source.monotonic, waiting_rounds=100),
+            exposition=self.exposition,
+            latest=self.latest,
+            monotonic=self.source.monotonic,
+        )
+
+    def rounds(self, count: int | None = None) -> list[MadeRound]:
+        wanted = len(self.source.looks) if count is None else count
+        made: list[MadeRound] = []
+        for _ in range(wanted):
+            self.source.pass_interval()
+            made.append(self.pipeline.make_round())
+        return made
+
+    @property
+    def look(self) -> Look:
+        return self.latest.look
+
+    def page(self) -> str:
+        return self.exposition.body(None, gzip=False)[0].decode()
+
+
+def started(store: MemoryStore, *looks: dict[str, Any] | None, after_rounds: int = 0) -> Service:
+    made = Service(store, *looks, after_rounds=after_rounds)
+    made.pipeline.load(is_start=True)
+    return made
+
+
+def steps(made: MadeRound) -> list[Step]:
+    return [change.step for change in made.changes]
+
+
+def kept_steps(store: MemoryStore) -> list[tuple[str, Step]]:
+    """Return the transitions that are stored, in order."""
+    return [
+        (change.identity[0], change.step)
+        for one in store.rounds
+        for change in one.changes
+        if change.is_transition
+    ]
+
+
+def test_a_breach_opens_is_kept_shown_and_ends() -> None:
+    service = started(MemoryStore(), STUCK, STUCK, STUCK, QUIET)
+    *_, third = service.rounds(3)
+    assert steps(third) == [Step.OPENED]
+    (entry,) = service.look.open_findings.values()
+    assert (entry.verdict, entry.reason, entry.since) == (Verdict.BREACH, "stands", third.look.at)
+    assert 'tidemark_open_findings{cluster="default",rule="high_watermark_stuck"' in service.page()
+    service.rounds()
+    assert service.look.open_findings == {}
+    assert kept_steps(service.store) == [
+        ("high_watermark_stuck", Step.OPENED),
+        ("high_watermark_stuck", Step.ENDED),
+    ]
+
+
+def test_a_look_tells_how_the_round_went() -> None:
+    service = started(MemoryStore(), QUIET, {"gaps": (gap(),)}, None)
+    assert service.look.rounds == 0
+    assert service.look.outcome is None
+    outcomes = [made.look.outcome for made in service.rounds()]
+    assert outcomes == [RoundOutcome.COMPLETE, RoundOutcome.GAPS, RoundOutcome.FAILED]
+    look = service.look
+    assert (look.rounds, look.is_current) == (3, False)
+    assert look.trouble is not None
+    assert look.snapshot is not None, "what was last seen can still be shown, with its age"
+    page = service.page()
+    assert "tidemark_kafka_" not in page
+    for outcome in ("complete", "gaps", "failed"):
+        assert f'tidemark_rounds_total{{cluster="default",outcome="{outcome}"}} 1' in page
+
+
+@pytest.mark.parametrize("killed_after", [1, 2, 3, 4, 5])
+def test_a_restart_between_any_two_rounds_changes_nothing(killed_after: int) -> None:
+    looks = [STUCK, STUCK, STUCK, None, STUCK, QUIET]
+    unbroken = started(MemoryStore(), *looks)
+    unbroken.rounds()
+    store = MemoryStore()
+    started(store, *looks[:killed_after]).rounds()
+    started(store, *looks[killed_after:], after_rounds=killed_after).rounds()
+    assert kept_steps(store) == kept_steps(unbroken.store) != []
+    assert store.load("default").open_findings == unbroken.store.load("default").open_findings
+
+
+def test_a_database_that_is_away_stops_no_round_and_gets_all_that_waited() -> None:
+    store = MemoryStore()
+    service = started(store, *[STUCK] * 6, QUIET)
+    service.rounds(1)
+    store.fails = AWAY
+    service.rounds(4)
+    away = service.look.keeping
+    assert (away.state, away.trouble) == (KeepingState.WAITING, str(AWAY))
+    assert 'tidemark_store_up{cluster="default"} 0' in service.page()
+    store.fails = None
+    service.rounds(2)
+    back = service.look.keeping
+    assert (back.state, back.trouble, back.waiting_rounds) == (KeepingState.STORED, None, 0)
+    assert kept_steps(store) == [
+        ("high_watermark_stuck", Step.OPENED),
+        ("high_watermark_stuck", Step.ENDED),
+    ]
+
+
+def test_what_was_remembered_is_taken_up_when_the_database_comes_late() -> None:
+    store = MemoryStore()
+    started(store, STUCK, STUCK, STUCK).rounds()
+    store.fails = AWAY
+    late = Service(store, *[STUCK] * 6, after_rounds=3)
+    assert not late.pipeline.load(is_start=True)
+    first, second, third = late.rounds(3)
+    assert steps(first) == steps(second) == [], "nothing is remembered yet"
+    assert steps(third) == [Step.OPENED]
+    assert not late.pipeline.load()
+    assert late.look.keeping.state is KeepingState.NOT_LOADED
+    store.fails = None
+    after = late.rounds(3)
+    assert [made.was_loaded for made in after].count(True) == 1
+    assert [steps(made) for made in after] == [[Step.STILL]] * 3
+    (entry,) = late.look.open_findings.values()
+    assert entry.since == NOON.replace(second=30), "it opened before the restart"
+    assert kept_steps(store) == [("high_watermark_stuck", Step.OPENED)], "once"
+
+
+def test_a_database_that_refuses_ends_a_start_and_not_a_round() -> None:
+    store = MemoryStore()
+    store.fails = StoreError("the database has schema 0099, unknown here", retryable=False)
+    service = Service(store, QUIET)
+    with pytest.raises(StoreError, match="0099"):
+        service.pipeline.load(is_start=True)
+    service.rounds()
+    assert service.look.outcome is RoundOutcome.COMPLETE
+    assert service.look.keeping.state is KeepingState.NOT_LOADED
+
+
+def test_another_cluster_id_ends_what_was_open_of_the_old_one() -> None:
+    store = MemoryStore()
+    other = {**QUIET, "cluster_id": "another"}
+    service = started(store, STUCK, STUCK, STUCK, other)
+    service.rounds()
+    assert service.look.open_findings == {}
+    last = [one for one in store.rounds if one.cluster.cluster_id == CLUSTER_ID][-1]
+    (change,) = last.changes
+    assert (change.step, change.end_reason) == (Step.ENDED, EndReason.SUBJECT_GONE)
+    again = started(store, other, after_rounds=4)
+    assert steps(*again.rounds()) == []
+
+
+def test_blindness_before_the_first_answer_is_kept_too() -> None:
+    store = MemoryStore()
+    service = started(store, *[None] * 21, QUIET)
+    service.rounds(21)
+    assert {entry.identity[0] for entry in service.look.open_findings.values()} == {
+        "observation_stale"
+    }
+    service.rounds()
+    assert service.look.open_findings == {}
+    assert set(kept_steps(store)) == {
+        ("observation_stale", Step.OPENED),
+        ("observation_stale", Step.ENDED),
+    }
+
+
+def test_closing_stores_what_waits_without_waiting_for_the_next_try() -> None:
+    store = MemoryStore()
+    service = started(store, QUIET, QUIET)
+    store.fails = AWAY
+    service.rounds()
+    store.fails = None
+    assert service.pipeline.close().state is KeepingState.STORED
+    assert store.load("default").cluster_id == CLUSTER_ID

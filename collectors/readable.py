@@ -85,6 +85,7 @@ class ReadableReader:
     # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
     _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
     _had_turn: set[_Start] = field(default_factory=set)
+    _wanted: set[_Key] = field(default_factory=set)  # in the last round
 
     def collect(
         self,
@@ -106,7 +107,7 @@ class ReadableReader:
         places = np.array([*small, *large], np.int64)
         keys = _keys(partitions, offsets, commits, places)
         lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
-        self._forget_all_but(keys.values())
+        self._forget_unwanted(keys.values())
         due = [place for place in small if self._is_due(keys[place])]
         self._seen = {keys[place] for place in small}
         waiting = [place for place in large if keys[place] not in self._known]
@@ -123,10 +124,13 @@ class ReadableReader:
         """Ask in the first round, later only for lags that have not moved since the last."""
         return key not in self._known and (self._seen is None or key in self._seen)
 
-    def _forget_all_but(self, keys: Collection[_Key]) -> None:
-        starts = {start for start, _ in keys}
-        self._known = {key: self._known[key] for key in keys if key in self._known}
-        self._clear = {start: self._clear[start] for start in starts if start in self._clear}
+    def _forget_unwanted(self, keys: Collection[_Key]) -> None:
+        """Keep what this round or the last one wants to know: a commit may be unseen for a round."""
+        wanted = self._wanted.union(keys)
+        self._wanted = set(keys)
+        starts = {start for start, _ in wanted}
+        self._known = {key: value for key, value in self._known.items() if key in wanted}
+        self._clear = {start: value for start, value in self._clear.items() if start in starts}
         self._had_turn &= starts
 
     def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:

@@ -39,7 +39,6 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import GroupType
 from rules.facts.memory import matching_commits
 from rules.facts.snapshot import Snapshot
@@ -102,26 +101,23 @@ def judge(view: View) -> Judgement:
             "members": members,
         },
     )
-    return replace(judgement, questions=_questions(view, places, since))
+    return replace(judgement, questions=_questions(view))
 
 
-def _questions(view: View, places: Int64s, since: Column) -> tuple[Question, ...]:
+def _questions(view: View) -> tuple[Question, ...]:
     """Ask behind which larger lags that stand there is anything to read.
 
     Asked for as long as they stand, answered or not: what nobody asks for any more is forgotten.
+    What this round did not see is asked too, so that the next one that does has the answer.
     """
-    snapshot = view.snapshot
-    lag = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
-    wanted = places[(lag.values > SMALL_LAG) & view.has_stood(since, ASKS_AFTER)]
-    if not len(wanted):
-        return ()
-    keys = CommitKeys(
-        partitions=snapshot.partitions,
-        group_ids=tuple(group.group_id for group in snapshot.groups),
-        group=snapshot.commits.group[wanted],
-        row=snapshot.commits.row[wanted],
-    )
-    return (ReadableQuestion(keys),)
+    snapshot, remembered = view.snapshot, view.memory.commits
+    wanted = view.has_stood(remembered.standing.since_us, ASKS_AFTER)
+    lag = snapshot.commits.read_committed_lag(snapshot.offsets)
+    is_small = lag.valid & (lag.values <= SMALL_LAG)
+    small = matching_commits(snapshot, remembered)[is_small]
+    wanted[small[small >= 0]] = False
+    asked = np.flatnonzero(wanted).astype(np.int64)
+    return (ReadableQuestion(remembered.keys.take(asked)),) if len(asked) else ()
 
 
 def _positions(snapshot: Snapshot) -> Int64s:

@@ -7,7 +7,7 @@ partitions by topic, number and topic id; a topic that was created again has oth
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,10 @@ class CommitKeys:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    def take(self, positions: Int64s) -> CommitKeys:
+        """Return the pairs at `positions`, which ascend."""
+        return replace(self, group=self.group[positions], row=self.row[positions])
 
     def find(self, partitions: Partitions, groups: Sequence[Group], commits: Commits) -> Int64s:
         """Return for each commit of a round its position among these pairs, -1 where none."""

@@ -213,9 +213,19 @@ def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
     reader = ReadableReader()
     look(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
     assert look(session_of(ME), (0, 50), reader=reader) == [None]
+    assert look(session_of(ME), (0, 50), reader=reader) == [None]
     asked_again = session_with(fetched({0: batch(50, 50)}))
     assert look(asked_again, (0, 50), reader=reader, asked=True) == [0]
     assert asked_again.requests["Fetch"] == 1
+
+
+def test_a_commit_that_one_round_did_not_see_keeps_its_answer() -> None:
+    reader = ReadableReader()
+    look(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
+    assert look(session_of(ME), reader=reader, asked=True) == []
+    silent = session_of(ME)
+    assert look(silent, (0, 50), reader=reader, asked=True) == [0]
+    assert silent.requests == {}
 
 
 def test_a_share_group_is_never_looked_into() -> None:

@@ -249,7 +249,9 @@ def test_share_group_has_no_position_to_judge() -> None:
         pytest.param((at(50), at(50, nothing=0)), 60, True, id="answered-and-still-wanted"),
         pytest.param((at(89), at(89)), 30, True, id="eleven-offsets"),
         pytest.param((at(90), at(90)), 30, False, id="small-lags-are-looked-into-unasked"),
-        pytest.param((at(50), at(50, **UNSEEN)), 30, False, id="end-not-seen"),
+        pytest.param((at(50), at(50, **UNSEEN)), 30, True, id="end-not-seen"),
+        pytest.param((at(50), {"gaps": (gap(),)}), 30, True, id="commit-not-seen"),
+        pytest.param((at(50), {}), 30, False, id="commit-gone"),
     ],
 )
 def test_a_larger_lag_that_stands_is_asked_about(

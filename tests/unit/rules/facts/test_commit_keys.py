@@ -31,6 +31,13 @@ def test_a_topic_created_again_has_other_commits() -> None:
     assert KEYS.find(later, (group("billing"),), seen).tolist() == [-1, 1]
 
 
+def test_some_of_them_are_found_where_they_are_now() -> None:
+    some = KEYS.take(ints(0, 2))
+    assert len(some) == 2
+    seen = commits((0, 0, 5), (0, 2, 5), (1, 3, 5))
+    assert some.find(PLACED, (group("billing"), group("shipping")), seen).tolist() == [0, -1, 1]
+
+
 def test_among_nothing_nothing_is_found() -> None:
     none = CommitKeys(partitions=PLACED, group_ids=(), group=ints(), row=ints())
     assert none.find(PLACED, (group(),), commits((0, 0, 5))).tolist() == [-1]

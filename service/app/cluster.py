@@ -1,4 +1,4 @@
-"""Wiring: the only place that builds long-lived objects and hands them to each other."""
+"""Builds the reader of a cluster: all that a command needs which only looks."""
 
 from __future__ import annotations
 

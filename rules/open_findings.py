@@ -108,7 +108,8 @@ def next_changes(
         by_rule.setdefault(identity[0], []).append(identity)
     changes: list[Change] = []
     for judgement in judgements:
-        for finding in _rows(judgement, by_rule.get(judgement.rule.rule_id, [])):
+        known = by_rule.get(judgement.rule.rule_id, [])
+        for finding in _said_of(judgement, known, open_findings):
             change = _judged(open_findings.get(finding.identity), finding, now)
             if change is not None:
                 changes.append(change)
@@ -231,6 +232,25 @@ def _is_over(entry: OpenFinding, now: datetime) -> bool:
 
 
 # ------------------------------------------------------------------ from columns to rows
+def _said_of(
+    judgement: Judgement,
+    known: Sequence[Identity],
+    open_findings: Mapping[Identity, OpenFinding],
+) -> list[Finding]:
+    """Return what a judgement says of its breaches and of what is open.
+
+    A rule that could not judge at all says one thing of the whole cluster. It goes for every
+    subject, so that nothing of it is taken to be gone; what was last known of them is kept.
+    """
+    if judgement.subjects.kind is judgement.rule.subject:
+        return _rows(judgement, known)
+    said = judgement.finding(0)
+    return [
+        replace(said, labels=dict(identity[1]), evidence=open_findings[identity].evidence)
+        for identity in known
+    ]
+
+
 def _rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
     """Return the row view of every breach and of every known subject, in order."""
     positions = set(np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist())

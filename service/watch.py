@@ -12,7 +12,13 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from rules.catalogue.all_rules import Judged, judge_blind, judge_round
+from rules.catalogue.all_rules import (
+    Attempt,
+    Judged,
+    judge_blind,
+    judge_round,
+    run_unguarded,
+)
 from rules.errors import CollectError
 from rules.facts.history import matching_rows
 from rules.facts.memory import Memory, advance, shifted
@@ -72,9 +78,12 @@ class Watcher:
         utc_now: Callable[[], datetime],
         monotonic: Callable[[], float],
         remembered: Remembered | None = None,
+        attempt: Attempt = run_unguarded,
     ) -> None:
+        """`attempt` runs each rule; it tells a defect of one and lets the others judge."""
         self._cluster = cluster
         self._source = source
+        self._attempt = attempt
         self._scope = scope
         self._utc_now = utc_now
         self._monotonic = monotonic
@@ -110,7 +119,7 @@ class Watcher:
         before = known if known and known.cluster_id == snapshot.cluster_id else None
         memory = advance(snapshot, before)
         view = View(snapshot=snapshot, memory=memory, before=before, now=snapshot.taken_at)
-        judged = judge_round(view, self.remembered.unknown_since)
+        judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = Remembered(memory=memory, unknown_since=judged.unknown_since)
         moved = self._last is not None and leaders_moved(self._last, snapshot)
         self._last, self._questions = snapshot, judged.questions

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -49,6 +50,7 @@ class Blind(Reason):
     """Why no rule could judge."""
 
     NO_ROUND = "no_round"  # the cluster could not be asked at all
+    RULE_FAILED = "rule_failed"  # a defect of ours: the log has its traceback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,19 +66,41 @@ class Judged:
         return tuple(asked for judgement in self.judgements for asked in judgement.questions)
 
 
-def judge_round(view: View, unknown_since: Mapping[str, int]) -> Judged:
-    """Judge a round by every rule, our own sight last."""
-    return _with_own_sight(
-        view.snapshot.cluster, [rule.judge(view) for rule in RULES], unknown_since, view.now
-    )
+Attempt = Callable[[str, Callable[[], Judgement]], Judgement | None]
+
+
+def run_unguarded(_rule_id: str, judge: Callable[[], Judgement]) -> Judgement:
+    """Run a rule as it is: what it raises is raised."""
+    return judge()
+
+
+def judge_round(
+    view: View, unknown_since: Mapping[str, int], attempt: Attempt = run_unguarded
+) -> Judged:
+    """Judge a round by every rule, our own sight last.
+
+    `attempt` runs one rule and may return None for one that could not run: it is UNKNOWN then, and
+    the others judge all the same.
+    """
+    cluster = view.snapshot.cluster
+    judgements = [
+        attempt(rule.meta.rule_id, partial(rule.judge, view))
+        or _unknown(rule, cluster, Blind.RULE_FAILED)
+        for rule in RULES
+    ]
+    return _with_own_sight(cluster, judgements, unknown_since, view.now)
 
 
 def judge_blind(cluster: str, unknown_since: Mapping[str, int], now: datetime) -> Judged:
     """Judge a round that could not be made: every rule is UNKNOWN, and nothing is resolved."""
-    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
-    unknown = (Verdict.UNKNOWN, Blind.NO_ROUND)
-    judgements = [decide(rule.meta, subject, [], unknown) for rule in RULES]
+    judgements = [_unknown(rule, cluster, Blind.NO_ROUND) for rule in RULES]
     return _with_own_sight(cluster, judgements, unknown_since, now)
+
+
+def _unknown(rule: Rule, cluster: str, why: Blind) -> Judgement:
+    """Answer for a rule that could not judge: one UNKNOWN, of the whole cluster."""
+    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
+    return decide(rule.meta, subject, [], (Verdict.UNKNOWN, why))
 
 
 def _with_own_sight(

@@ -57,7 +57,7 @@ def rule(kind: Kind = Kind.STATE, rule_id: str = "some_rule") -> RuleMeta:
 def judged(subjects: Subjects, *verdicts: Verdict, meta: RuleMeta | None = None) -> Judgement:
     said = np.array(verdicts, np.int8)
     return Judgement(
-        rule=meta or rule(),
+        rule=meta or replace(rule(), subject=subjects.kind),
         subjects=subjects,
         verdicts=said,
         reasons=(Why.SAID,),
@@ -266,3 +266,24 @@ def test_an_open_finding_carries_what_was_last_said_and_an_event_its_last_breach
         changes = next_changes({entry.identity: entry}, [said], is_complete=True, now=NOW)
         after = apply_changes({entry.identity: entry}, changes, NOW)[entry.identity]
         assert (after.reason, after.last_judged_at) == (reason, NOW)
+
+
+# ------------------------------------------------------------------ a rule that could not judge
+@pytest.mark.parametrize("is_complete", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "step", "verdict"),
+    [(Kind.STATE, Step.UNKNOWN, UNKNOWN), (Kind.EVENT, Step.HELD, BREACH)],
+)
+def test_a_rule_that_could_not_judge_makes_its_states_unknown_and_ends_nothing(
+    kind: Kind, step: Step, verdict: Verdict, *, is_complete: bool
+) -> None:
+    entry = replace(open_finding(kind, BREACH, age=HOUR), evidence={"log_end_offset": 7})
+    cluster = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": "default"},))
+    open_findings = {entry.identity: entry}
+    for _ in range(3):
+        said = judged(cluster, UNKNOWN, meta=rule(kind))
+        changes = next_changes(open_findings, [said], is_complete=is_complete, now=NOW)
+        assert [change.step for change in changes] == [step]
+        open_findings = apply_changes(open_findings, changes, NOW)
+    (after,) = open_findings.values()
+    assert (after.verdict, after.evidence) == (verdict, {"log_end_offset": 7})

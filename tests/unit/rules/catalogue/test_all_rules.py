@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from rules.catalogue.all_rules import (
     judge_blind,
     judge_round,
 )
-from rules.judgement import Reason
+from rules.judgement import Judgement, Reason
 from rules.pages import HEADINGS, IncompleteRuleError, page
 from rules.verdict import RuleMeta, Verdict
 from tests.factories import NOON, commits, group, snapshot
@@ -107,3 +108,16 @@ def test_own_sight_lists_only_critical_rules() -> None:
     sight = judge_blind("default", {}, NOON).judgements[-1]
     assert {sight.subjects.labels(n)["rule"] for n in range(len(sight.verdicts))} == critical
     assert observation_stale.RULE.rule_id not in critical
+
+
+def test_a_rule_that_cannot_run_is_unknown_and_the_others_judge() -> None:
+    def attempt(rule_id: str, judge: Callable[[], Judgement]) -> Judgement | None:
+        return None if rule_id == "partition_offline" else judge()
+
+    view = view_of([snapshot()])
+    judged = judge_round(view, {}, attempt)
+    broken, *others = judged.judgements
+    (finding,) = broken.findings(Verdict.UNKNOWN)
+    assert (finding.reason, finding.labels) == ("rule_failed", {"cluster": "default"})
+    assert all(judgement.count(Verdict.UNKNOWN) == 0 for judgement in others)
+    assert "partition_offline" in judged.unknown_since, "a critical rule that fails is blindness"

@@ -9,7 +9,6 @@ class Event(StrEnum):
     """What happened."""
 
     STARTED = "service_started"
-    READY = "service_ready"
     STOPPING = "service_stopping"
     STOPPED = "service_stopped"
     DRAIN_LIMIT = "drain_limit_passed"

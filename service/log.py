@@ -46,7 +46,7 @@ def make_log(writer: LineWriter, *, as_json: bool, level: str) -> Log:
     processors: list[Processor] = [
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
-        _event_as_text,
+        _most_telling_first,
     ]
     if as_json:
         processors += [
@@ -64,11 +64,12 @@ def make_log(writer: LineWriter, *, as_json: bool, level: str) -> Log:
     return log
 
 
-def _event_as_text(
+def _most_telling_first(
     _logger: object, _method: str, event: MutableMapping[str, Any]
 ) -> MutableMapping[str, Any]:
-    event["event"] = str(event["event"])
-    return event
+    """Put time, level and event at the beginning of a line."""
+    first = {name: str(event.pop(name)) for name in ("time", "level", "event")}
+    return {**first, **event}
 
 
 class LibraryHandler(logging.Handler):

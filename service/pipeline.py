@@ -68,6 +68,11 @@ class Pipeline:
             version=latest.look.version, rounds=dict.fromkeys(map(str, RoundOutcome), 0)
         )
 
+    @property
+    def open_findings(self) -> int:
+        """Return how many findings of the current cluster are open."""
+        return len(self._open.get(self._cluster_id, {}))
+
     def load(self, *, is_start: bool = False) -> bool:
         """Read what an earlier process left, if it is time to try; whether that was done now.
 

@@ -18,7 +18,7 @@ from service.events import Event
 from service.keeping import KeepingState
 from service.log import Log
 from service.pipeline import Pipeline
-from service.supervisor import Supervisor, Task
+from service.supervisor import OnDeath, Supervisor, Task
 from service.threads import in_thread
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -27,10 +27,6 @@ LAST_SECONDS: Final = 2.0  # to close what is open, also when the drain limit wa
 
 class Front(Protocol):
     """What answers HTTP requests."""
-
-    @property
-    def address(self) -> str:
-        """Return where it listens, as a URL."""
 
     async def run(self) -> None:
         """Answer until `stop` was called."""
@@ -74,8 +70,9 @@ class Service:
         for number in SIGNALS:
             loop.add_signal_handler(number, self._asked_to_stop)
         try:
-            parts.log.info(Event.STARTED, address=parts.front.address, **parts.started)
-            await in_thread(lambda: parts.pipeline.load(is_start=True), name="load")
+            parts.log.info(Event.STARTED, **parts.started)
+            if await in_thread(lambda: parts.pipeline.load(is_start=True), name="load"):
+                parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
             await self._run_tasks()
         finally:
             await self._close()
@@ -90,7 +87,8 @@ class Service:
 
     async def _run_tasks(self) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
-        front = asyncio.create_task(keep(Task(name="http", run=parts.front.run)))
+        http = Task(name="http", run=parts.front.run, on_death=OnDeath.STOP)
+        front = asyncio.create_task(keep(http))
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         await parts.stop.wait()

@@ -18,4 +18,5 @@ class ExitCode(IntEnum):
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     STORE = 9  # the database refused, is away or of another schema; data directory in use
+    FAILED = 10  # the service ended because a part that it needs died
     INTERRUPTED = 130  # Ctrl-C

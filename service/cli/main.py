@@ -37,6 +37,7 @@ Exit codes:
     7  the sandbox cannot do that
     8  the output could not be written
     9  the database refused, is away or of another schema, or its data directory is in use
+   10  the service ended because a part that it needs died; its log says why
   130  interrupted
 """
 

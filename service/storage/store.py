@@ -32,8 +32,12 @@ class Loaded:
 class PostgresStore:
     """Opens the database at the first call that needs it."""
 
-    def __init__(self, open_: Callable[[], Database]) -> None:
+    def __init__(
+        self, open_: Callable[[], Database], *, on_mended: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_mended` is called after our own server had died and was started again."""
         self._open = open_
+        self._on_mended = on_mended
         self._database: Database | None = None
 
     @property
@@ -68,6 +72,7 @@ class PostgresStore:
             # A server of our own that died is started again; another one we can only wait for.
             if not exc.retryable or self._database is None or not self._database.mend():
                 raise
+            self._on_mended()
             store_rounds(self.engine, rounds)
 
     def close(self) -> None:

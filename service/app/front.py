@@ -1,0 +1,67 @@
+"""Builds what answers HTTP requests."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+
+from service.clock import monotonic, utc_now
+from service.latest import Latest
+from service.log import Log
+from service.metrics.exposition import Exposition
+from service.settings import HttpSettings
+from service.storage import tokens
+from service.storage.history import FindingHistory
+from service.storage.store import PostgresStore
+from service.threads import in_thread
+from service.web.access import Tokens
+from service.web.app import create_app
+from service.web.ports import FewAtOnce, Sources
+from service.web.server import HttpServer, is_loopback
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTokens:
+    """The tokens in the database."""
+
+    store: PostgresStore
+
+    def verify(self, secret: str) -> frozenset[tokens.Scope] | None:
+        """Return what a secret allows, None if it is nobody's."""
+        found = tokens.verify(self.store.engine, secret, utc_now())
+        return None if found is None else found.scopes
+
+
+def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
+    settings: HttpSettings,
+    listener: socket.socket,
+    *,
+    latest: Latest,
+    exposition: Exposition,
+    store: PostgresStore,
+    log: Log,
+) -> HttpServer:
+    """Build the HTTP server on a socket that listens already."""
+    few = FewAtOnce(in_thread)
+    static = None if settings.token is None else settings.token.get_secret_value()
+    app = create_app(
+        Sources(
+            latest=latest,
+            exposition=exposition,
+            history=FindingHistory(lambda: store.engine, latest.look.cluster),
+            utc_now=utc_now,
+            in_thread=in_thread,
+            in_database=few,
+        ),
+        tokens=Tokens(StoredTokens(store), static=static, in_thread=few, monotonic=monotonic),
+        is_loopback=is_loopback(listener),
+        max_concurrent_requests=settings.max_concurrent_requests,
+        log=log,
+    )
+    return HttpServer(app, listener, max_concurrent_requests=settings.max_concurrent_requests)
+
+
+def address_of(listener: socket.socket) -> str:
+    """Return where a socket listens, as a URL."""
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

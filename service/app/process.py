@@ -1,0 +1,195 @@
+"""Builds the whole service of `tidemark serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TextIO
+
+from rules.version import VERSION
+from service.app.cluster import cluster_reader
+from service.app.front import address_of, make_front
+from service.clock import monotonic, utc_now
+from service.data_directory import DataDirectory
+from service.events import Event
+from service.keeping import Keeper
+from service.latest import Latest, Look
+from service.log import LibraryHandler, LineWriter, Log, make_log
+from service.metrics.exposition import Exposition
+from service.pipeline import Pipeline
+from service.retention import Retention
+from service.round_log import RoundLog
+from service.round_loop import RoundLoop
+from service.rounds import ClusterReader, Scope
+from service.serve import Parts, Service
+from service.settings import LogFormat, Settings
+from service.storage.engine import open_database
+from service.storage.retention import remove_older
+from service.storage.store import PostgresStore
+from service.supervisor import Supervisor, Task
+from service.watch import Watcher
+from service.web.server import bind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Base:
+    """What most parts are given."""
+
+    settings: Settings
+    log: Log
+    writer: LineWriter
+    stop: asyncio.Event
+    supervisor: Supervisor
+    reader: ClusterReader
+    store: PostgresStore
+    latest: Latest
+    exposition: Exposition
+
+
+@contextmanager
+def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
+    """Take the data directory and the port, and build the service; nothing is asked yet.
+
+    Raises:
+        SettingsError: addresses, security settings or the HTTP address cannot be used.
+        StoreError: the data directory is in use or cannot be written.
+    """
+    with ExitStack() as undo:
+        base = _base(settings, stream)
+        undo.callback(base.reader.close)
+        undo.enter_context(DataDirectory(settings.service.data_directory()))
+        listener = bind(settings.http.host, settings.http.port)
+        undo.callback(listener.close)
+        undo.callback(base.store.close)
+        undo.enter_context(_library_messages(base.log))
+        front = make_front(
+            settings.http,
+            listener,
+            latest=base.latest,
+            exposition=base.exposition,
+            store=base.store,
+            log=base.log,
+        )
+        pipeline = _pipeline(base)
+        parts = Parts(
+            pipeline=pipeline,
+            rounds=_rounds(base, pipeline),
+            others=[_retention(base)],
+            front=front,
+            supervisor=base.supervisor,
+            stop=base.stop,
+            log=base.log,
+            close=base.store.close,
+            started={"address": address_of(listener), **_started(settings)},
+        )
+        yield Service(parts, drain_seconds=settings.service.drain_seconds)
+
+
+def _base(settings: Settings, stream: TextIO) -> _Base:
+    writer = LineWriter(stream)
+    chosen = settings.service.log_format
+    as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not stream.isatty())
+    log = make_log(writer, as_json=as_json, level=settings.service.log_level)
+    stop = asyncio.Event()
+    first = Look(
+        cluster=settings.kafka.name,
+        version=VERSION,
+        started_at=utc_now(),
+        interval_seconds=settings.service.interval_seconds,
+    )
+    return _Base(
+        settings=settings,
+        log=log,
+        writer=writer,
+        stop=stop,
+        supervisor=Supervisor(log, stop, monotonic=monotonic),
+        reader=cluster_reader(settings.kafka),
+        store=_store(settings, log),
+        latest=Latest(first),
+        exposition=Exposition(settings.metrics.limits()),
+    )
+
+
+def _store(settings: Settings, log: Log) -> PostgresStore:
+    secret = settings.database.url
+    url = None if secret is None else secret.get_secret_value()
+    directory = settings.service.data_directory()
+    return PostgresStore(
+        lambda: open_database(url, directory),
+        on_mended=lambda: log.warning(Event.DATABASE_RESTARTED, data_dir=str(directory)),
+    )
+
+
+def _pipeline(base: _Base) -> Pipeline:
+    settings, name = base.settings, base.settings.kafka.name
+    scope = Scope(topics=settings.service.topics, groups=settings.service.groups)
+    watcher = Watcher(
+        name,
+        base.reader,
+        scope,
+        utc_now=utc_now,
+        monotonic=monotonic,
+        attempt=base.supervisor.attempt,
+    )
+    waiting = settings.database.waiting_rounds
+    keeper = Keeper(base.store, name, monotonic=monotonic, waiting_rounds=waiting)
+
+    def process() -> tuple[Mapping[str, int], int]:
+        return dict(base.supervisor.restarts), base.writer.lost
+
+    return Pipeline(
+        watcher=watcher,
+        keeper=keeper,
+        exposition=base.exposition,
+        latest=base.latest,
+        monotonic=monotonic,
+        process=process,
+    )
+
+
+def _rounds(base: _Base, pipeline: Pipeline) -> Task:
+    loop = RoundLoop(
+        pipeline,
+        RoundLog(base.log),
+        interval_seconds=base.settings.service.interval_seconds,
+        monotonic=monotonic,
+        stop=base.stop,
+    )
+    return Task(name="rounds", run=loop.run)
+
+
+def _retention(base: _Base) -> Task:
+    retention = Retention(
+        lambda before: remove_older(base.store.engine, before),
+        keep=timedelta(days=base.settings.database.keep_transitions_days),
+        utc_now=utc_now,
+        log=base.log,
+    )
+    return Task(name="retention", run=retention.run)
+
+
+@contextmanager
+def _library_messages(log: Log) -> Iterator[None]:
+    """Bring what libraries log to our log while the service runs."""
+    handler, root = LibraryHandler(log), logging.getLogger()
+    root.addHandler(handler)
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+
+
+def _started(settings: Settings) -> dict[str, object]:
+    where = "by URL" if settings.database.url else "embedded"
+    return {
+        "version": VERSION,
+        "cluster": settings.kafka.name,
+        "bootstrap_servers": settings.kafka.bootstrap_servers,
+        "interval_seconds": settings.service.interval_seconds,
+        "data_dir": str(settings.service.data_directory()),
+        "database": where,
+    }

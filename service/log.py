@@ -41,7 +41,7 @@ class LineWriter:
     debug = info = warning = error = critical = exception = msg
 
 
-def make_log(writer: LineWriter, *, as_json: bool, level: str) -> Log:
+def make_log(writer: LineWriter, *, as_json: bool, level: str, colors: bool = False) -> Log:
     """Return a log of its own: nothing global is configured."""
     processors: list[Processor] = [
         structlog.stdlib.add_log_level,
@@ -54,7 +54,9 @@ def make_log(writer: LineWriter, *, as_json: bool, level: str) -> Log:
             structlog.processors.JSONRenderer(ensure_ascii=False),
         ]
     else:
-        processors.append(structlog.dev.ConsoleRenderer())
+        processors.append(
+            structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False, timestamp_key="time")
+        )
     log: Log = structlog.wrap_logger(
         writer,
         processors=processors,

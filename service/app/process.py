@@ -92,8 +92,9 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
 def _base(settings: Settings, stream: TextIO) -> _Base:
     writer = LineWriter(stream)
     chosen = settings.service.log_format
-    as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not stream.isatty())
-    log = make_log(writer, as_json=as_json, level=settings.service.log_level)
+    is_screen = stream.isatty()
+    as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not is_screen)
+    log = make_log(writer, as_json=as_json, level=settings.service.log_level, colors=is_screen)
     stop = asyncio.Event()
     first = Look(
         cluster=settings.kafka.name,

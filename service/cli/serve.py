@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
 
 import click
 
@@ -50,9 +53,20 @@ def command(**options: Any) -> int:
     from service.settings import read_settings  # noqa: PLC0415
 
     settings = read_settings(os.environ, path=options["path"], flags=_flags(options))
-    with open_service(settings, sys.stdout) as service:
+    # Not the guarded stream: a log that cannot be written must not end the watch.
+    with _stdout() as stream, open_service(settings, stream) as service:
         ended_well = asyncio.run(service.run())
     return ExitCode.OK if ended_well else ExitCode.FAILED
+
+
+@contextmanager
+def _stdout() -> Iterator[TextIO]:
+    """Give the real stdout, or nowhere if whoever started us closed it."""
+    if sys.__stdout__ is not None:
+        yield sys.__stdout__
+        return
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+        yield nowhere
 
 
 def _flags(options: dict[str, Any]) -> dict[str, dict[str, object]]:

@@ -2,21 +2,32 @@
 
 A line that cannot be written (a full disk) must not stop the watch: it is counted and shown as a
 metric, and the next line is tried anew.
+
+Names of topics and groups are chosen by others: none of them can forge a line, or colour or clear a
+terminal. Tracebacks come without the values of variables, among which passwords are.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import threading
+import traceback
 from collections.abc import MutableMapping
 from typing import Any, Final, TextIO
 
 import structlog
-from structlog.typing import FilteringBoundLogger, Processor
+from structlog.tracebacks import ExceptionDictTransformer
+from structlog.typing import ExcInfo, FilteringBoundLogger, Processor
 
 from service.events import Event
 
 LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+
+# Beyond ASCII, and yet some readers break a line there, or a terminal obeys; and half characters,
+# which no file takes. JSON escapes what is below 0x20 itself.
+UNPRINTED: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Log = FilteringBoundLogger
 
@@ -33,10 +44,16 @@ class LineWriter:
         """Write one line."""
         with self._lock:
             try:
-                self._stream.write(message + "\n")
+                self._write(message + "\n")
                 self._stream.flush()
             except (OSError, ValueError):  # full, or closed by who read it
                 self.lost += 1
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+        except UnicodeEncodeError:  # a locale that is not UTF-8; nothing of the line is out yet
+            self._stream.write("".join(c if c.isascii() else _escaped(c) for c in text))
 
     debug = info = warning = error = critical = exception = msg
 
@@ -50,13 +67,18 @@ def make_log(writer: LineWriter, *, as_json: bool, level: str, colors: bool = Fa
     ]
     if as_json:
         processors += [
-            structlog.processors.dict_tracebacks,
+            structlog.processors.ExceptionRenderer(ExceptionDictTransformer(show_locals=False)),
             structlog.processors.JSONRenderer(ensure_ascii=False),
+            _on_one_line,
         ]
     else:
-        processors.append(
-            structlog.dev.ConsoleRenderer(colors=colors, sort_keys=False, timestamp_key="time")
+        console = structlog.dev.ConsoleRenderer(
+            colors=colors,
+            sort_keys=False,
+            timestamp_key="time",
+            exception_formatter=_indented_traceback,
         )
+        processors += [_printable_values, console]
     log: Log = structlog.wrap_logger(
         writer,
         processors=processors,
@@ -74,6 +96,34 @@ def _most_telling_first(
     return {**first, **event}
 
 
+def _printable_values(
+    _logger: object, _method: str, event: MutableMapping[str, Any]
+) -> MutableMapping[str, Any]:
+    for name, value in event.items():
+        if isinstance(value, str) and not value.isprintable():
+            event[name] = "".join(map(_printable, value))
+    return event
+
+
+def _on_one_line(_logger: object, _method: str, rendered: Any) -> Any:
+    return UNPRINTED.sub(lambda found: _escaped(found[0]), rendered)
+
+
+def _indented_traceback(stream: TextIO, error: ExcInfo) -> None:
+    """Write every line of it indented, so that no message in it looks like a line of the log."""
+    lines = "".join(traceback.format_exception(*error)).splitlines()
+    stream.writelines("\n    " + "".join(map(_printable, line)) for line in lines)
+
+
+def _printable(char: str) -> str:
+    return char if char.isprintable() else _escaped(char)
+
+
+def _escaped(char: str) -> str:
+    """Return a character as JSON writes it in ASCII."""
+    return "\\u007f" if char == "\x7f" else json.dumps(char)[1:-1]
+
+
 class LibraryHandler(logging.Handler):
     """Hands what libraries log to our log, so that there is one format on stdout."""
 
@@ -84,10 +134,18 @@ class LibraryHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write one record as an event."""
         trace = record.exc_info if record.exc_info and record.exc_info[0] else None
-        self._log.log(
-            record.levelno,
+        # Libraries have levels of their own, which a log that filters does not know.
+        tell = self._log.error if record.levelno >= logging.ERROR else self._log.warning
+        tell(
             Event.LIBRARY,
             library=record.name,
-            message=record.getMessage(),
+            message=_message(record),
             **({"exc_info": trace} if trace else {}),
         )
+
+
+def _message(record: logging.LogRecord) -> str:
+    try:
+        return record.getMessage()
+    except (TypeError, ValueError, KeyError):  # a placeholder too many: the library goes on
+        return str(record.msg)

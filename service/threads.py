@@ -32,10 +32,19 @@ async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:
         try:
             result = function()
         except BaseException as exc:  # noqa: BLE001 - not handled here: raised where it is awaited
-            error = exc
+            error = _awaitable(exc)
             hand_over(lambda: answer.set_exception(error))
         else:
             hand_over(lambda: answer.set_result(result))
 
     threading.Thread(target=work, name=name, daemon=True).start()
     return await answer
+
+
+def _awaitable(error: BaseException) -> BaseException:
+    """A future refuses StopIteration, and whoever awaits it would wait for ever."""
+    if not isinstance(error, StopIteration):
+        return error
+    told = RuntimeError("StopIteration left a function that was called in a thread")
+    told.__cause__ = error
+    return told

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 from service.events import Event
 from service.keeping import KeepingState
@@ -53,9 +53,12 @@ class Parts:
 class Service:
     """Runs until a signal comes, or a task that it cannot do without dies."""
 
-    def __init__(self, parts: Parts, *, drain_seconds: float) -> None:
+    def __init__(
+        self, parts: Parts, *, drain_seconds: float, last_seconds: float = LAST_SECONDS
+    ) -> None:
         self._parts = parts
         self._drain_seconds = drain_seconds
+        self._last_seconds = last_seconds
         self._hurry = asyncio.Event()
         self._deadline: float | None = None  # set when the service begins to stop
 
@@ -71,19 +74,30 @@ class Service:
             loop.add_signal_handler(number, self._asked_to_stop)
         try:
             parts.log.info(Event.STARTED, **parts.started)
-            if await in_thread(lambda: parts.pipeline.load(is_start=True), name="load"):
-                parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
+            await self._load()
             await self._run_tasks()
         finally:
-            await self._close()
-            for number in SIGNALS:
-                loop.remove_signal_handler(number)
+            try:
+                await self._close()
+            finally:
+                for number in SIGNALS:
+                    loop.remove_signal_handler(number)
         return parts.supervisor.failed is None
 
     def _asked_to_stop(self) -> None:
         if self._parts.stop.is_set():
             self._hurry.set()
         self._parts.stop.set()
+
+    async def _load(self) -> None:
+        """Read what is remembered; a signal meanwhile waits for it no longer than for a round."""
+        parts = self._parts
+        load = in_thread(lambda: parts.pipeline.load(is_start=True), name="load")
+        loading, stopping = asyncio.ensure_future(load), asyncio.ensure_future(parts.stop.wait())
+        await asyncio.wait((loading, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if await self._done_in_time(loading) and loading.result():
+            parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
 
     async def _run_tasks(self) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
@@ -93,10 +107,14 @@ class Service:
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         await parts.stop.wait()
         parts.log.info(Event.STOPPING, drain_seconds=self._drain_seconds)
-        await self._within_limit(self._drain(rounds, front))
-        for task in (front, rounds, *others):
-            task.cancel()
-        await asyncio.gather(front, rounds, *others, return_exceptions=True)
+        draining = asyncio.ensure_future(self._drain(rounds, front))
+        try:
+            if await self._done_in_time(draining):
+                draining.result()
+        finally:
+            for task in (front, rounds, *others):
+                task.cancel()
+            await asyncio.gather(front, rounds, *others, return_exceptions=True)
 
     async def _drain(self, rounds: asyncio.Task[None], front: asyncio.Task[None]) -> None:
         await rounds
@@ -109,7 +127,14 @@ class Service:
         await front
 
     async def _close(self) -> None:
-        await self._within_limit(in_thread(self._parts.close, name="close"))
+        """Close what is open; who hurries waits for that too, but not for long."""
+        closing = asyncio.ensure_future(in_thread(self._parts.close, name="close"))
+        limit = self._last_seconds if self._hurry.is_set() else self._seconds_left()
+        await asyncio.wait((closing,), timeout=limit)
+        if closing.done():
+            closing.result()
+        else:
+            self._gave_up(closing)
         failed = self._parts.supervisor.failed
         self._parts.log.info(Event.STOPPED, **({"because": failed} if failed else {}))
 
@@ -117,17 +142,22 @@ class Service:
         now = asyncio.get_running_loop().time()
         if self._deadline is None:
             self._deadline = now + self._drain_seconds
-        return max(self._deadline - now, LAST_SECONDS)
+        return max(self._deadline - now, self._last_seconds)
 
-    async def _within_limit(self, work: Awaitable[None]) -> None:
-        """Await work until the drain limit or a second signal."""
-        doing, hurry = asyncio.ensure_future(work), asyncio.ensure_future(self._hurry.wait())
+    async def _done_in_time(self, doing: asyncio.Future[Any]) -> bool:
+        """Wait for work until the drain limit or a second signal; whether it is done."""
+        if doing.done():
+            return True
+        hurry = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait(
             (doing, hurry), timeout=self._seconds_left(), return_when=asyncio.FIRST_COMPLETED
         )
         hurry.cancel()
-        if doing.done():
-            doing.result()
-            return
+        if not doing.done():
+            self._gave_up(doing)
+            return False
+        return True
+
+    def _gave_up(self, doing: asyncio.Future[Any]) -> None:
         doing.cancel()
         self._parts.log.warning(Event.DRAIN_LIMIT, hurried=self._hurry.is_set())

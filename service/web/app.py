@@ -1,0 +1,97 @@
+"""The HTTP application: what every request passes, the routes, and how errors are told."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, Final
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from rules.errors import StoreError
+from service.web.access import Access, Tokens
+from service.web.document import PROBLEM, openapi_document
+from service.web.edge import BodyLimit, Busy, Stamp
+from service.web.ports import Log, Sources
+from service.web.problems import ProblemError, on_problem
+from service.web.queries import no_repeats
+from service.web.routes.clusters import clusters_router
+from service.web.routes.findings import findings_router
+from service.web.routes.groups import groups_router
+from service.web.routes.health import health_routes
+from service.web.routes.metrics import metrics_route
+from service.web.routes.partitions import partitions_router
+from service.web.routes.rules import rules_router
+from service.web.routes.status import status_router
+
+PREFIX: Final = "/api/v1"
+REQUEST_FAILED: Final = "request_failed"
+EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPException)
+
+
+def create_app(
+    sources: Sources, *, tokens: Tokens, is_loopback: bool, max_concurrent_requests: int, log: Log
+) -> FastAPI:
+    """Build the application; `is_loopback` tells whether only this machine can reach it."""
+    app = FastAPI(
+        title="Tidemark",
+        openapi_url=None,  # served by a route of ours
+        docs_url=None,  # its page loads scripts from elsewhere
+        redoc_url=None,
+        redirect_slashes=False,  # a group's name may end with a slash
+        exception_handlers=dict.fromkeys(EXPECTED, on_problem),
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
+        middleware=[
+            Middleware(Stamp),
+            Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
+            Middleware(Busy, limit=max_concurrent_requests),
+            Middleware(Access, tokens=tokens, is_loopback=is_loopback),
+            Middleware(BodyLimit),
+        ],
+    )
+    app.router.routes.extend(health_routes(lambda: sources.look))
+    app.router.routes.append(metrics_route(sources.exposition, sources.in_thread))
+    app.include_router(_api(sources))
+    document = cache(lambda: openapi_document(app))  # takes a tenth of a second
+
+    async def openapi(_request: Request) -> Response:
+        return JSONResponse(await sources.in_thread(document))
+
+    app.router.routes.append(Route(f"{PREFIX}/openapi.json", openapi))
+    return app
+
+
+def _api(sources: Sources) -> APIRouter:
+    api = APIRouter(prefix=PREFIX, dependencies=[Depends(no_repeats)], responses=PROBLEM)
+    for router in (
+        status_router(sources),
+        clusters_router(sources),
+        groups_router(sources),
+        partitions_router(sources),
+        findings_router(sources),
+        rules_router(),
+    ):
+        api.include_router(router)
+    return api
+
+
+def _last_resort(log: Log) -> dict[Any, Any]:
+    """Return handlers of what is raised outside a route, and of what nobody expected anywhere."""
+
+    async def on_surprise(request: Request, exc: Exception) -> Response:
+        log.error(
+            REQUEST_FAILED,
+            request_id=request.scope.get("request_id"),
+            method=request.method,
+            path=request.scope["path"],
+            exc_info=exc,
+        )
+        return await on_problem(request, exc)
+
+    return {**dict.fromkeys(EXPECTED, on_problem), Exception: on_surprise}

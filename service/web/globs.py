@@ -1,0 +1,34 @@
+"""Patterns for names in a query: an asterisk stands for any text, all else for itself.
+
+Regular expressions are not offered: one that is made to explode would hold the event loop, and
+Python cannot stop it. This search takes time in proportion to the name.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+MAX_PATTERN: Final = 200  # characters
+
+
+def matches(pattern: str | None, name: str) -> bool:
+    """Tell whether a whole name matches; no pattern matches all."""
+    if pattern is None:
+        return True
+    first, *others = pattern.split("*")
+    if not others:
+        return name == pattern
+    *middle, last = others
+    if not name.startswith(first) or len(name) < len(first) + len(last):
+        return False
+    return name.endswith(last) and _holds(name, middle, len(first), len(name) - len(last))
+
+
+def _holds(name: str, pieces: list[str], begin: int, end: int) -> bool:
+    """Tell whether the pieces stand in name[begin:end], in order and without overlap."""
+    for piece in pieces:
+        found = name.find(piece, begin, end)
+        if found < 0:
+            return False
+        begin = found + len(piece)
+    return True

@@ -1,0 +1,126 @@
+"""Errors as `application/problem+json` (RFC 9457); every error of the API has this form.
+
+`type` is about:blank, so that `title` is the status code's own phrase and `detail` says the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rules.errors import StoreError
+
+MEDIA_TYPE: Final = "application/problem+json"
+RETRY_AFTER_SECONDS: Final = 10
+MAX_ERRORS: Final = 20  # of one request; the first few say enough
+
+
+class ProblemError(Exception):
+    """A request that cannot be answered; it never leaves the HTTP API."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        detail: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        errors: Sequence[Mapping[str, str]] = (),
+    ) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.detail = detail
+        self.headers = dict(headers or {})
+        self.errors = tuple(errors)
+
+
+def unavailable(detail: str) -> ProblemError:
+    """Return the problem of something that may work a little later."""
+    headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+    return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers)
+
+
+def invalid(field: str, message: str) -> ProblemError:
+    """Return the problem of a parameter whose value cannot be used."""
+    errors = [{"field": field, "message": message}]
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, f"{field}: {message}", errors=errors)
+
+
+def not_found(detail: str) -> ProblemError:
+    """Return the problem of a thing that is not there."""
+    return ProblemError(HTTPStatus.NOT_FOUND, detail)
+
+
+def body_of(problem: ProblemError, path: str | None) -> bytes:
+    """Return a problem as JSON; `path` is the one that was asked for."""
+    told: dict[str, Any] = {
+        "type": "about:blank",
+        "title": problem.status.phrase,
+        "status": problem.status.value,
+        "detail": problem.detail,
+    }
+    if path is not None:
+        told["instance"] = quote(path, errors="replace")
+    if problem.errors:
+        told["errors"] = list(problem.errors)
+    return json.dumps(told).encode()
+
+
+def response_of(problem: ProblemError, path: str) -> Response:
+    """Return the answer that tells a problem."""
+    return Response(body_of(problem, path), problem.status, problem.headers, MEDIA_TYPE)
+
+
+async def on_problem(request: Request, exc: Exception) -> Response:
+    """Answer an error that somebody expected."""
+    return response_of(_problem_of(exc), request.scope["path"])
+
+
+def _problem_of(exc: Exception) -> ProblemError:
+    match exc:
+        case ProblemError():
+            return exc
+        case StoreError():
+            return unavailable(str(exc))
+        case RequestValidationError():
+            return _of_validation(exc)
+        case HTTPException():
+            status = HTTPStatus(exc.status_code)
+            detail = DETAILS.get(status, exc.detail)
+            return ProblemError(status, detail, headers=exc.headers)
+        case _:
+            detail = "The request could not be answered; the log of Tidemark says why."
+            return ProblemError(HTTPStatus.INTERNAL_SERVER_ERROR, detail)
+
+
+DETAILS: Final = {
+    HTTPStatus.NOT_FOUND: "There is nothing at this path; /api/v1/openapi.json lists what is.",
+    HTTPStatus.METHOD_NOT_ALLOWED: "This path does not answer that method.",
+}
+
+
+def _of_validation(exc: RequestValidationError) -> ProblemError:
+    errors = [
+        {"field": _field(error["loc"]), "message": _message(error)}
+        for error in exc.errors()[:MAX_ERRORS]
+    ]
+    told = "; ".join(f"{error['field']}: {error['message']}" for error in errors)
+    return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told, errors=errors)
+
+
+def _field(location: Sequence[object]) -> str:
+    """Return the name in a pydantic location, which begins with "query" or "path"."""
+    return ".".join(str(part)[:100] for part in location[1:]) or str(location[0])
+
+
+def _message(error: Mapping[str, Any]) -> str:
+    if error["type"] == "extra_forbidden":
+        return "there is no such parameter"
+    return str(error["msg"])

@@ -1,0 +1,52 @@
+"""The catalogue of rules."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from service.web import models
+from service.web.paging import decode_cursor, page_of
+from service.web.queries import PageQuery
+from service.web.stamps import continued
+
+
+def rules_router() -> APIRouter:
+    """Return the route of the catalogue."""
+    router = APIRouter(tags=["rules"])
+    every = catalogue()
+    place = {rule.id: number for number, rule in enumerate(every)}
+
+    @router.get("/rules")
+    async def list_rules(
+        request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.RulePage:
+        """Return all rules, in the order in which they judge."""
+        after = decode_cursor(query.cursor, "rules", int)
+        page = page_of(every, lambda rule: (place[rule.id],), after=after, limit=query.limit)
+        following = continued(request, response, "rules", page.last)
+        return models.RulePage(items=list(page.items), next=following)
+
+    return router
+
+
+def catalogue() -> Sequence[models.Rule]:
+    """Return what every rule declares; its reasons stand beside it, in the set called `Why`."""
+    return [
+        models.Rule(
+            id=meta.rule_id,
+            summary=meta.summary,
+            severity=meta.severity,
+            kind=meta.kind,
+            for_seconds=meta.for_.total_seconds(),
+            is_critical=meta.is_critical,
+            reasons=[
+                str(why) for why in importlib.import_module(f"rules.catalogue.{meta.rule_id}").Why
+            ],
+        )
+        for meta in (*(rule.meta for rule in RULES), OWN_SIGHT)
+    ]

@@ -1,0 +1,53 @@
+"""The committed OpenAPI document is what the code serves, and it is complete."""
+
+from __future__ import annotations
+
+import json
+
+from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from service.web.document import openapi_page
+from tests.unit.service.web.given import OPENAPI_PAGE, World, client_of
+
+
+def test_the_committed_document_is_up_to_date() -> None:
+    expected = openapi_page(World().app())
+    assert OPENAPI_PAGE.read_text(encoding="utf-8") == expected, "run `make golden`"
+
+
+def test_the_document_is_served() -> None:
+    served = client_of().get("/api/v1/openapi.json").json()
+    assert served == json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
+
+
+def test_every_operation_tells_its_errors_in_the_one_form() -> None:
+    document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    assert len(operations) == 9
+    for operation in operations:
+        assert set(operation["responses"]) == {"200", "default"}
+        (problem,) = operation["responses"]["default"]["content"].items()
+        reference = {"$ref": "#/components/schemas/Problem"}
+        assert problem == ("application/problem+json", {"schema": reference})
+
+
+def test_every_reference_leads_somewhere() -> None:
+    text = OPENAPI_PAGE.read_text(encoding="utf-8")
+    known = set(json.loads(text)["components"]["schemas"])
+    named = {part.partition('"')[0] for part in text.split("#/components/schemas/")[1:]}
+    assert named <= known
+    assert "HTTPValidationError" not in known
+
+
+def test_the_catalogue_lists_every_rule_with_its_reasons() -> None:
+    told = client_of().get("/api/v1/rules").json()
+    ids = [rule.meta.rule_id for rule in RULES] + [OWN_SIGHT.rule_id]
+    assert [rule["id"] for rule in told["items"]] == ids
+    assert told["items"][-1] == {
+        "id": "observation_stale",
+        "summary": OWN_SIGHT.summary,
+        "severity": "critical",
+        "kind": "state",
+        "for_seconds": 0.0,
+        "is_critical": False,
+        "reasons": ["sees", "blind_since_short", "blind"],
+    }

@@ -120,7 +120,7 @@ class Keeper:
                 raise
             return None
         self._rebase(loaded)
-        self._retry_at = float("-inf")
+        self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = replace(self._status, state=KeepingState.STORED, trouble=None)
         return loaded
 
@@ -175,6 +175,7 @@ class Keeper:
 
     def _rebase(self, loaded: Loaded) -> None:
         """Lay what is stored under the rounds that wait."""
+        self._name_waiting(loaded.cluster_id)
         for cluster_id, stored in loaded.open_findings.items():
             mine = [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
             changed = rebased([one.changes for one in mine], stored)
@@ -184,3 +185,16 @@ class Keeper:
             }
             rounds = tuple(new.get(one.round_id, one) for one in self._pending.rounds)
             self._pending = replace(self._pending, rounds=rounds)
+
+    def _name_waiting(self, cluster_id: str) -> None:
+        """Give rounds in which no broker told the cluster's id the one that was stored last.
+
+        Otherwise a finding that is open would open once more, of a cluster without an id.
+        """
+        waiting = self._pending.rounds
+        if not waiting or waiting[-1].cluster.cluster_id or not cluster_id:
+            return
+        key = ClusterKey(self._name, cluster_id)
+        # Such a round has seen nothing: its checkpoint must not replace a memory.
+        named = tuple(replace(one, cluster=key, checkpoint=None) for one in waiting)
+        self._pending = replace(self._pending, rounds=named)

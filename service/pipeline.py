@@ -150,7 +150,9 @@ class Pipeline:
         now_known = self._watcher.remembered
         checkpoint = loaded.checkpoint or Checkpoint()
         is_same = self._cluster_id in ("", loaded.cluster_id)
-        self._cluster_id = self._cluster_id or loaded.cluster_id
+        if not self._cluster_id:  # what was found blindly is of the cluster that is remembered
+            self._cluster_id = loaded.cluster_id
+            self._open = {self._cluster_id: self._open.get("", {})}
         if is_same:
             since = checkpoint.unknown_since
             self._watcher.remembered = Remembered(

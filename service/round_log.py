@@ -14,6 +14,7 @@ from service.latest import Look, RoundOutcome
 from service.log import Log
 from service.pipeline import MadeRound
 
+LABEL_FIELDS: Final = {"rule": "about_rule"}  # a rule's own sight is judged by another rule
 MAX_FINDING_LINES: Final = 50  # per round: a cluster that is down has 10,000 of them
 
 
@@ -92,7 +93,7 @@ def finding_fields(change: Change) -> dict[str, Any]:
     said = change.finding
     fields: dict[str, Any] = {
         "rule": rule_id,
-        **dict(labels),
+        **{LABEL_FIELDS.get(name, name): value for name, value in labels},
         "step": str(change.step),
         "verdict": None if change.after is None else change.after.name.lower(),
         "reason": change.end_reason if change.step is Step.ENDED else said and said.reason,

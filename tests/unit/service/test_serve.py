@@ -235,10 +235,12 @@ def test_a_front_that_does_not_end_is_ended() -> None:
 def test_a_second_signal_hurries_and_still_closes() -> None:
     process = Process()
     process.finish = for_ever
+    process.closing.clear()
 
     async def hurried() -> None:
         await process.stop.wait()
         await process.asked()
+        threading.Timer(SHORT, process.closing.set).start()  # closing takes a moment
 
     assert process.run(process.asked, hurried)
     assert process.closed.is_set(), "what is open has been closed before the service says so"

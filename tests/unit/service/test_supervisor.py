@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 import pytest
 
@@ -60,7 +61,7 @@ def kept(*lives: Callable[[], Awaitable[None]], on_death: OnDeath = OnDeath.REST
 
 def test_a_task_that_dies_is_started_again_ever_later_but_not_later_than_a_minute() -> None:
     made = kept(*[dies] * 9)
-    waited = [after - before for before, after in zip(made.begins, made.begins[1:], strict=False)]
+    waited = [after - before for before, after in pairwise(made.begins)]
     assert waited == [
         1,
         2,

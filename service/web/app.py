@@ -44,6 +44,7 @@ def create_app(
         openapi_url=None,  # served by a route of ours
         docs_url=None,  # its page loads scripts from elsewhere
         redoc_url=None,
+        generate_unique_id_function=lambda route: route.name,
         redirect_slashes=False,  # a group's name may end with a slash
         exception_handlers=dict.fromkeys(EXPECTED, on_problem),
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},

@@ -54,8 +54,8 @@ def page_of(
 
 def encode_cursor(name: str, key: Key) -> str:
     """Return the cursor that goes on after `key` in the list called `name`."""
-    text = json.dumps([name, *key], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    text = json.dumps([name, *key], separators=(",", ":"), ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
 
 
 def decode_cursor(cursor: str | None, name: str, *kinds: type) -> Key | None:
@@ -85,7 +85,8 @@ def next_url(request: Request, cursor: str) -> str:
 def _read(cursor: str) -> Any:
     padded = cursor + "=" * (-len(cursor) % 4)
     try:
-        return json.loads(base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True))
+        text = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
+        return json.loads(text.decode(errors="surrogatepass"))
     except (ValueError, binascii.Error, RecursionError):
         return None
 

@@ -4,6 +4,7 @@ and ignored would show everything.
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 from typing import Annotated, Final
 
@@ -100,7 +101,7 @@ class FindingQuery(PageQuery):
 
 async def no_repeats(request: Request) -> None:
     """Refuse a parameter that is given twice: only one of the values would count."""
-    names = [name for name, _ in request.query_params.multi_items()]
-    for name in names:
-        if names.count(name) > 1:
-            raise invalid(name[:MAX_PATTERN], "given more than once")
+    names = Counter(name for name, _ in request.query_params.multi_items())
+    name, times = next(iter(names.most_common(1)), ("", 0))
+    if times > 1:
+        raise invalid(name[:MAX_PATTERN], "given more than once")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,6 +12,8 @@ from service.keeping import KeepingState
 from service.latest import Look
 from service.web.paging import Key, encode_cursor, next_url
 from service.web.problems import unavailable
+
+MAX_LINK: Final = 4000  # proxies refuse longer headers, and a group's name may have 32 KiB
 
 
 def stamp(look: Look) -> dict[str, Any]:
@@ -44,5 +46,7 @@ def continued(request: Request, response: Response, name: str, last: Key | None)
     if last is None:
         return None
     cursor = encode_cursor(name, last)
-    response.headers["Link"] = f'<{next_url(request, cursor)}>; rel="next"'
+    link = f'<{next_url(request, cursor)}>; rel="next"'
+    if len(link) <= MAX_LINK:
+        response.headers["Link"] = link
     return cursor

@@ -7,6 +7,7 @@ from itertools import count
 
 import pytest
 from sqlalchemy import Engine
+from starlette.testclient import TestClient
 
 from rules.errors import StoreError
 from rules.open_findings import EndReason
@@ -20,6 +21,7 @@ from service.storage.token_check import StoredTokens
 from service.storage.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import Story, made_round
+from tests.unit.service.web.given import World
 
 pytestmark = pytest.mark.integration
 
@@ -71,6 +73,25 @@ def test_pages_show_every_finding_once_although_many_share_a_time(
         assert moment is not None
         after = (moment, last.id)
     assert sorted(seen) == names
+
+
+@pytest.mark.parametrize("state", ["ended", "all"])
+def test_the_cursors_of_the_api_lead_through_the_database(database: Engine, state: str) -> None:
+    rounds = Story(database)
+    names = [f"t{number}" for number in range(5)]
+    odd = NOON + timedelta(microseconds=123_457)
+    store_rounds(database, [rounds.round(dict.fromkeys(names, BREACH), at=odd)])
+    store_rounds(database, [rounds.round(dict.fromkeys(names, OK), at=odd + timedelta(minutes=1))])
+    client = TestClient(World().app(history=history(database)), base_url="http://localhost")
+    url, found = f"/api/v1/findings?state={state}&limit=2", []
+    while url:
+        answer = client.get(url)
+        found += answer.json()["items"]
+        url = answer.links.get("next", {}).get("url", "")
+    assert sorted(item["labels"]["topic"] for item in found) == names
+    assert {item["since"] for item in found} == {"2025-06-02T12:00:00.123457Z"}
+    story = client.get(f"/api/v1/findings/{found[0]['id']}").json()
+    assert [step["to_verdict"] for step in story["transitions"]] == ["breach", "ok"]
 
 
 def test_filters_hold_together(database: Engine) -> None:

@@ -24,7 +24,7 @@ from service.storage.tokens import Scope
 from service.web.access import Tokens
 from service.web.app import create_app
 from service.web.document import openapi_page
-from service.web.ports import InThread, Sources
+from service.web.ports import History, InThread, Sources
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 
 OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"
@@ -181,18 +181,20 @@ class World:
     in_thread: InThread = at_once
     seconds: float = 0.0  # on the monotonic clock
 
-    def app(self, *, is_loopback: bool = True, limit: int = 64, static: str = STATIC) -> FastAPI:
-        """Build the application."""
+    def app(
+        self, *, is_loopback: bool = True, limit: int = 64, history: History | None = None
+    ) -> FastAPI:
+        """Build the application; another history may stand in for the fake one."""
         sources = Sources(
             latest=self.latest,
             exposition=self.exposition,
-            history=self.history,
+            history=history or self.history,
             utc_now=lambda: NOON + timedelta(seconds=20),
             in_thread=self.in_thread,
             in_database=self.in_thread,
         )
         tokens = Tokens(
-            self.tokens, static=static, in_thread=self.in_thread, monotonic=lambda: self.seconds
+            self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds
         )
         return create_app(
             sources,

@@ -30,6 +30,12 @@ def test_every_operation_tells_its_errors_in_the_one_form() -> None:
         assert problem == ("application/problem+json", {"schema": reference})
 
 
+def test_operations_have_plain_names() -> None:
+    document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
+    names = {one["operationId"] for path in document["paths"].values() for one in path.values()}
+    assert {"get_status", "list_partitions", "get_group"} < names
+
+
 def test_every_reference_leads_somewhere() -> None:
     text = OPENAPI_PAGE.read_text(encoding="utf-8")
     known = set(json.loads(text)["components"]["schemas"])

@@ -109,3 +109,13 @@ def test_pages_of_groups_with_odd_names_lead_on() -> None:
         found += [item["group"] for item in answer.json()["items"]]
         url = answer.links.get("next", {}).get("url", "")
     assert found == sorted(ODD)
+
+
+@pytest.mark.parametrize("name", ["x" * 32_767, "☃" * 10_922])
+def test_the_longest_names_lead_on_by_their_cursor_alone(name: str) -> None:
+    seen = snapshot(groups=(group(name), group("\uffff")))
+    client = client_of(snapshot=seen)
+    answer = client.get("/api/v1/groups?limit=1")
+    assert "link" not in answer.headers
+    rest = client.get("/api/v1/groups", params={"cursor": answer.json()["next"]}).json()
+    assert [item["group"] for item in rest["items"]] == ["\uffff"]

@@ -31,13 +31,12 @@ class DataDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock = (self.path / LOCK_NAME).open("a+", encoding="ascii")
+            lock = (self.path / LOCK_NAME).open("a+", encoding="ascii", errors="replace")
         except OSError as exc:
-            told = (exc.strerror or str(exc)).lower()
-            raise StoreError(f"data directory {self.path}: {told}", retryable=False) from exc
+            raise self._refused("", exc) from exc
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
+        except BlockingIOError as exc:
             owner = _owner(lock)
             lock.close()
             raise StoreError(
@@ -45,6 +44,9 @@ class DataDirectory:
                 "stop it, or give this one a --data-dir of its own",
                 retryable=False,
             ) from exc
+        except OSError as exc:  # a file system without locks
+            lock.close()
+            raise self._refused("cannot be locked: ", exc) from exc
         self._lock = lock
         self._sign(lock)
         return self
@@ -65,8 +67,11 @@ class DataDirectory:
             lock.flush()
         except OSError as exc:
             lock.close()
-            told = (exc.strerror or str(exc)).lower()
-            raise StoreError(f"data directory {self.path}: {told}", retryable=False) from exc
+            raise self._refused("", exc) from exc
+
+    def _refused(self, doing: str, why: OSError) -> StoreError:
+        told = (why.strerror or str(why)).lower()
+        return StoreError(f"data directory {self.path}: {doing}{told}", retryable=False)
 
 
 def _owner(lock: IO[str]) -> str:

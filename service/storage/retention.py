@@ -11,8 +11,11 @@ from service.storage.translate import translated
 
 BATCH: Final = 5_000  # rows per statement: a long delete would make a round's transaction wait
 
+# Asked twice: a round may open a finding again between the choice and the deletion, and of a row
+# that changed meanwhile PostgreSQL looks only at the outer condition once more.
 _FINDINGS: Final = text("""
 DELETE FROM finding WHERE id IN (SELECT id FROM finding WHERE ended_at < :before LIMIT :batch)
+AND ended_at < :before
 """)
 _TRANSITIONS: Final = text("""
 DELETE FROM transition WHERE id IN (SELECT id FROM transition WHERE at < :before LIMIT :batch)

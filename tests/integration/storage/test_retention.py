@@ -1,0 +1,147 @@
+"""What retention removes on a real database, and what it must leave."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Final
+
+import pytest
+from sqlalchemy import Engine, event, text
+
+from rules.errors import StoreError
+from rules.verdict import Verdict
+from service.clock import wait_until
+from service.storage import retention
+from service.storage.findings import list_findings, list_transitions
+from service.storage.retention import remove_older
+from service.storage.rounds import store_rounds
+from tests.factories import NOON
+from tests.integration.storage.given import Story
+
+pytestmark = pytest.mark.integration
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+LIMIT: Final = NOON + timedelta(days=1)
+OLD, NEW = NOON, LIMIT + timedelta(hours=1)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def told(engine: Engine, story: Story) -> dict[str, tuple[bool, list[datetime]]]:
+    """Return what is kept by topic: whether it is open, and the times of its transitions."""
+    return {
+        found.labels["topic"]: (
+            found.ended_at is None,
+            [one.at for one in list_transitions(engine, found.id)],
+        )
+        for found in list_findings(engine, story.cluster, only_open=False)
+    }
+
+
+def later(seconds: int, begin: datetime = OLD) -> datetime:
+    return begin + timedelta(seconds=seconds)
+
+
+def test_old_transitions_and_ended_findings_go_and_the_rest_stays(database: Engine) -> None:
+    story = Story(database)
+    names = ("ended", "open", "reopened", "ended lately")
+    rounds = [
+        story.round(dict.fromkeys(names, BREACH), at=OLD),
+        story.round({**dict.fromkeys(names, BREACH), "ended": OK, "reopened": OK}, at=later(1)),
+        story.round({"open": BREACH, "ended lately": OK, "reopened": BREACH}, at=NEW),
+        story.round({"open": UNKNOWN, "reopened": BREACH, "new": BREACH}, at=later(1, NEW)),
+    ]
+    store_rounds(database, rounds)
+    assert remove_older(database, LIMIT) == 7
+    assert told(database, story) == {
+        "open": (True, [later(1, NEW)]),
+        "reopened": (True, [NEW]),
+        "ended lately": (False, [NEW]),
+        "new": (True, [later(1, NEW)]),
+    }
+
+
+def test_an_open_finding_stays_when_all_its_transitions_go(database: Engine) -> None:
+    story = Story(database)
+    store_rounds(database, [story.round({"open": BREACH}, at=OLD)])
+    assert remove_older(database, LIMIT) == 1
+    assert told(database, story) == {"open": (True, [])}
+    store_rounds(database, [story.round({"open": OK}, at=NEW)])
+    assert told(database, story) == {"open": (False, [NEW])}
+
+
+def test_what_is_exactly_as_old_as_the_limit_stays(database: Engine) -> None:
+    story = Story(database)
+    store_rounds(database, [story.round({"a": BREACH}, at=OLD), story.round({"a": OK}, at=LIMIT)])
+    assert remove_older(database, LIMIT) == 1
+    assert told(database, story) == {"a": (False, [LIMIT])}
+    assert remove_older(database, LIMIT + MICROSECOND) == 2
+    assert told(database, story) == {}
+
+
+def test_nothing_old_is_nothing_removed(database: Engine) -> None:
+    assert remove_older(database, LIMIT) == 0
+
+
+def test_more_than_a_batch_goes_in_several(database: Engine, story_of: MakeStory) -> None:
+    count = retention.BATCH + 1
+    story = story_of(count)
+    deleted: list[int] = []
+    event.listen(
+        database,
+        "after_cursor_execute",
+        lambda _link, cursor, *_: deleted.append(cursor.rowcount),
+    )
+    assert remove_older(database, LIMIT) == 3 * count
+    assert deleted == [retention.BATCH, retention.BATCH, 2, retention.BATCH, 1]
+    assert told(database, story) == {}
+
+
+def test_a_finding_that_opens_again_while_it_is_removed_stays(database: Engine) -> None:
+    story = Story(database)
+    store_rounds(
+        database, [story.round({"a": BREACH}, at=OLD), story.round({"a": OK}, at=later(1))]
+    )
+    removed: list[int] = []
+    removing = threading.Thread(target=lambda: removed.append(remove_older(database, LIMIT)))
+    with database.begin() as opening:
+        opening.execute(text("UPDATE finding SET ended_at = NULL, end_reason = NULL"))
+        removing.start()
+        assert wait_until(lambda: waits_for_a_lock(database), timeout_seconds=4)
+    removing.join(10)
+    assert removed == [2], "its old transitions"
+    assert told(database, story) == {"a": (True, [])}
+
+
+def test_a_database_that_is_away_is_told(database: Engine) -> None:
+    with database.begin() as connection:
+        connection.execute(text("DROP TABLE transition"))
+    with pytest.raises(StoreError, match="old transitions cannot be removed"):
+        remove_older(database, LIMIT)
+
+
+def waits_for_a_lock(database: Engine) -> bool:
+    waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    with database.connect() as connection:
+        return bool(connection.execute(waiting).scalar())
+
+
+MakeStory = Callable[[int], Story]
+
+
+@pytest.fixture
+def story_of(database: Engine) -> MakeStory:
+    """Make a story of so many findings that opened and ended long ago."""
+
+    def make(count: int) -> Story:
+        story = Story(database)
+        names = [f"topic-{number}" for number in range(count)]
+        rounds = [
+            story.round(dict.fromkeys(names, BREACH), at=OLD),
+            story.round(dict.fromkeys(names, OK), at=later(1)),
+        ]
+        store_rounds(database, rounds)
+        return story
+
+    return make

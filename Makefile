@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-AREAS := lint types layers unit property integration
+AREAS := lint types layers unit property integration story
 
 .PHONY: help setup demo test check $(AREAS) coverage bench golden lock kafka-lock format clean
 
@@ -24,10 +24,10 @@ $(READY): requirements.txt pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## sandbox, workload, live table of true offsets, clean end
-	@$(BIN)/tidemark sandbox demo
+demo: $(READY) ## the story of five faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
+	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
-test: $(READY) ## everything: lint, types, layers, unit, property, integration
+test: $(READY) ## everything: lint, types, layers, unit, property, integration, story
 	@declare -a lines; for area in $(AREAS); do \
 	  echo; echo "== $$area"; begin=$$(date +%s.%N); \
 	  $(MAKE) --no-print-directory $$area || { echo "FAILED in $$area"; exit 1; }; \
@@ -53,6 +53,9 @@ property: $(READY) ## laws, by Hypothesis
 
 integration: $(READY) ## on the sandbox's real brokers
 	@$(BIN)/python -m pytest tests/contract tests/integration -q
+
+story: $(READY) ## the demo as a user runs it: to the end, interrupted, left running
+	@$(BIN)/python -m pytest tests/story -q
 
 coverage: $(READY) ## branch coverage of the unit and property tests
 	@$(BIN)/coverage run -m pytest tests/unit tests/property -q && $(BIN)/coverage report

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import demo, workload
+from service.cli import workload
+from service.cli.demo.command import command as demo
 from service.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def command() -> None:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
-command.add_command(demo.command)
+command.add_command(demo)
 command.add_command(workload.command)
 
 

@@ -78,7 +78,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         (["collect", "--once", "--topics", "a{99999999999}"], ExitCode.USAGE),
         (["collect", "--once", "--groups", "(" * 5000 + ")" * 5000], ExitCode.USAGE),
         *((["collect", "--interval", seconds], ExitCode.USAGE) for seconds in NOT_SECONDS),
-        *((["sandbox", "demo", "--seconds", seconds], ExitCode.USAGE) for seconds in NOT_SECONDS),
+        (["sandbox", "demo", "--seconds", "3"], ExitCode.USAGE),
         *((["sandbox", "workload", "--rate", rate], ExitCode.USAGE) for rate in NOT_SECONDS),
         *((["sandbox", "workload", "--slow-rate", rate], ExitCode.USAGE) for rate in NOT_SECONDS),
         (["sandbox", "workload", "--seconds", "nan"], ExitCode.USAGE),

@@ -1,0 +1,100 @@
+"""What Tidemark says over HTTP, read by the demo as any other client would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+import httpx2
+
+TIMEOUT_SECONDS: Final = 5.0
+LIMIT: Final = 1000  # rows of a page: more than the demo has
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What the API showed of one round."""
+
+    status: Row
+    partitions: Sequence[Row]
+    groups: Mapping[str, Row]  # by name; their `items` are commits
+    findings: Sequence[Row]  # open ones
+
+    @property
+    def round(self) -> int:
+        """Return the number of the round."""
+        return int(self.status["round"]["number"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the round saw everything."""
+        return bool(self.status["round"]["outcome"] == "complete")
+
+    def partition(self, topic: str, number: int = 0) -> Row:
+        """Return a partition's row; an empty one if it was not shown."""
+        found = (p for p in self.partitions if (p["topic"], p["partition"]) == (topic, number))
+        return next(found, {})
+
+    def lag(self, group: str) -> int | None:
+        """Return a group's read_committed lag in offsets, None if a part of it is unknown."""
+        lags = [one["read_committed_lag"] for one in self.groups.get(group, {}).get("items", ())]
+        return sum(lags) if lags and None not in lags else None
+
+    def finding(self, rule: str, topic: str) -> Row | None:
+        """Return the open finding of a rule on a topic."""
+        found = (
+            f for f in self.findings if f["rule"] == rule and f["labels"].get("topic") == topic
+        )
+        return next(found, None)
+
+
+class Api:
+    """A client of one Tidemark."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client = httpx2.Client(base_url=address, timeout=TIMEOUT_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+
+    def round(self) -> int | None:
+        """Return the number of the last round, None while nobody answers."""
+        try:
+            return int(self._get("status")["round"]["number"])
+        except httpx2.HTTPError:
+            return None
+
+    def look(self, groups: Sequence[str]) -> Sight | None:
+        """Return what is shown of the last round, None while nobody answers."""
+        try:
+            return Sight(
+                status=self._get("status"),
+                partitions=self._get("partitions", limit=LIMIT)["items"],
+                groups={name: found for name in groups if (found := self._group(name))},
+                findings=self._get("findings", limit=LIMIT)["items"],
+            )
+        except httpx2.HTTPError:
+            return None
+
+    def _group(self, name: str) -> Row | None:
+        answer = self._client.get(f"/api/v1/groups/{name}")
+        if answer.status_code == httpx2.codes.NOT_FOUND:
+            return None
+        found: Row = answer.raise_for_status().json()
+        return found
+
+    def _get(self, path: str, **query: int) -> Any:
+        return self._client.get(f"/api/v1/{path}", params=query).raise_for_status().json()

@@ -1,0 +1,88 @@
+"""The demo that was left running: where it lives, how it is left, how it is ended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import click
+
+from rules.errors import SandboxError
+from service.cli.demo.stage import ORDERS, Stage, end_in_order
+from service.sandbox import processes
+from service.sandbox.cluster import Sandbox
+from service.sandbox.layout import default_directory
+from service.sandbox.processes import Liveness
+from service.sandbox.state import ProcessId
+
+STATE_FILE: Final = "demo.json"
+
+
+def kept_folder() -> Path:
+    """Return the folder of a kept demo, beside that of the sandbox."""
+    return default_directory().with_name("demo")
+
+
+def require_none_kept() -> None:
+    """Refuse to start a second one.
+
+    Raises:
+        SandboxError: one runs.
+    """
+    kept = _kept()
+    if any(processes.liveness(one) is Liveness.RUNNING for one in kept):
+        raise SandboxError(
+            f"a demo runs in {kept_folder()}; end it first: tidemark sandbox demo --end"
+        )
+
+
+def leave_running(stage: Stage) -> None:
+    """Hand the load over to a process that outlives this one, and print where everything is."""
+    stage.loads.close()
+    load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
+    load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
+    workload = processes.spawn(load, output=stage.folder / "workload.log")
+    left = [one for one in (stage.tidemark, workload) if one is not None]
+    text = json.dumps([asdict(one) for one in left])
+    (stage.folder / STATE_FILE).write_text(text, encoding="utf-8")
+    stage.is_kept = True
+    click.echo("\nLeft running:")
+    for what, where in (
+        ("brokers", stage.servers),
+        ("Tidemark", stage.address),
+        ("metrics", f"{stage.address}/metrics"),
+        ("status", f"{stage.address}/api/v1/status"),
+        ("findings", f"{stage.address}/api/v1/findings"),
+        ("files", str(stage.folder)),
+    ):
+        click.echo(f"  {what:9} {where}")
+    click.echo(f"Break it: tidemark sandbox kill 3 --dir {stage.sandbox.directory}")
+    click.echo("End it:   tidemark sandbox demo --end")
+
+
+def end_kept() -> bool:
+    """End a kept demo and remove its files; False if there is none."""
+    folder = kept_folder()
+    if not (folder / STATE_FILE).exists():
+        click.echo(f"No demo was left running in {folder}.", err=True)
+        return False
+    for process in _kept():
+        end_in_order(process)
+    report = Sandbox(folder / "kafka").down()
+    shutil.rmtree(folder, ignore_errors=True)
+    click.echo(f"Ended Tidemark, the load and {report.ended} nodes; {folder} is removed.")
+    return True
+
+
+def _kept() -> list[ProcessId]:
+    try:
+        text = (kept_folder() / STATE_FILE).read_text(encoding="utf-8")
+        return [ProcessId(**one) for one in json.loads(text)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError) as exc:
+        raise SandboxError(f"{kept_folder() / STATE_FILE} cannot be read: {exc}") from exc

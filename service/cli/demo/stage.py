@@ -1,0 +1,197 @@
+"""Everything the story plays on: a cluster, Tidemark itself as a process, topics and loads."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from rules.errors import SandboxError
+from service import clock
+from service.sandbox import processes
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.processes import Liveness
+from service.sandbox.state import ProcessId
+from service.sandbox.workloads.consumer import GroupConsumer
+from service.sandbox.workloads.producer import IdempotentProducer
+from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
+from service.sandbox.workloads.transactions import OpenTransaction
+
+ROUND_SECONDS: Final = 2.0
+START_SECONDS: Final = 30.0
+DRAIN_SECONDS: Final = 30.0
+
+ORDERS: Final = WorkloadPlan(topic="orders", rate=100, abort_every=5, slow_rate=None)
+READ: Final = ORDERS.output_topic
+FAST_GROUP: Final = "orders-fast"
+SLOW_GROUP: Final = "orders-slow"
+SLOW_RATE: Final = 10.0  # records per second
+PAYMENTS: Final = "payments"
+BILLING: Final = "billing"  # a group that reads payments
+AUDIT: Final = "audit"
+FROZEN: Final = (2, 3)
+KILLED: Final = 3
+
+
+@dataclass(slots=True)
+class Stage:
+    """What steps act on; each load is started by a step and ended with the stage, or before."""
+
+    folder: Path
+    sandbox: Sandbox
+    address: str = ""  # of Tidemark's API
+    tidemark: ProcessId | None = None
+    is_kept: bool = False  # it goes on after the story
+    loads: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+    open_transaction: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def servers(self) -> str:
+        """Return the brokers' addresses."""
+        return self.sandbox.bootstrap_servers
+
+    @property
+    def admin(self) -> SandboxAdmin:
+        """Return the cluster's admin client."""
+        return SandboxAdmin(self.servers)
+
+    # -------------------------------------------------------------- what steps do
+    def start_orders(self) -> None:
+        """Start producers, a transactional pipeline and a fast group."""
+        self.loads.enter_context(standard_workload(self.sandbox, ORDERS))
+
+    def start_slow_group(self) -> None:
+        """Start a group that reads less than what is written."""
+        slow = GroupConsumer(self.servers, topic=READ, group=SLOW_GROUP, rate=SLOW_RATE)
+        self.loads.enter_context(slow)
+
+    def hold_transaction(self) -> None:
+        """Begin a transaction on payments and leave it open, while others write behind it."""
+        self.admin.create_topic(PAYMENTS)
+        producer = IdempotentProducer(self.servers, topic=PAYMENTS, rate=20)
+        billing = GroupConsumer(self.servers, topic=PAYMENTS, group=BILLING)
+        self.loads.enter_context(producer)
+        self.loads.enter_context(billing)
+        clock.wait_until(lambda: billing.counts.consumed > 20, timeout_seconds=START_SECONDS)
+        held = OpenTransaction(self.servers, topic=PAYMENTS, records=5)
+        self.open_transaction.enter_context(held)
+
+    def end_transaction(self) -> None:
+        """Abort it."""
+        self.open_transaction.close()
+
+    def freeze_followers(self) -> None:
+        """Freeze the two followers of a topic that broker 1 leads."""
+        self.admin.create_topic(AUDIT, assignment=[[1, *FROZEN]])
+        producer = IdempotentProducer(self.servers, topic=AUDIT, rate=20)
+        self.loads.enter_context(producer)
+        clock.wait_until(lambda: producer.counts.acknowledged > 0, timeout_seconds=START_SECONDS)
+        for broker in FROZEN:
+            self.sandbox.pause(broker)
+
+    def thaw_followers(self) -> None:
+        """Let them go on."""
+        for broker in FROZEN:
+            self.sandbox.resume(broker)
+
+    def kill_broker(self) -> None:
+        """Kill a broker as a power cut would."""
+        self.sandbox.kill(KILLED)
+
+    def start_broker(self) -> None:
+        """Start it again with its old data."""
+        self.sandbox.start(KILLED)
+
+    # -------------------------------------------------------------- Tidemark
+    def start_tidemark(self) -> None:
+        """Start `tidemark serve` in a process of its own, and wait until it listens."""
+        log = self.folder / "tidemark.log"
+        self.tidemark = processes.spawn(self._command(), output=log)
+        if not clock.wait_until(lambda: bool(_address_in(log)), timeout_seconds=START_SECONDS):
+            told = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+            raise SandboxError(f"tidemark serve did not start: {(told or ['it said nothing'])[-1]}")
+        self.address = _address_in(log) or ""
+
+    def stop_tidemark(self) -> bool:
+        """End it in order; False if it had to be killed."""
+        if self.tidemark is None:
+            return True
+        process, self.tidemark = self.tidemark, None
+        return end_in_order(process)
+
+    def _command(self) -> list[str]:
+        settings = self.folder / "tidemark.toml"
+        settings.write_text(_settings(self.servers, self.folder / "tidemark"), encoding="utf-8")
+        # The user's own settings are for the user's own cluster.
+        mine = [name for name in os.environ if name.startswith("TIDEMARK_")]
+        without = [word for name in mine for word in ("-u", name)]
+        serve = [sys.executable, "-m", "service", "serve", "--config", str(settings)]
+        return ["/usr/bin/env", *without, *serve]
+
+
+def end_in_order(process: ProcessId) -> bool:
+    """End a process with SIGTERM; kill it, and return False, if it does not end in time."""
+    processes.terminate(process)
+    ended = clock.wait_until(
+        lambda: processes.liveness(process) is Liveness.DEAD, timeout_seconds=DRAIN_SECONDS
+    )
+    if not ended:
+        processes.end([process])
+    return ended
+
+
+@contextlib.contextmanager
+def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
+    """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
+    sandbox = Sandbox(folder / "kafka", progress=say)
+    stage = Stage(folder, sandbox)
+    try:
+        sandbox.up()
+        stage.start_orders()
+        stage.start_tidemark()
+        yield stage
+    finally:
+        if not stage.is_kept:
+            close_stage(stage, say)
+
+
+def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
+    """End whatever runs, in an order that leaves no client without its brokers."""
+    with contextlib.ExitStack() as steps:  # each is done, also when one before it fails
+        steps.callback(stage.sandbox.down)
+        steps.callback(stage.loads.close)
+        steps.callback(stage.open_transaction.close)
+        if not stage.stop_tidemark():
+            say("Tidemark did not end in order and was killed.")
+
+
+def _settings(servers: str, data_dir: Path) -> str:
+    """Return a file of settings; JSON's strings are TOML's."""
+    return f"""\
+[kafka]
+name = "demo"
+bootstrap_servers = {json.dumps(servers)}
+request_timeout_seconds = 1.0
+
+[service]
+data_dir = {json.dumps(str(data_dir))}
+interval_seconds = {ROUND_SECONDS}
+log_format = "json"
+
+[http]
+port = 0
+"""
+
+
+def _address_in(log: Path) -> str | None:
+    """Return the address that the first line of a service's log tells."""
+    with contextlib.suppress(OSError, ValueError, KeyError):
+        first = log.read_text(encoding="utf-8").partition("\n")[0]
+        return str(json.loads(first)["address"])
+    return None

@@ -1,0 +1,116 @@
+"""`make demo` as a user runs it: seen to the end, interrupted, and left running.
+
+It starts a cluster of its own, so that it runs by itself, after the other tests.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import httpx2
+import psutil
+import pytest
+
+from service import clock
+from service.cli.exit_codes import ExitCode
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+DEMO = (sys.executable, "-m", "service", "sandbox", "demo")
+ACTS = 5
+STORY_SECONDS = 180  # longer is told too slowly
+END_SECONDS = 60
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[Mapping[str, str]]:
+    """Give an environment whose temporary and state folders nobody else uses."""
+    for name in ("tmp", "state"):
+        (tmp_path / name).mkdir()
+    yield {
+        **os.environ,
+        "TMPDIR": str(tmp_path / "tmp"),
+        "XDG_STATE_HOME": str(tmp_path / "state"),
+    }
+    assert processes_of(tmp_path) == [], "the demo left a process"
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Return the command lines of processes that name a folder or work in it."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "cwd"]):
+        words = process.info["cmdline"] or []
+        if any(str(folder) in word for word in [*words, process.info["cwd"] or ""]):
+            found.append(" ".join(words))
+    return found
+
+
+def test_the_whole_story_is_seen_and_leaves_nothing(
+    home: Mapping[str, str], tmp_path: Path
+) -> None:
+    told = subprocess.run(
+        DEMO, env=home, capture_output=True, text=True, timeout=STORY_SECONDS, check=False
+    )
+    assert told.returncode == ExitCode.OK, told.stdout + told.stderr
+    summary = told.stdout.partition("Summary")[2]
+    assert summary.count(" seen ") == ACTS
+    assert "NOT" not in summary
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], tmp_path: Path) -> None:
+    with subprocess.Popen(DEMO, env=home, stdout=subprocess.PIPE, text=True) as demo:
+        assert demo.stdout is not None
+        for line in demo.stdout:
+            if line.startswith("   did"):
+                break
+        demo.send_signal(signal.SIGINT)
+        rest = demo.stdout.read()
+        assert demo.wait(END_SECONDS) == ExitCode.INTERRUPTED, rest
+    assert "Interrupted" in rest
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_kept_demo_goes_on_until_it_is_ended(home: Mapping[str, str], tmp_path: Path) -> None:
+    kept = subprocess.run(
+        [*DEMO, "--keep", "--acts", "1"],
+        env=home,
+        capture_output=True,
+        text=True,
+        timeout=STORY_SECONDS,
+        check=False,
+    )
+    try:
+        assert kept.returncode == ExitCode.OK, kept.stdout + kept.stderr
+        (metrics,) = [line.split()[1] for line in kept.stdout.splitlines() if "/metrics" in line]
+        page = httpx2.get(metrics).text
+        assert "tidemark_kafka_partition_last_stable_offset{" in page
+        status = metrics.replace("/metrics", "/api/v1/status")
+        before = httpx2.get(status).json()["round"]["number"]
+        assert clock.wait_until(
+            lambda: httpx2.get(status).json()["round"]["number"] > before, timeout_seconds=10
+        )
+        again = subprocess.run(
+            [*DEMO, "--keep"], env=home, capture_output=True, text=True, check=False
+        )
+        assert again.returncode == ExitCode.SANDBOX
+        assert "--end" in again.stderr
+    finally:
+        ended = subprocess.run(
+            [*DEMO, "--end"], env=home, capture_output=True, text=True, check=False
+        )
+    assert ended.returncode == ExitCode.OK, ended.stderr
+    assert not (tmp_path / "state/tidemark/demo").exists()
+
+
+def test_there_may_be_nothing_to_end(home: Mapping[str, str]) -> None:
+    ended = subprocess.run([*DEMO, "--end"], env=home, capture_output=True, text=True, check=False)
+    assert ended.returncode == ExitCode.SANDBOX
+    assert "No demo" in ended.stderr
+    assert json.dumps(ended.stdout) == '""'

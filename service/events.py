@@ -24,4 +24,5 @@ class Event(StrEnum):
     RETENTION = "old_transitions_removed"
     TASK_DIED = "task_died"
     RULE_FAILED = "rule_failed"
+    REQUEST_FAILED = "request_failed"
     LIBRARY = "library_message"

@@ -9,6 +9,7 @@ from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.pages import page
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
+from tests.unit.service.web.given import write_openapi_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 RULE_PAGES = DOCS / "rules"
@@ -33,3 +34,4 @@ def write_single_pages() -> None:
 if __name__ == "__main__":
     write_rule_pages()
     write_single_pages()
+    write_openapi_page()

@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 
 from service.clock import monotonic, utc_now
 from service.latest import Latest
 from service.log import Log
 from service.metrics.exposition import Exposition
 from service.settings import HttpSettings
-from service.storage import tokens
 from service.storage.history import FindingHistory
 from service.storage.store import PostgresStore
+from service.storage.token_check import StoredTokens
 from service.threads import in_thread
 from service.web.access import Tokens
 from service.web.app import create_app
 from service.web.ports import FewAtOnce, Sources
 from service.web.server import HttpServer, is_loopback
-
-
-@dataclass(frozen=True, slots=True)
-class StoredTokens:
-    """The tokens in the database."""
-
-    store: PostgresStore
-
-    def verify(self, secret: str) -> frozenset[tokens.Scope] | None:
-        """Return what a secret allows, None if it is nobody's."""
-        found = tokens.verify(self.store.engine, secret, utc_now())
-        return None if found is None else found.scopes
 
 
 def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
@@ -42,7 +29,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
     log: Log,
 ) -> HttpServer:
     """Build the HTTP server on a socket that listens already."""
-    few = FewAtOnce(in_thread)
+    checker = StoredTokens(lambda: store.engine, utc_now)
     static = None if settings.token is None else settings.token.get_secret_value()
     app = create_app(
         Sources(
@@ -51,9 +38,9 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
             history=FindingHistory(lambda: store.engine, latest.look.cluster),
             utc_now=utc_now,
             in_thread=in_thread,
-            in_database=few,
+            in_database=FewAtOnce(in_thread),
         ),
-        tokens=Tokens(StoredTokens(store), static=static, in_thread=few, monotonic=monotonic),
+        tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
         is_loopback=is_loopback(listener),
         max_concurrent_requests=settings.max_concurrent_requests,
         log=log,

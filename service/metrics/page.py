@@ -1,8 +1,7 @@
-"""Writes docs/metrics.md from `rules/names.py`: `python -m service.metrics.page > docs/metrics.md`."""
+"""The page docs/metrics.md, made from `rules/names.py`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Final
 
@@ -12,8 +11,7 @@ from rules.names import Metric
 INTRODUCTION: Final = """\
 # Metrics
 
-Generated from `rules/names.py`; a test compares. Refresh it with
-`.venv/bin/python -m service.metrics.page > docs/metrics.md`.
+Generated from `rules/names.py` by `make golden`; a test compares.
 
 `tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
 are written once per round and only sent when scraped, without timestamps. A value that is not
@@ -46,7 +44,3 @@ def _section(title: str, metrics: Iterable[Metric]) -> str:
 def _row(metric: Metric) -> str:
     labels = ", ".join(metric.labels)
     return f"| `{metric.name}` | {metric.type} | {metric.unit} | {labels} | {metric.help} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(metrics_page())

@@ -15,6 +15,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from rules.errors import StoreError
+from service.events import Event
 from service.web.access import Access, Tokens
 from service.web.document import PROBLEM, openapi_document
 from service.web.edge import BodyLimit, Busy, Stamp
@@ -31,7 +32,6 @@ from service.web.routes.rules import rules_router
 from service.web.routes.status import status_router
 
 PREFIX: Final = "/api/v1"
-REQUEST_FAILED: Final = "request_failed"
 EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPException)
 
 
@@ -87,7 +87,7 @@ def _last_resort(log: Log) -> dict[Any, Any]:
 
     async def on_surprise(request: Request, exc: Exception) -> Response:
         log.error(
-            REQUEST_FAILED,
+            Event.REQUEST_FAILED,
             request_id=request.scope.get("request_id"),
             method=request.method,
             path=request.scope["path"],

@@ -39,6 +39,7 @@ class PostgresStore:
         self._open = open_
         self._on_mended = on_mended
         self._database: Database | None = None
+        self._is_closed = False  # for good: a call that comes late must not start a server again
 
     @property
     def engine(self) -> Engine:
@@ -70,23 +71,33 @@ class PostgresStore:
             store_rounds(self.engine, rounds)
         except StoreError as exc:
             # A server of our own that died is started again; another one we can only wait for.
-            if not exc.retryable or self._database is None or not self._database.mend():
+            if not exc.retryable or not self._is_mended():
                 raise
             self._on_mended()
             store_rounds(self.engine, rounds)
 
     def close(self) -> None:
         """Close all connections, and stop the server if it is ours."""
+        self._is_closed = True
         if self._database is not None:
             self._database.close()
 
     def _opened(self) -> Database:
         if self._database is None:
+            self._refuse_if_closed()
             database = self._open()
             try:
                 schema.upgrade(database.engine)
+                self._refuse_if_closed()
             except StoreError:
                 database.close()
                 raise
             self._database = database
         return self._database
+
+    def _is_mended(self) -> bool:
+        return self._database is not None and not self._is_closed and self._database.mend()
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise StoreError("the database is closed: the service ends", retryable=True)

@@ -1,0 +1,56 @@
+"""A store that was closed stays closed: a round that comes too late starts no server again."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Engine, make_url
+
+from rules.errors import StoreError
+from rules.verdict import Verdict
+from service.storage.engine import Database, make_engine
+from service.storage.store import PostgresStore
+from tests.integration.storage.given import Story
+
+pytestmark = pytest.mark.integration
+
+
+class Unmended(Database):
+    """A database that must not be mended."""
+
+    def mend(self) -> bool:
+        """Fail the test."""
+        pytest.fail("a server was started again")
+
+
+def test_nothing_is_opened_after_the_end() -> None:
+    store = PostgresStore(lambda: pytest.fail("it was opened"))
+    store.close()
+    with pytest.raises(StoreError, match="the service ends"):
+        store.load("default")
+
+
+def test_what_was_just_being_opened_at_the_end_is_closed_again(database: Engine) -> None:
+    class Opened(Database):
+        def close(self) -> None:
+            closed.append("closed")
+
+    def opens() -> Database:
+        store.close()  # another thread does, meanwhile
+        return Opened(engine=database, server=None)
+
+    closed: list[str] = []
+    store = PostgresStore(opens)
+    with pytest.raises(StoreError, match="the service ends"):
+        store.load("default")
+    assert closed == ["closed"]
+
+
+def test_a_server_that_was_stopped_at_the_end_is_not_mended(database: Engine) -> None:
+    nobody = make_engine(make_url("postgresql+psycopg://nobody@127.0.0.1:9/none"))
+    opened = Unmended(engine=database, server=None)
+    store = PostgresStore(lambda: opened)
+    store.load("default")
+    store.close()
+    object.__setattr__(opened, "engine", nobody)  # its server is gone
+    with pytest.raises(StoreError):
+        store.store([Story(None).round({"a": Verdict.BREACH})])

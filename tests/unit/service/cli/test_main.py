@@ -62,6 +62,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "SANDBOX": 7,
         "OUTPUT": 8,
         "STORE": 9,
+        "FAILED": 10,
         "INTERRUPTED": 130,
     }
 
@@ -116,7 +117,7 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
     run(["--help"])
     of_help = capsys.readouterr().out.partition("Exit codes:")[2]
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    of_readme = readme.partition("### Exit codes")[2].partition("\n#")[0]
+    of_readme = readme.partition("## Exit codes")[2].partition("\n#")[0]
     codes = sorted(ExitCode)
     assert sorted(int(code) for code in re.findall(r"(?m)(?:^| ) +(\d+)  \w", of_help)) == codes
     assert [int(code) for code in re.findall(r"(?m)^\| (\d+) \|", of_readme)] == codes
@@ -130,6 +131,8 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
         ["config", "check", "--help"],
         ["db", "upgrade", "--help"],
         ["sandbox", "--help"],
+        ["sandbox", "demo", "--help"],
+        ["serve", "--help"],
         ["token", "create", "--help"],
     ],
 )

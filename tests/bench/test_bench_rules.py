@@ -13,8 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from rules.catalogue.all_rules import Judged, count_verdicts, judge_round
-from rules.facts.column import Column, Ragged
-from rules.facts.groups import Commits
+from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
@@ -25,19 +24,13 @@ from rules.view import View
 from service.clock import monotonic
 from service.metrics.exposition import Exposition
 from service.metrics.totals import SelfMetrics
-from tests.factories import at, broker, gap, group, offsets, partitions, snapshot
+from tests.bench.large import PLACED, ROWS, TITLE, moving, stuck
+from tests.factories import broker, gap
 
 Done = TypeVar("Done")
 
-ROWS = 10_000
-COMMITS = 31_590
-GROUPS = 1_001
 ROUNDS = 20
 OPEN = 5_000
-INTERVAL_SECONDS = 15
-
-QUIET = partitions({f"topic-{place:03}": 50 for place in range(200)})
-MEMBERS = tuple(group(f"group-{place:04}") for place in range(GROUPS))
 
 
 class Process:
@@ -94,7 +87,7 @@ def report(title: str, process: Process) -> None:
 
 
 def test_judging_a_quiet_round() -> None:
-    print(f"\n{ROWS:,} partitions x {GROUPS:,} groups, {COMMITS:,} commits (bar: 200 ms)")
+    print(f"\n{TITLE} (bar: 200 ms)")
     process = Process()
     process.make_round(moving(0))
     report("first round", process)
@@ -125,53 +118,20 @@ def test_judging_when_all_brokers_but_one_are_gone() -> None:
 
 def test_judging_with_many_open_findings() -> None:
     process = Process()
-    for number in range(3):
-        process.make_round(stuck(number))
+    for number in range(4):
+        process.make_round(stuck(number, since=0, rows=OPEN))
     assert len(process.open) == OPEN
     process.forget_times()
-    for number in range(3, ROUNDS + 3):
-        process.make_round(stuck(number))
+    for number in range(4, ROUNDS + 4):
+        process.make_round(stuck(number, since=0, rows=OPEN))
     report(f"{OPEN:,} high watermarks stuck, {ROUNDS} rounds", process)
     process.forget_times()
-    process.make_round(moving(ROUNDS + 3))
+    process.make_round(moving(ROUNDS + 4))
     report("the round in which all of them end", process)
     assert not process.open
 
 
 # ------------------------------------------------------------------ rounds
-def ends(number: int) -> list[int]:
-    first = np.random.default_rng(7).integers(10**6, 10**10, ROWS)
-    found: list[int] = (first + 1000 * number).tolist()
-    return found
-
-
-def moving(number: int, *, committed_at: int | None = None) -> Snapshot:
-    """Return a round of a cluster at work; groups may have stopped in an earlier one."""
-    column = ends(number)
-    return snapshot(
-        taken_at=at(INTERVAL_SECONDS * number),
-        partitions=QUIET,
-        offsets=offsets(
-            ROWS, last_stable_offset=column, high_watermark=column, log_end_offset=column
-        ),
-        groups=MEMBERS,
-        commits=committed(number if committed_at is None else committed_at),
-    )
-
-
-def committed(number: int) -> Commits:
-    draw = np.random.default_rng(9)
-    pairs = np.sort(draw.choice(GROUPS * ROWS, COMMITS, replace=False)).astype(np.int64)
-    row = pairs % ROWS
-    return Commits(
-        group=pairs // ROWS,
-        row=row,
-        committed_offset=np.array(ends(number), np.int64)[row] - draw.integers(0, 10_000, COMMITS),
-        committed_leader_epoch=Column.absent(COMMITS),
-        nothing_to_read=Column.absent(COMMITS),
-    )
-
-
 def last_broker(number: int) -> Snapshot:
     """Return a round in which one broker of three is left: it leads every third partition."""
     is_led = np.arange(ROWS) % 3 == 0
@@ -181,8 +141,8 @@ def last_broker(number: int) -> Snapshot:
         for name in ("log_start_offset", "last_stable_offset", "high_watermark", "log_end_offset")
     }
     placed: Partitions = replace(
-        QUIET,
-        leader=QUIET.leader.where(is_led),
+        PLACED,
+        leader=PLACED.leader.where(is_led),
         isr=Ragged.of([(1,) if led else (2,) for led in is_led.tolist()]),
     )
     return replace(
@@ -195,15 +155,3 @@ def last_broker(number: int) -> Snapshot:
         ),
         gaps=(gap(),),
     )
-
-
-def stuck(number: int) -> Snapshot:
-    """Return a round in which half of the partitions hold records that are not replicated."""
-    moved, held = ends(number), ends(0)
-    watermark = [*held[:OPEN], *moved[OPEN:]]
-    ahead = [end + 1 for end in held[:OPEN]] + moved[OPEN:]
-    seen = offsets(
-        ROWS, last_stable_offset=watermark, high_watermark=watermark, log_end_offset=ahead
-    )
-    quiet = moving(number, committed_at=0)
-    return replace(quiet, offsets=seen, groups=(), commits=Commits.none())

@@ -1,6 +1,6 @@
 """Storing a round of 10,000 partitions x 1,001 groups with 100 changes; figures are printed.
 
-31,590 commits. Offsets are arbitrary, which compresses worst; the server runs on this machine.
+Offsets are arbitrary, which compresses worst; the server runs on this machine.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import shutil
 import statistics
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -28,11 +29,9 @@ from service.storage.checkpoint_format import Checkpoint, encode
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.engine import Database, open_database
 from service.storage.rounds import Round, store_rounds
-from tests.factories import CLUSTER_ID, at, group, offsets, partitions, snapshot
+from tests.bench.large import COMMITS, ROWS, TITLE, moving
+from tests.factories import CLUSTER_ID, at
 
-ROWS = 10_000
-COMMITS = 31_590
-GROUPS = 1_001
 CHANGES = 100
 ROUNDS = 15
 
@@ -99,9 +98,9 @@ def test_storing_a_round(database: Database) -> None:
 def _print(took: dict[str, list[float]], load: float, memory: Memory | None) -> None:
     assert memory is not None
     whole = len(encode(Checkpoint(memory=memory)))
-    bare = advance(_snapshot(ROUNDS, with_commits=False))
+    bare = advance(replace(_snapshot(ROUNDS), groups=(), commits=Commits.none()))
     only_partitions = len(encode(Checkpoint(memory=bare)))
-    print(f"\n{ROWS:,} partitions x {GROUPS:,} groups, {COMMITS:,} commits, {CHANGES} breaches")
+    print(f"\n{TITLE}, {CHANGES} breaches")
     for name, seconds in took.items():
         print(
             f"  {name:<7} median {statistics.median(seconds) * 1000:6.1f} ms, "
@@ -115,35 +114,17 @@ def _print(took: dict[str, list[float]], load: float, memory: Memory | None) -> 
     )
 
 
-def _snapshot(number: int, *, with_commits: bool = True) -> Snapshot:
+def _snapshot(number: int) -> Snapshot:
+    """Return a round in which the three ends of a partition differ."""
     draw = np.random.default_rng(number)
-    ends = np.random.default_rng(7).integers(0, 2**40, ROWS) + number * 1000
-    groups = tuple(group(f"group-{place:04}") for place in range(GROUPS))
-    return snapshot(
-        taken_at=at(15 * number),
-        partitions=partitions({f"topic-{place}": 50 for place in range(200)}),
-        offsets=offsets(
-            ROWS,
-            last_stable_offset=(ends - draw.integers(0, 100, ROWS)).tolist(),
-            high_watermark=ends.tolist(),
-            log_end_offset=(ends + draw.integers(0, 100, ROWS)).tolist(),
-        ),
-        groups=groups if with_commits else (),
-        commits=_commits(ends) if with_commits else Commits.none(),
+    seen = moving(number)
+    ends = seen.offsets.high_watermark.values
+    spread = replace(
+        seen.offsets,
+        last_stable_offset=Column.known(ends - draw.integers(0, 100, ROWS)),
+        log_end_offset=Column.known(ends + draw.integers(0, 100, ROWS)),
     )
-
-
-def _commits(ends: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Commits:
-    draw = np.random.default_rng(9)
-    pairs = np.sort(draw.choice(GROUPS * ROWS, COMMITS, replace=False)).astype(np.int64)
-    row = pairs % ROWS
-    return Commits(
-        group=pairs // ROWS,
-        row=row,
-        committed_offset=ends[row] - draw.integers(0, 10_000, COMMITS),
-        committed_leader_epoch=Column.absent(COMMITS),
-        nothing_to_read=Column.absent(COMMITS),
-    )
+    return replace(seen, offsets=spread)
 
 
 def _judgement(seen: Snapshot, number: int) -> Judgement:

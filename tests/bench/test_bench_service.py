@@ -1,0 +1,41 @@
+"""What the whole service costs at 10,000 partitions x 1,001 groups; figures are printed.
+
+500 rounds back to back with PostgreSQL, metrics and HTTP, in a process of its own. The bar of its
+memory is 250 MiB after all rounds.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+ROOT: Final = Path(__file__).parents[2]
+LIMIT_SECONDS: Final = 600
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a short path that the server's unprivileged user may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.mark.timeout(LIMIT_SECONDS + 30)
+def test_rounds_of_the_whole_service(folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.whole_service", str(folder / "data")],
+        cwd=ROOT,
+        timeout=LIMIT_SECONDS,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    print("\n" + done.stdout, end="")

@@ -1,0 +1,174 @@
+"""The program of `test_bench_service`: a whole service over a large cluster without brokers.
+
+Everything is real but the brokers and the waiting between rounds. Run as a process of its own,
+so that its memory is the service's; PostgreSQL's processes are not counted.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rules.facts.snapshot import Snapshot
+from rules.verdict import Verdict
+from service.app.front import make_front
+from service.clock import monotonic, utc_now
+from service.keeping import Keeper, KeepingState
+from service.latest import Latest, Look
+from service.log import LineWriter, make_log
+from service.metrics.exposition import Exposition
+from service.pipeline import Pipeline
+from service.rounds import Scope
+from service.settings import HttpSettings
+from service.storage.engine import open_database
+from service.storage.store import PostgresStore
+from service.watch import Watcher
+from service.web.server import HttpServer, bind
+from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
+
+ROUNDS: Final = 500
+SCRAPE_EVERY: Final = 10
+WEIGHED_AFTER: Final = (50, 250, ROUNDS)
+STUCK_ROWS: Final = 100
+STUCK_AFTER: Final = (
+    4  # of every ten rounds: they stand in the last five, and are level in the next
+)
+OPENMETRICS: Final = "application/openmetrics-text; version=1.0.0"
+NAME: Final = "bench"
+
+
+class Source:
+    """Makes a fresh snapshot a round; in a part of the rounds some high watermarks stand."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self.took_seconds = 0.0
+
+    def read(self, scope: Scope) -> Snapshot:  # noqa: ARG002 - the port's argument
+        begin = monotonic()
+        number = self._number
+        self._number += 1
+        within = number % SCRAPE_EVERY
+        found = (
+            stuck(number, since=number - within + STUCK_AFTER, rows=STUCK_ROWS)
+            if within > STUCK_AFTER
+            else moving(number)
+        )
+        self.took_seconds = monotonic() - begin
+        return found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Took:
+    """The seconds of one round, without making its snapshot."""
+
+    storing: float
+    whole: float
+
+    @property
+    def judging(self) -> float:
+        """Judging, telling what changed, and the metrics text."""
+        return self.whole - self.storing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """A service that makes a round when it is told."""
+
+    source: Source
+    pipeline: Pipeline
+    exposition: Exposition
+    store: PostgresStore
+    front: HttpServer
+
+
+def build(folder: Path) -> Parts:
+    """Build the service as the wiring does, and what answers HTTP too."""
+    source, exposition = Source(), Exposition()
+    store = PostgresStore(lambda: open_database(None, folder))
+    first = Look(
+        cluster=NAME, version="bench", started_at=utc_now(), interval_seconds=INTERVAL_SECONDS
+    )
+    latest = Latest(first)
+    front = make_front(
+        HttpSettings(),
+        bind("127.0.0.1", 0),
+        latest=latest,
+        exposition=exposition,
+        store=store,
+        log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
+    )
+    watcher = Watcher(NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic)
+    keeper = Keeper(store, NAME, monotonic=monotonic, waiting_rounds=240)
+    pipeline = Pipeline(
+        watcher=watcher, keeper=keeper, exposition=exposition, latest=latest, monotonic=monotonic
+    )
+    return Parts(source=source, pipeline=pipeline, exposition=exposition, store=store, front=front)
+
+
+def run(folder: Path) -> Iterator[str]:
+    """Make all rounds; say what they cost."""
+    parts = build(folder)
+    yield f"{TITLE}, {ROUNDS} rounds back to back"
+    yield f"  memory before the first round  {weighed()}"
+    took: list[Took] = []
+    bodies: list[float] = []
+    opened = ended = 0
+    parts.pipeline.load(is_start=True)
+    for number in range(1, ROUNDS + 1):
+        begin = monotonic()
+        made = parts.pipeline.make_round()
+        whole = monotonic() - begin - parts.source.took_seconds
+        took.append(Took(storing=made.look.keeping.took_seconds or 0.0, whole=whole))
+        moved = [change for change in made.changes if change.is_transition]
+        opened += sum(change.after is Verdict.BREACH for change in moved)
+        ended += sum(change.after is not Verdict.BREACH for change in moved)
+        if made.look.keeping.state is not KeepingState.STORED:
+            raise SystemExit(f"round {number} was not stored: {made.look.keeping.trouble}")
+        if number % SCRAPE_EVERY == 0:
+            bodies.append(scrape(parts.exposition))
+        if number in WEIGHED_AFTER:
+            yield f"  memory after {number:3} rounds        {weighed()}"
+    parts.store.close()
+    yield from told("rules + metrics text", [one.judging for one in took], "bar: 200 ms")
+    yield from told("storing", [one.storing for one in took], "bar: 200 ms")
+    yield from told("round without collecting", [one.whole for one in took], "")
+    yield from told("three bodies of a round", bodies, "text, gzip, OpenMetrics")
+    yield f"  {opened:,} findings opened, {ended:,} ended"
+
+
+def scrape(exposition: Exposition) -> float:
+    """Ask for the page in its three forms, as three scrapers would."""
+    begin = monotonic()
+    exposition.body(None, gzip=False)
+    exposition.body(None, gzip=True)
+    exposition.body(OPENMETRICS, gzip=False)
+    return monotonic() - begin
+
+
+def weighed() -> str:
+    """Say how much memory this process holds now, and held at most."""
+    lines = Path("/proc/self/status").read_text("ascii").splitlines()
+    kib = {
+        name: int(rest.split()[0])
+        for name, _, rest in (one.partition(":") for one in lines)
+        if name in ("VmRSS", "VmHWM")
+    }
+    return f"VmRSS {kib['VmRSS'] / 1024:5.0f} MiB, VmHWM {kib['VmHWM'] / 1024:5.0f} MiB"
+
+
+def told(part: str, seconds: Sequence[float], bar: str) -> Iterator[str]:
+    """Say median and maximum of one part."""
+    yield (
+        f"  {part:<25} median {statistics.median(seconds) * 1000:6.1f} ms, "
+        f"max {max(seconds) * 1000:6.1f} ms{bar and f' ({bar})'}"
+    )
+
+
+if __name__ == "__main__":
+    for line in run(Path(sys.argv[1])):
+        print(line, flush=True)

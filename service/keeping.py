@@ -104,13 +104,15 @@ class Keeper:
         """Whether what was remembered has been read."""
         return self._status.state is not KeepingState.NOT_LOADED
 
-    def load(self, *, is_start: bool = False) -> Loaded | None:
-        """Read what is kept if it is time to try; None if that did not work or was done before.
+    def load(self, *, is_start: bool = False, at_once: bool = False) -> Loaded | None:
+        """Read what is kept if it is time to try or `at_once`.
+
+        None if that did not work or was done before.
 
         Raises:
             StoreError: at the start only: no later try will mend it.
         """
-        if self.is_loaded or self._monotonic() < self._retry_at:
+        if self.is_loaded or (self._monotonic() < self._retry_at and not at_once):
             return None
         try:
             loaded = self._store.load(self._name)

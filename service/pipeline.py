@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rules.catalogue.all_rules import count_verdicts
+from rules.facts.memory import Memory, laid_under
 from rules.open_findings import (
     Change,
     Identity,
@@ -73,13 +74,13 @@ class Pipeline:
         """Return how many findings of the current cluster are open."""
         return len(self._open.get(self._cluster_id, {}))
 
-    def load(self, *, is_start: bool = False) -> bool:
-        """Read what an earlier process left, if it is time to try; whether that was done now.
+    def load(self, *, is_start: bool = False, at_once: bool = False) -> bool:
+        """Read what an earlier process left, if it is time to try or `at_once`; whether it was done.
 
         Raises:
             StoreError: at the start only: no later try will mend it.
         """
-        loaded = self._keeper.load(is_start=is_start)
+        loaded = self._keeper.load(is_start=is_start, at_once=at_once)
         if loaded is not None:
             self._adopt(loaded)
         known = self._open.get(self._cluster_id, {})
@@ -106,6 +107,7 @@ class Pipeline:
 
     def close(self) -> KeepingStatus:
         """Store what still waits, once; return how that went."""
+        self.load(at_once=True)  # a database that came back just now
         self._keeper.flush(at_once=True)
         return self._keeper.status
 
@@ -156,7 +158,7 @@ class Pipeline:
         if is_same:
             since = checkpoint.unknown_since
             self._watcher.remembered = Remembered(
-                memory=checkpoint.memory or now_known.memory,
+                memory=_joined(checkpoint.memory, now_known.memory),
                 unknown_since=_earlier(since, now_known.unknown_since)
                 if self._latest.look.rounds
                 else since,
@@ -231,6 +233,12 @@ def outcome_of(watched: WatchedRound) -> RoundOutcome:
     if watched.snapshot is None:
         return RoundOutcome.FAILED
     return RoundOutcome.GAPS if watched.snapshot.gaps else RoundOutcome.COMPLETE
+
+
+def _joined(stored: Memory | None, seen: Memory | None) -> Memory | None:
+    if stored is None or seen is None:
+        return seen or stored
+    return laid_under(stored, seen)
 
 
 def _earlier(stored: Mapping[str, int], current: Mapping[str, int]) -> dict[str, int]:

@@ -35,12 +35,23 @@ class CommitKeys:
 
     def find(self, partitions: Partitions, groups: Sequence[Group], commits: Commits) -> Int64s:
         """Return for each commit of a round its position among these pairs, -1 where none."""
-        if not len(commits) or not len(self):
-            return np.full(len(commits), -1, np.int64)
-        rows = matching_rows(partitions, self.partitions)
+        return self.find_keys(
+            CommitKeys(
+                partitions=partitions,
+                group_ids=tuple(group.group_id for group in groups),
+                group=commits.group,
+                row=commits.row,
+            )
+        )
+
+    def find_keys(self, wanted_keys: CommitKeys) -> Int64s:
+        """Return for each of other pairs its position among these, -1 where none."""
+        if not len(wanted_keys) or not len(self):
+            return np.full(len(wanted_keys), -1, np.int64)
+        rows = matching_rows(wanted_keys.partitions, self.partitions)
         place = {name: position for position, name in enumerate(self.group_ids)}
-        positions = np.array([place.get(group.group_id, -1) for group in groups], np.int64)
-        group, row = positions[commits.group], rows[commits.row]
+        positions = np.array([place.get(name, -1) for name in wanted_keys.group_ids], np.int64)
+        group, row = positions[wanted_keys.group], rows[wanted_keys.row]
         width = max(len(self.partitions), 1)
         known, wanted = self.group * width + self.row, group * width + row
         found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)

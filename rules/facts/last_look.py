@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Column, Ragged
+from rules.facts.column import Bools, Column, Ragged
 from rules.facts.history import matching_rows
 from rules.facts.identity import TopicId
 from rules.facts.partitions import Partitions
@@ -92,9 +92,26 @@ def remember(snapshot: Snapshot, before: LastLooks | None = None) -> LastLooks:
     return fresh if before is None or seen.all() else _keep_older(fresh, before)
 
 
+def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
+    """Return the looks of a process that read the memory of an earlier one late.
+
+    Where the leader epoch changed in between, the older look is kept: it is what a question about
+    the end of that epoch will be compared with.
+    """
+    old_row = matching_rows(seen.partitions, stored.partitions)
+    old_epoch = stored.leader_epoch.take(old_row)
+    changed = old_epoch.valid & (old_epoch.values != seen.leader_epoch.values)
+    return _with_older(seen, stored, (~seen.looked_at_us.valid | changed) & (old_row >= 0))
+
+
 def _keep_older(fresh: LastLooks, before: LastLooks) -> LastLooks:
     old_row = matching_rows(fresh.partitions, before.partitions)
-    unseen = ~fresh.looked_at_us.valid & (old_row >= 0)
+    return _with_older(fresh, before, ~fresh.looked_at_us.valid & (old_row >= 0))
+
+
+def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks:
+    """Take the rows marked from the older looks."""
+    old_row = matching_rows(fresh.partitions, before.partitions)
 
     def merged(new: Column, old: Column) -> Column:
         taken = old.take(old_row)

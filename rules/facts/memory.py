@@ -16,7 +16,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.groups import Commits
 from rules.facts.history import matching_rows
-from rules.facts.last_look import LastLooks, microseconds, remember
+from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 
@@ -95,6 +95,59 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             _taken(old.last_stable_offset if old else None, rows),
         ),
         commits=_advance_commits(snapshot, now, old.commits if old else None),
+    )
+
+
+def laid_under(stored: Memory, seen: Memory) -> Memory:
+    """Return the memory of a process that could read an earlier one's only after some rounds.
+
+    What was seen counts. It has stood since the earlier time where it was the same before, and a
+    commit that is lower now is left as it was stored, so that the next round finds the rewind.
+    """
+    if stored.cluster_id != seen.cluster_id:
+        return seen
+    rows = matching_rows(seen.partitions, stored.partitions)
+    return replace(
+        seen,
+        looks=looks_under(stored.looks, seen.looks),
+        high_watermark=_earlier(seen.high_watermark, _taken(stored.high_watermark, rows)),
+        last_stable_offset=_earlier(
+            seen.last_stable_offset, _taken(stored.last_stable_offset, rows)
+        ),
+        commits=_commits_under(stored.commits, seen.commits),
+    )
+
+
+def _earlier(seen: Standing, stored: Standing) -> Standing:
+    """Take the earlier time where a value is the same, and what is stored where none was seen."""
+    is_same = seen.values.valid & stored.values.valid
+    is_same &= seen.values.values == stored.values.values
+    both = is_same & seen.since_us.valid & stored.since_us.valid
+    unseen = ~seen.values.valid
+    since = np.where(
+        both, np.minimum(seen.since_us.values, stored.since_us.values), seen.since_us.values
+    )
+    return Standing(
+        _either(unseen, stored.values, seen.values),
+        _either(unseen, stored.since_us, Column(since, seen.since_us.valid)),
+    )
+
+
+def _commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
+    places = stored.keys.find_keys(seen.keys)
+    old = _taken(stored.standing, places)
+    was_higher = old.values.valid & (old.values.values > seen.standing.values.values)
+    merged = _earlier(seen.standing, old)
+    standing = Standing(
+        _either(was_higher, old.values, merged.values),
+        _either(was_higher, old.since_us, merged.since_us),
+    )
+    return _with_unseen(replace(seen, standing=standing), stored, places)
+
+
+def _either(mask: Bools, there: Column, otherwise: Column) -> Column:
+    return Column(
+        np.where(mask, there.values, otherwise.values), np.where(mask, there.valid, otherwise.valid)
     )
 
 

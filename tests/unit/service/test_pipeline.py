@@ -169,6 +169,31 @@ def test_what_was_remembered_is_taken_up_when_the_database_comes_late() -> None:
     assert kept_steps(store) == [("high_watermark_stuck", Step.OPENED)], "once"
 
 
+def test_a_finding_that_opened_before_the_memory_came_does_not_end_by_it() -> None:
+    store = MemoryStore()
+    started(store, QUIET).rounds()
+    store.fails = AWAY
+    late = Service(store, *[STUCK] * 8, after_rounds=1)
+    assert not late.pipeline.load(is_start=True)
+    late.rounds(4)
+    store.fails = None
+    late.rounds()
+    assert kept_steps(store) == [("high_watermark_stuck", Step.OPENED)]
+
+
+def test_a_database_that_comes_back_while_the_service_ends_gets_all() -> None:
+    store = MemoryStore()
+    started(store, STUCK, STUCK, STUCK).rounds()
+    store.fails = AWAY
+    late = Service(store, QUIET, after_rounds=3)
+    assert not late.pipeline.load(is_start=True)
+    late.rounds()
+    store.fails = None
+    assert late.pipeline.close().state is KeepingState.STORED
+    assert kept_steps(store)[-1] == ("high_watermark_stuck", Step.OPENED), "no round has judged it"
+    assert len(store.load("default").open_findings[CLUSTER_ID]) == 1
+
+
 def test_a_database_that_refuses_ends_a_start_and_not_a_round() -> None:
     store = MemoryStore()
     store.fails = StoreError("the database has schema 0099, unknown here", retryable=False)

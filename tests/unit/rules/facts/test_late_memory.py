@@ -1,0 +1,90 @@
+"""The memory of an earlier process is read after some rounds: what was seen counts, older times too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, advance, laid_under
+from tests.factories import at, commits, group, offsets, partitions, snapshot, unseen_offsets
+
+STUCK = offsets(log_end_offset=[100, 130, 100])
+
+
+def remembered(*looks: dict[str, Any], since: float = 0.0) -> Memory:
+    """Return the memory after looks that follow each other by 15 s."""
+    memory = None
+    for number, look in enumerate(looks):
+        taken = at(since + 15 * number)
+        memory = advance(snapshot(**{"taken_at": taken, **look}), memory)
+    assert memory is not None
+    return memory
+
+
+def since_of(memory: Memory, row: int) -> int | None:
+    return memory.high_watermark.since_us[row]
+
+
+def committed(offset: int, *more: tuple[int, int, int]) -> dict[str, Any]:
+    return {"groups": (group(),), "commits": commits((0, 0, offset), *more)}
+
+
+def test_what_stood_before_stands_since_then() -> None:
+    joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": STUCK}, since=600))
+    assert since_of(joined, 1) == microseconds(at(0))
+
+
+def test_what_moved_stands_since_it_was_seen() -> None:
+    moved = offsets(high_watermark=[100, 120, 100], log_end_offset=[100, 130, 100])
+    joined = laid_under(remembered({"offsets": STUCK}), remembered({"offsets": moved}, since=600))
+    assert since_of(joined, 1) == microseconds(at(600))
+    assert joined.high_watermark.values[1] == 120
+
+
+def test_what_rests_now_does_not_stand() -> None:
+    joined = laid_under(remembered({"offsets": STUCK}), remembered({}, since=600))
+    assert since_of(joined, 1) is None
+
+
+def test_what_was_not_seen_is_as_it_was_stored() -> None:
+    unseen = remembered({"offsets": unseen_offsets(3)}, since=600)
+    stored = remembered({"offsets": STUCK})
+    joined = laid_under(stored, unseen)
+    assert since_of(joined, 1) == microseconds(at(0))
+    assert joined.looks[1] == stored.looks[1]
+
+
+def test_a_rewind_that_happened_meanwhile_is_still_to_be_found() -> None:
+    joined = laid_under(remembered(committed(50)), remembered(committed(40), since=600))
+    assert joined.commits.standing.values.to_list() == [50]
+    forward = laid_under(remembered(committed(50)), remembered(committed(60), since=600))
+    assert forward.commits.standing.values.to_list() == [60]
+
+
+def test_a_commit_that_was_not_seen_is_kept() -> None:
+    stored = remembered(committed(50, (0, 2, 7)))
+    joined = laid_under(stored, remembered(committed(60), since=600))
+    assert joined.commits.standing.values.to_list() == [60, 7]
+    assert joined.commits.row.tolist() == [0, 2]
+
+
+def test_the_look_before_a_change_of_leader_is_the_one_to_compare_with() -> None:
+    new_epoch = {"offsets": offsets(leader_epoch=[6, 5, 5], log_end_offset=[9, 100, 100])}
+    stored = remembered({})
+    joined = laid_under(stored, remembered(new_epoch, since=600))
+    assert joined.looks[0] == stored.looks[0]
+    kept = joined.looks[1]
+    assert kept is not None
+    assert kept.looked_at_us == microseconds(at(600)), "the same epoch: the newer look says more"
+
+
+def test_another_cluster_has_no_older_memory() -> None:
+    seen = remembered({"cluster_id": "another"})
+    assert laid_under(remembered({"offsets": STUCK}), seen) is seen
+
+
+def test_a_topic_that_was_made_again_has_none_either() -> None:
+    old = partitions({"orders": 3}, topic_ids=("BBBBBBBBQACBBBBBBBBBBQ",))
+    stored = remembered({"offsets": STUCK, "partitions": old})
+    joined = laid_under(stored, remembered({"offsets": STUCK}, since=600))
+    assert since_of(joined, 1) == microseconds(at(600))

@@ -74,8 +74,7 @@ class Service:
             loop.add_signal_handler(number, self._asked_to_stop)
         try:
             parts.log.info(Event.STARTED, **parts.started)
-            await self._load()
-            await self._run_tasks()
+            await self._serve()
         finally:
             try:
                 await self._close()
@@ -99,10 +98,20 @@ class Service:
         if await self._done_in_time(loading) and loading.result():
             parts.log.info(Event.MEMORY_LOADED, open_findings=parts.pipeline.open_findings)
 
-    async def _run_tasks(self) -> None:
+    async def _serve(self) -> None:
+        """Answer probes from the first moment on: reading the memory may take a minute."""
+        http = Task(name="http", run=self._parts.front.run, on_death=OnDeath.STOP)
+        front = asyncio.create_task(self._parts.supervisor.keep(http))
+        try:
+            await self._load()
+            await self._run_tasks(front)
+        finally:
+            self._parts.stop.set()
+            front.cancel()
+            await asyncio.gather(front, return_exceptions=True)
+
+    async def _run_tasks(self, front: asyncio.Task[None]) -> None:
         parts, keep = self._parts, self._parts.supervisor.keep
-        http = Task(name="http", run=parts.front.run, on_death=OnDeath.STOP)
-        front = asyncio.create_task(keep(http))
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
         await parts.stop.wait()
@@ -112,9 +121,9 @@ class Service:
             if await self._done_in_time(draining):
                 draining.result()
         finally:
-            for task in (front, rounds, *others):
+            for task in (rounds, *others):
                 task.cancel()
-            await asyncio.gather(front, rounds, *others, return_exceptions=True)
+            await asyncio.gather(rounds, *others, return_exceptions=True)
 
     async def _drain(self, rounds: asyncio.Task[None], front: asyncio.Task[None]) -> None:
         await rounds

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import gzip as gzip_module
+import zlib
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric, Unit
@@ -12,6 +13,8 @@ from service.metrics.samples import blind_samples, samples_of
 from service.metrics.selection import SeriesLimits
 from service.metrics.table import SeriesTable
 from service.metrics.totals import SelfMetrics
+
+GZIP_WINDOW_BITS: Final = 16 + zlib.MAX_WBITS  # 16: with the header and trailer of gzip
 
 
 class Exposition:
@@ -69,8 +72,11 @@ class _Page:
         return made
 
     def _zipped(self, syntax: Syntax) -> bytes:
-        # Level 1: higher levels take several times as long for a page that lives one round.
-        return gzip_module.compress(self.body(syntax, gzip=False), compresslevel=1, mtime=0)
+        # Level 1: higher levels take several times as long for a page that lives one round. Piece
+        # by piece: the whole text may have 25 MB, and scrapers that ask for gzip never need it.
+        zipper = zlib.compressobj(level=1, wbits=GZIP_WINDOW_BITS)
+        zipped = [zipper.compress(piece) for piece in self._pieces(syntax)]
+        return b"".join([*zipped, zipper.flush()])
 
     def _pieces(self, syntax: Syntax) -> Iterator[bytes]:
         for metric, lines in self._samples.items():

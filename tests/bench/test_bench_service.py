@@ -6,11 +6,8 @@ memory is 250 MiB after all rounds.
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,14 +15,6 @@ import pytest
 
 ROOT: Final = Path(__file__).parents[2]
 LIMIT_SECONDS: Final = 600
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """Give a short path that the server's unprivileged user may pass through."""
-    made = Path(tempfile.mkdtemp(prefix="tm-"))
-    yield made
-    shutil.rmtree(made)
 
 
 @pytest.mark.timeout(LIMIT_SECONDS + 30)

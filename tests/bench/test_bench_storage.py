@@ -5,9 +5,7 @@ Offsets are arbitrary, which compresses worst; the server runs on this machine.
 
 from __future__ import annotations
 
-import shutil
 import statistics
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -51,13 +49,11 @@ RULE = RuleMeta(
 
 
 @pytest.fixture
-def database() -> Iterator[Database]:
-    folder = Path(tempfile.mkdtemp(prefix="tm-"))
+def database(folder: Path) -> Iterator[Database]:
     made = open_database(None, folder)
     schema.upgrade(made.engine)
     yield made
     made.close()
-    shutil.rmtree(folder)
 
 
 def test_storing_a_round(database: Database) -> None:

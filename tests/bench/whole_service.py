@@ -9,6 +9,7 @@ from __future__ import annotations
 import statistics
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -21,7 +22,7 @@ from service.keeping import Keeper, KeepingState
 from service.latest import Latest, Look
 from service.log import LineWriter, make_log
 from service.metrics.exposition import Exposition
-from service.pipeline import Pipeline
+from service.pipeline import MadeRound, Pipeline
 from service.rounds import Scope
 from service.settings import HttpSettings
 from service.storage.engine import open_database
@@ -29,6 +30,7 @@ from service.storage.store import PostgresStore
 from service.watch import Watcher
 from service.web.server import HttpServer, bind
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
+from tests.bench.memory import weighed
 
 ROUNDS: Final = 500
 SCRAPE_EVERY: Final = 10
@@ -110,35 +112,40 @@ def build(folder: Path) -> Parts:
     return Parts(source=source, pipeline=pipeline, exposition=exposition, store=store, front=front)
 
 
-def run(folder: Path) -> Iterator[str]:
+def run(parts: Parts) -> Iterator[str]:
     """Make all rounds; say what they cost."""
-    parts = build(folder)
-    yield f"{TITLE}, {ROUNDS} rounds back to back"
-    yield f"  memory before the first round  {weighed()}"
     took: list[Took] = []
     bodies: list[float] = []
     opened = ended = 0
+    yield f"{TITLE}, {ROUNDS} rounds back to back"
+    yield f"  memory before the first round  {weighed()}"
     parts.pipeline.load(is_start=True)
     for number in range(1, ROUNDS + 1):
-        begin = monotonic()
-        made = parts.pipeline.make_round()
-        whole = monotonic() - begin - parts.source.took_seconds
-        took.append(Took(storing=made.look.keeping.took_seconds or 0.0, whole=whole))
+        made, spent = timed_round(parts)
+        took.append(spent)
         moved = [change for change in made.changes if change.is_transition]
         opened += sum(change.after is Verdict.BREACH for change in moved)
         ended += sum(change.after is not Verdict.BREACH for change in moved)
-        if made.look.keeping.state is not KeepingState.STORED:
-            raise SystemExit(f"round {number} was not stored: {made.look.keeping.trouble}")
         if number % SCRAPE_EVERY == 0:
             bodies.append(scrape(parts.exposition))
         if number in WEIGHED_AFTER:
             yield f"  memory after {number:3} rounds        {weighed()}"
-    parts.store.close()
     yield from told("rules + metrics text", [one.judging for one in took], "bar: 200 ms")
     yield from told("storing", [one.storing for one in took], "bar: 200 ms")
     yield from told("round without collecting", [one.whole for one in took], "")
     yield from told("three bodies of a round", bodies, "text, gzip, OpenMetrics")
     yield f"  {opened:,} findings opened, {ended:,} ended"
+
+
+def timed_round(parts: Parts) -> tuple[MadeRound, Took]:
+    """Make a round that is stored; making its snapshot is not counted."""
+    begin = monotonic()
+    made = parts.pipeline.make_round()
+    whole = monotonic() - begin - parts.source.took_seconds
+    keeping = made.look.keeping
+    if keeping.state is not KeepingState.STORED or keeping.took_seconds is None:
+        raise SystemExit(f"round {made.look.rounds} was not stored: {keeping.trouble}")
+    return made, Took(storing=keeping.took_seconds, whole=whole)
 
 
 def scrape(exposition: Exposition) -> float:
@@ -150,17 +157,6 @@ def scrape(exposition: Exposition) -> float:
     return monotonic() - begin
 
 
-def weighed() -> str:
-    """Say how much memory this process holds now, and held at most."""
-    lines = Path("/proc/self/status").read_text("ascii").splitlines()
-    kib = {
-        name: int(rest.split()[0])
-        for name, _, rest in (one.partition(":") for one in lines)
-        if name in ("VmRSS", "VmHWM")
-    }
-    return f"VmRSS {kib['VmRSS'] / 1024:5.0f} MiB, VmHWM {kib['VmHWM'] / 1024:5.0f} MiB"
-
-
 def told(part: str, seconds: Sequence[float], bar: str) -> Iterator[str]:
     """Say median and maximum of one part."""
     yield (
@@ -169,6 +165,13 @@ def told(part: str, seconds: Sequence[float], bar: str) -> Iterator[str]:
     )
 
 
+def main() -> None:
+    """Print the figures; the server that was started ends too."""
+    parts = build(Path(sys.argv[1]))
+    with closing(parts.store):
+        for line in run(parts):
+            print(line, flush=True)
+
+
 if __name__ == "__main__":
-    for line in run(Path(sys.argv[1])):
-        print(line, flush=True)
+    main()

@@ -1,0 +1,44 @@
+"""A leader change is looked at again a second later, however long the interval is."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from service.clock import wait_until
+from service.sandbox.cluster import Sandbox
+from tests.integration.serve.conftest import Serve
+from tests.integration.serve.kafka import Kafka
+from tests.integration.serve.served import Served, round_began
+
+pytestmark = pytest.mark.integration
+
+INTERVAL_SECONDS = 10.0  # above the 4 s after which the controller misses a broker
+
+
+def pauses(served: Served) -> list[float]:
+    """Return the seconds from the end of each round to the begin of the next."""
+    return [
+        (round_began(after) - round_began(before)).total_seconds() - before["took_seconds"]
+        for before, after in pairwise(served.rounds())
+    ]
+
+
+def leader_of(served: Served, topic: str) -> int:
+    [row] = served.document(f"/api/v1/partitions?topic={topic}")["items"]
+    return int(row["leader"])
+
+
+def test_the_round_after_a_leader_change_is_a_second_later(
+    serve: Serve, kafka: Kafka, faults: Sandbox
+) -> None:
+    served = serve(interval=INTERVAL_SECONDS).wait_ready()
+    leader = leader_of(served, kafka.topic)
+    faults.kill(leader)
+    assert wait_until(lambda: len(served.rounds()) >= 3, timeout_seconds=60), served.told()
+    regular, early = pauses(served)[-2:]
+    assert leader_of(served, kafka.topic) != leader
+    assert regular == pytest.approx(INTERVAL_SECONDS, abs=1)
+    assert early == pytest.approx(1, abs=0.5)
+    assert served.stop() == 0

@@ -1,0 +1,205 @@
+"""A real Prometheus scrapes a service that watches a cluster with everything on it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rules import names
+from rules.facts.gap import GapCause
+from rules.names import METRICS, Metric
+from service.sandbox.cluster import Sandbox
+from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
+from service.sandbox.workloads.transactions import OpenTransaction
+from tests.integration.clients import produce_in_transaction, transactional_producer
+from tests.integration.serve.conftest import Serve
+from tests.integration.serve.kafka import RECORDS, Kafka
+from tests.integration.serve.scraping import (
+    Prometheus,
+    job,
+    plain_text_of,
+    program,
+    prometheus,
+)
+from tests.integration.serve.served import Served
+
+pytestmark = pytest.mark.integration
+
+TOKEN: Final = "a-token-for-scrapers-only"  # noqa: S105 - of this test alone
+JOBS: Final = ("openmetrics", "text")
+COMPLAINTS: Final = (
+    "prometheus_target_scrapes_exceeded_sample_limit_total",
+    "prometheus_target_scrapes_sample_duplicate_timestamp_total",
+    "prometheus_target_scrapes_sample_out_of_bounds_total",
+    "prometheus_target_scrapes_sample_out_of_order_total",
+    "prometheus_target_scrape_pool_exceeded_label_limits_total",
+)
+# Present, and 0, for the sandbox cannot bring them about: nobody sets the machine's clock, its log
+# can be written, its database takes everything, no task dies, and 4.x brokers do not repeat a commit.
+NEVER_HERE: Final = (
+    names.CLOCK_STEPS,
+    names.LOG_LINES_LOST,
+    names.STORE_LOST,
+    names.STORE_WAITING,
+    names.TASK_RESTARTS,
+    names.DUPLICATE_COMMITS,
+)
+
+
+@pytest.fixture
+def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
+    """Load the cluster: groups that lag, aborts, an open transaction, a lag of only a marker."""
+    plan = WorkloadPlan(topic=kafka.topic, rate=50, slow_rate=5, abort_every=5)
+    with ExitStack() as running:
+        running.enter_context(standard_workload(faults, plan))
+        held, done = f"{kafka.topic}-held", f"{kafka.topic}-done"
+        kafka.admin.create_topic(held)
+        kafka.admin.create_topic(done, assignment=[[3]])
+        running.enter_context(OpenTransaction(kafka.bootstrap, topic=held))
+        producer = transactional_producer(kafka.bootstrap, done)
+        produce_in_transaction(producer, done, RECORDS)
+        producer.commit_transaction()
+        Kafka(kafka.bootstrap, kafka.admin, done).commit("marker", RECORDS)
+        yield faults
+
+
+@contextmanager
+def scraped(served: Served, folder: Path) -> Iterator[Prometheus]:
+    """Scrape a service in both forms, each in a job of its own."""
+    with plain_text_of(served.address) as relay:
+        jobs = [job("openmetrics", served.address), job("text", relay)]
+        with prometheus(folder, jobs) as server:
+            yield server
+
+
+def series_of(server: Prometheus, metric: Metric, job_name: str) -> list[dict[str, object]]:
+    return list(server.query(f'{metric.name}{{job="{job_name}"}}'))
+
+
+def check_labels(server: Prometheus, metric: Metric, job_name: str) -> None:
+    found = series_of(server, metric, job_name)
+    assert found, f"{metric.name} has no series"
+    expected = {"__name__", "job", "instance", "value", *metric.labels}
+    for one in found:
+        assert set(one) == expected, metric.name
+
+
+def check_no_complaints(server: Prometheus) -> None:
+    """Nothing of what Prometheus counts about bad pages has happened."""
+    for counter in COMPLAINTS:
+        assert server.values(counter) == [0], counter
+    for name in JOBS:
+        kept = server.values(f'scrape_samples_post_metric_relabeling{{job="{name}"}}')
+        assert server.values(f'scrape_samples_scraped{{job="{name}"}}') == kept
+        assert server.values(f'min_over_time(up{{job="{name}"}}[5m])') == [1]
+    assert set(server.last_errors().values()) == {""}
+
+
+def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
+    serve: Serve, kafka: Kafka, busy_cluster: Sandbox, folder: Path
+) -> None:
+    served = serve(interval=1).wait_ready()
+    with scraped(served, folder) as server:
+        for name in JOBS:
+            server.wait_value(f'up{{job="{name}"}}', 1)
+            marker = (
+                f'{names.NOTHING_TO_READ.name}{{job="{name}",group="{kafka.topic}-done-marker"}}'
+            )
+            server.wait_value(marker, 1)
+            held = f'{names.OPEN_SPAN.name}{{job="{name}",topic="{kafka.topic}-held"}}'
+            server.wait_value(f"{held} > bool 0", 1)
+        for name in JOBS:
+            for metric in METRICS:
+                check_labels(server, metric, name)
+            for metric in NEVER_HERE:
+                assert {one["value"] for one in series_of(server, metric, name)} == {0}
+        check_no_complaints(server)
+        check_a_broken_cluster(server, kafka, busy_cluster)
+        check_no_complaints(server)
+        check_promtool(served)
+    assert served.stop() == 0
+
+
+def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -> None:
+    """A killed broker is seen as gaps, and a partition that it alone had as one without leader."""
+    cluster.kill(3)
+    single = f'topic="{kafka.topic}-done"'
+    for name in JOBS:
+        server.wait_value(f'{names.HAS_LEADER.name}{{job="{name}",{single}}}', 0)
+        server.wait_value(f'sum(max_over_time({names.GAPS.name}{{job="{name}"}}[5m])) > bool 0', 1)
+        offline = f'{names.OPEN_FINDINGS.name}{{job="{name}",rule="partition_offline"}}'
+        server.wait_value(offline, 1)
+        breach = f'{names.FINDINGS.name}{{job="{name}",rule="partition_offline",verdict="breach"}}'
+        server.wait_value(breach, 1)
+        # What was known of it is not repeated as news.
+        server.wait_value(f'absent({names.HIGH_WATERMARK.name}{{job="{name}",{single}}})', 1)
+        causes = {one["cause"] for one in series_of(server, names.GAPS, name)}
+        assert causes == set(GapCause)
+
+
+def check_promtool(served: Served) -> None:
+    page = served.get("/metrics").content
+    done = subprocess.run(
+        [program("promtool"), "check", "metrics"], input=page, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_token_is_needed_where_others_can_reach_the_service(serve: Serve, folder: Path) -> None:
+    secret = folder / "token"
+    secret.write_text(TOKEN, encoding="ascii")
+    everywhere = "0.0.0.0"  # noqa: S104 - what the test is about
+    served = serve(host=everywhere, settings={"HTTP__TOKEN_FILE": str(secret)}).wait_ready()
+    wrong = folder / "wrong"
+    wrong.write_text(TOKEN + "x", encoding="ascii")
+    jobs = [
+        job("with", served.address, authorization={"credentials_file": str(secret)}),
+        job("wrong", served.address, authorization={"credentials_file": str(wrong)}),
+        job("without", served.address),
+    ]
+    with prometheus(folder, jobs) as server:
+        server.wait_value('up{job="with"}', 1)
+        server.wait_value('up{job="wrong"}', 0)
+        server.wait_value('up{job="without"}', 0)
+        errors = server.last_errors()
+        assert errors["with"] == ""
+        for name in ("wrong", "without"):
+            assert "401" in errors[name]
+    assert TOKEN not in served.told()
+    assert served.stop() == 0
+
+
+PROMETHEUS_3: Final = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,"
+    "application/openmetrics-text;version=0.0.1;q=0.5,"
+    "text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2"
+)
+ACCEPTED: Final = {
+    PROMETHEUS_3: "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8",
+    "text/plain;version=1.0.0;escaping=allow-utf-8": (
+        "text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8"
+    ),
+    "application/openmetrics-text;version=1.0.0": (
+        "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    ),
+    "text/plain;version=0.0.4": "text/plain; version=0.0.4; charset=utf-8",
+    "*/*": "text/plain; version=0.0.4; charset=utf-8",
+}
+
+
+def test_each_accept_header_gets_the_content_type_that_its_scraper_knows(serve: Serve) -> None:
+    served = serve(interval=60).wait_ready()  # one page for all
+    bodies = {}
+    for accept, content_type in ACCEPTED.items():
+        answer = served.get("/metrics", accept=accept)
+        assert answer.headers["content-type"] == content_type
+        assert answer.text.endswith("# EOF\n") == ("openmetrics" in content_type)
+        bodies[content_type.partition(";")[0], accept] = answer.text
+    texts = {body for (kind, _), body in bodies.items() if kind == "text/plain"}
+    assert len(texts) == 1
+    assert served.stop() == 0

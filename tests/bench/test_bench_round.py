@@ -11,6 +11,8 @@ import resource
 import statistics
 from collections.abc import Iterator
 from concurrent.futures import wait
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -23,8 +25,11 @@ from service.rounds import Scope
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox, SandboxOptions
 from service.settings import KafkaSettings
+from tests.bench.memory import weighed
+from tests.integration.serve.served import Served, Start
 
 ROUNDS = 15
+SERVED_ROUNDS = 40
 PARTITIONS_PER_TOPIC = 50
 TOPICS_PER_GROUP = 2
 PARTITIONS_PER_GROUP_AND_TOPIC = 10
@@ -60,6 +65,33 @@ def test_round(sandbox: Sandbox, topics: int, groups: int, bar_seconds: float) -
     assert len(last.groups) == groups
     assert last.gaps == ()
     assert last.report.requests["ListOffsets"] <= 4 * len(last.brokers)
+
+
+@pytest.mark.timeout(900)
+def test_rounds_of_the_service_process(sandbox: Sandbox, folder: Path) -> None:
+    """40 rounds of `tidemark serve` over the larger of the two, scraped every second."""
+    _grow(sandbox, topics=200, groups=1001)
+    start = Start(bootstrap=sandbox.bootstrap_servers, directory=folder / "data", interval=0.5)
+    with ExitStack() as undo:
+        served = Served(start, folder / "serve.log")
+        undo.callback(served.stop)
+        served.wait_ready()
+
+        def is_over() -> bool:
+            served.get("/metrics", **{"accept-encoding": "gzip"})
+            return len(served.rounds()) >= SERVED_ROUNDS
+
+        assert wait_until(is_over, timeout_seconds=120, poll_seconds=1), served.told()
+        took = [seen["took_seconds"] for seen in served.rounds()]
+        status = served.status()
+        print(
+            f"\ntidemark serve, {len(took)} rounds at an interval of {start.interval} s, "
+            f"{len(served.get('/metrics').content) / 1e6:.1f} MB of metrics"
+            f"\n  whole round  median {statistics.median(took):.3f} s, max {max(took):.3f} s, "
+            f"first {took[0]:.3f} s; status says {status['round']['took_seconds']:.3f} s"
+            f"\n  memory       {weighed(served.process.pid)} (bar: 250 MiB)"
+        )
+        assert {seen["outcome"] for seen in served.rounds()} == {"complete"}
 
 
 def _print(first: Snapshot, snapshots: list[Snapshot], cold: float, bar: float) -> None:

@@ -1,92 +1,119 @@
 """A healthy pipeline breaches nothing, whatever ordinary things happen to it meanwhile.
 
-A minute and a half of load with a broker that dies and comes back, a consumer that joins and leaves,
-and a topic that is created and deleted.
+The whole service watches; TIDEMARK_QUIET_SECONDS sets for how long (`make quiet`, `make quiet-long`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+import logging
+import os
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
 
 import pytest
 
-from rules.facts.snapshot import Snapshot
-from rules.verdict import Verdict
-from service import clock
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
+from service.clock import monotonic, wait_until
+from service.rounds import Scope
 from service.sandbox.cluster import Sandbox
-from service.sandbox.workloads.consumer import GroupConsumer
-from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
-from service.watch import WatchedRound, Watcher
-from tests.integration.conftest import MakeReader
-from tests.integration.looking import why_of
+from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standard_workload
+from tests.integration.conftest import MakeReader, is_whole
+from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
+from tests.integration.serve.served import Document, Served, Start
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
+QUIET_SECONDS: Final = float(os.environ.get("TIDEMARK_QUIET_SECONDS", CYCLE_SECONDS))
+ROUND_SECONDS: Final = 2.0
+MOVE_SECONDS: Final = 20.0  # a restart has just happened
 
-QUIET_SECONDS = 90
-ROUND_SECONDS = 2.0
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 150)]
 
-
-def told(found: WatchedRound) -> list[str]:
-    return [
-        f"{one.rule.rule_id} {dict(one.labels)} {one.reason} {dict(one.evidence)}"
-        for judgement in found.judged.judgements
-        for one in judgement.findings(Verdict.BREACH)
-    ]
+logger = logging.getLogger(__name__)
 
 
-class Happenings:
-    """What happens to the cluster, one thing after the other, each at its second."""
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a short path that the server's unprivileged user may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield made
+    shutil.rmtree(made)
 
-    def __init__(self, cluster: Sandbox, admin: SandboxAdmin, names: list[str]) -> None:
-        topic, group, passing = names
-        self.stack = ExitStack()
-        consumer = GroupConsumer(cluster.bootstrap_servers, topic=topic, group=group)
-        self.due: list[tuple[float, Callable[[], object]]] = [
-            (10, lambda: self.stack.enter_context(consumer)),
-            (20, lambda: admin.create_topic(passing, partitions=2)),
-            (30, lambda: cluster.kill(3)),
-            (45, self.stack.close),
-            (50, lambda: cluster.start(3)),
-            (70, lambda: admin.delete_topic(passing)),
-        ]
 
-    def until(self, elapsed: float) -> None:
-        """Let happen what is due by now."""
-        while self.due and self.due[0][0] <= elapsed:
-            self.due.pop(0)[1]()
+def leader_epochs(served: Served, topic: str) -> dict[int, int]:
+    rows: list[Document] = served.document(f"/api/v1/partitions?topic={topic}")["items"]
+    return {row["partition"]: row["leader_epoch"] for row in rows}
+
+
+def told(served: Served) -> str:
+    """Say how its rounds went."""
+    rounds = served.rounds()
+    outcomes = Counter(seen["outcome"] for seen in rounds)
+    unknown = sum(seen["unknown"] > 0 for seen in rounds)
+    slowest = max(seen["took_seconds"] for seen in rounds)
+    return f"{len(rounds)} rounds: {dict(outcomes)}, {unknown} with UNKNOWN, slowest {slowest} s"
 
 
 def test_healthy_load_breaches_nothing(
-    faults: Sandbox,
-    admin: SandboxAdmin,
-    make_reader: MakeReader,
-    new_name: Callable[[str], str],
+    faults: Sandbox, folder: Path, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
-    topic = new_name("quiet")
-    reader: ClusterReader = make_reader(request_timeout_seconds=2.0)
-    plan = WorkloadPlan(topic=topic, rate=100, abort_every=5, slow_rate=50)
-    ours = re.compile(re.escape(topic) + ".*")  # other tests leave groups that nobody reads for
-    scope = Scope(topics=ours, groups=ours)
-    watcher = Watcher("quiet", reader, scope, utc_now=clock.utc_now, monotonic=clock.monotonic)
-    happenings = Happenings(faults, admin, [topic, f"{topic}-fast", f"{topic}-passing"])
-    complete = changes = 0
-    with standard_workload(faults, plan), happenings.stack:
-        began = clock.monotonic()
-        while (elapsed := clock.monotonic() - began) < QUIET_SECONDS:
-            happenings.until(elapsed)
-            found = watcher.make_round()
-            assert told(found) == [], seen_by(found.snapshot)
-            complete += found.snapshot is not None and not found.snapshot.gaps
-            changes += found.leaders_moved
-            clock.pause(ROUND_SECONDS)
-    assert happenings.due == []
-    assert complete > QUIET_SECONDS / ROUND_SECONDS / 3
-    assert changes > 0
+    plan = WorkloadPlan(topic=new_name("quiet"), rate=100, abort_every=5, slow_rate=50)
+    start = Start(
+        bootstrap=faults.bootstrap_servers,
+        directory=folder / "data",
+        topics=f"{plan.topic}.*",  # other tests leave groups that nobody reads for
+        groups=f"{plan.topic}.*",
+        interval=ROUND_SECONDS,
+        settings={"KAFKA__REQUEST_TIMEOUT_SECONDS": "2"},
+    )
+    reader = make_reader()
+    with standard_workload(faults, plan) as load, ExitStack() as undo:
+        served = Served(start, folder / "serve.log")
+        undo.callback(served.stop)
+        served.wait_ready()
+        happenings = Happenings(
+            faults,
+            plan,
+            is_whole=lambda: is_whole(reader.read(Scope())),
+            load_moves=lambda: assert_all_move(load),
+            members=undo.enter_context(ExitStack()),
+        )
+        before, began = leader_epochs(served, plan.output_topic), monotonic()
+        let_happen(
+            happenings.within(QUIET_SECONDS),
+            seconds=QUIET_SECONDS,
+            elapsed=lambda: monotonic() - began,
+        )
+        logger.info("%s", told(served))
+        assert served.findings(state="all") == []
+        assert served.events("finding") == []
+        assert_watched(served)
+        after = leader_epochs(served, plan.output_topic)
+        assert after.keys() == before.keys()
+        assert sum(after.values()) > sum(before.values())
+    assert served.process.poll() == 0
 
 
-def seen_by(snapshot: Snapshot | None) -> str:
-    return "no round" if snapshot is None else why_of(snapshot)
+def assert_all_move(load: WorkloadSet) -> None:
+    """Assert that the load is still alive: where nothing moves, silence proves nothing."""
+    before = load.counts
+
+    def have_moved() -> bool:
+        return all(counts != before[name] for name, counts in load.counts.items())
+
+    assert wait_until(have_moved, timeout_seconds=MOVE_SECONDS), (before, load.counts)
+    logger.info("the load goes on: %s", load.counts["pipeline"])
+
+
+def assert_watched(served: Served) -> None:
+    """Assert that the service saw nearly all that there was to see."""
+    status, rounds = served.status(), served.rounds()
+    complete = [seen for seen in rounds if seen["outcome"] == "complete"]
+    assert status["round"]["outcome"] == "complete"
+    assert status["storage"]["state"] == "stored"
+    assert status["storage"]["lost_rounds"] == 0
+    assert not any(status["restarts"].values())
+    assert len(complete) > QUIET_SECONDS / ROUND_SECONDS / 2, told(served)
+    assert all(seen["partitions"] and seen["groups"] for seen in complete), told(served)

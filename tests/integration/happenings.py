@@ -1,0 +1,150 @@
+"""What ordinarily happens to a healthy cluster, one thing after the other, over and over.
+
+A broker dies and comes back, or all of them are restarted in turn; a member joins a group and
+leaves it; a topic is created, written, read to its end and deleted. Nobody loses anything by it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from service.clock import pause, wait_until
+from service.sandbox import processes
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.processes import Liveness
+from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
+from service.sandbox.workloads.standard import WorkloadPlan
+from tests.integration.clients import commit_offset, produce
+
+CYCLE_SECONDS: Final = 90
+KILLED: Final = (3, 1, 2)  # another broker in every other cycle
+RESTARTED: Final = (1, 2, 3)
+RECORDS: Final = 10
+WHOLE_SECONDS: Final = 60.0
+SHUTDOWN_SECONDS: Final = 30.0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Happening:
+    """Something to be done so many seconds after the beginning."""
+
+    second: float
+    what: str
+    act: Callable[[], object]
+
+
+class Happenings:
+    """All that happens within a time."""
+
+    def __init__(
+        self,
+        cluster: Sandbox,
+        plan: WorkloadPlan,
+        *,
+        is_whole: Callable[[], bool],
+        load_moves: Callable[[], None],
+        members: ExitStack,
+    ) -> None:
+        """`is_whole` tells whether all replicas are in sync, `load_moves` raises if the load does
+        not go on; `members` ends members at last.
+        """
+        self._cluster = cluster
+        self._admin = SandboxAdmin(cluster.bootstrap_servers)
+        self._plan = plan
+        self._is_whole = is_whole
+        self._load_moves = load_moves
+        self._members = members
+
+    def within(self, seconds: float) -> list[Happening]:
+        """Return what happens, in its order: whole cycles, at least one."""
+        cycles = max(1, int(seconds // CYCLE_SECONDS))
+        found = [
+            replace(one, second=number * CYCLE_SECONDS + one.second)
+            for number in range(cycles)
+            for one in (*self._comings_and_goings(number), *self._of_brokers(number))
+        ]
+        return sorted(found, key=lambda one: one.second)
+
+    def _comings_and_goings(self, number: int) -> list[Happening]:
+        name = f"{self._plan.topic}-passing-{number}"
+        return [
+            Happening(10, "a member joins each group", self._join),
+            Happening(20, f"topic {name} is created and read", partial(self._pass, name)),
+            Happening(45, "the members leave", self._members.close),
+            Happening(80, f"topic {name} is deleted", partial(self._admin.delete_topic, name)),
+            Happening(85, "the load has to go on", self._load_moves),
+        ]
+
+    def _of_brokers(self, number: int) -> list[Happening]:
+        turn, is_restart = divmod(number, 2)
+        if is_restart:
+            return [
+                Happening(second, f"broker {node} is restarted", partial(self._restart, node))
+                for second, node in zip((30, 50, 70), RESTARTED, strict=True)
+            ]
+        node = KILLED[turn % len(KILLED)]
+        return [
+            Happening(30, f"broker {node} is killed", partial(self._kill, node)),
+            Happening(50, f"broker {node} comes back", partial(self._cluster.start, node)),
+        ]
+
+    # -------------------------------------------------------------- what is done
+    def _join(self) -> None:
+        servers, topic = self._cluster.bootstrap_servers, self._plan.topic
+        for stem, rate, protocol in (
+            ("fast", None, GroupProtocol.CONSUMER),
+            ("slow", self._plan.slow_rate, GroupProtocol.CLASSIC),
+        ):
+            member = GroupConsumer(
+                servers,
+                topic=self._plan.output_topic,
+                group=f"{topic}-{stem}",
+                rate=rate,
+                protocol=protocol,
+            )
+            self._members.enter_context(member)
+
+    def _pass(self, topic: str) -> None:
+        servers = self._cluster.bootstrap_servers
+        self._admin.create_topic(topic, partitions=2)
+        produce(servers, topic, RECORDS)
+        commit_offset(servers, f"{topic}-reader", topic, RECORDS)
+
+    def _kill(self, node: int) -> None:
+        self._wait_whole()
+        self._cluster.kill(node)
+
+    def _restart(self, node: int) -> None:
+        """Restart a broker as an operator does: in order, and when no other one is missing."""
+        self._wait_whole()
+        process = self._cluster.state.node(node).process
+        assert process is not None
+        processes.terminate(process)
+        assert wait_until(
+            lambda: processes.liveness(process) is Liveness.DEAD, timeout_seconds=SHUTDOWN_SECONDS
+        ), f"broker {node} did not shut down"
+        self._cluster.start(node)
+
+    def _wait_whole(self) -> None:
+        assert wait_until(self._is_whole, timeout_seconds=WHOLE_SECONDS, poll_seconds=0.3), (
+            "a broker is to go while replicas of another are still behind"
+        )
+
+
+def let_happen(
+    happenings: list[Happening], *, seconds: float, elapsed: Callable[[], float]
+) -> None:
+    """Do each at its second, or as soon after it as those before it allow; last to the end."""
+    for one in happenings:
+        pause(max(0.0, one.second - elapsed()))
+        logger.info("%4.0f s: %s", elapsed(), one.what)
+        one.act()
+    pause(max(0.0, seconds - elapsed()))

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AREAS := lint types layers unit property integration story
 
-.PHONY: help setup demo test check $(AREAS) coverage bench golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -62,6 +62,14 @@ coverage: $(READY) ## branch coverage of the unit and property tests
 
 bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 	@$(BIN)/python -m pytest tests/bench -q -s
+
+QUIET := -m pytest tests/integration/test_quiet.py -q --log-cli-level=INFO --log-disable=httpx2
+
+quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: no breach
+	@TIDEMARK_QUIET_SECONDS=180 $(BIN)/python $(QUIET)
+
+quiet-long: $(READY) ## the same for 15 minutes
+	@TIDEMARK_QUIET_SECONDS=900 $(BIN)/python $(QUIET)
 
 golden: $(READY) ## write the generated pages again
 	@$(BIN)/python -m tests.golden

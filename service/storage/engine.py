@@ -85,6 +85,11 @@ def make_engine(url: URL) -> Engine:
         connect_args={
             "connect_timeout": CONNECT_SECONDS,
             "application_name": APPLICATION_NAME,
+            # A server whose machine vanished answers nothing: the connection has to end by itself.
+            "tcp_user_timeout": STATEMENT_TIMEOUT_MS,
+            "keepalives_idle": 10,
+            "keepalives_interval": 5,
+            "keepalives_count": 2,
             "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}"
             f" -c lock_timeout={LOCK_TIMEOUT_MS} -c timezone=UTC",
         },

@@ -37,6 +37,7 @@ class Unit(StrEnum):
     GAPS = "gaps"
     SERIES = "series"
     FINDINGS = "findings"
+    SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
     ROUNDS = "rounds"
     TRANSITIONS = "transitions"
     STEPS = "steps"
@@ -244,10 +245,10 @@ GAPS: Final = Metric(
     unit=Unit.GAPS,
     labels=(*CLUSTER_LABELS, "cause"),
 )
-FINDINGS: Final = Metric(
-    name="tidemark_findings",
-    help="Subjects of each rule by the verdict of the latest round.",
-    unit=Unit.FINDINGS,
+VERDICTS: Final = Metric(
+    name="tidemark_verdicts",
+    help="Subjects of each rule by its verdict in the latest round: ok, unknown or breach.",
+    unit=Unit.SUBJECTS,
     labels=(*CLUSTER_LABELS, "rule", "verdict"),
 )
 OPEN_FINDINGS: Final = Metric(
@@ -319,7 +320,7 @@ SELF_METRICS: Final = (
     ROUNDS,
     CLOCK_STEPS,
     GAPS,
-    FINDINGS,
+    VERDICTS,
     OPEN_FINDINGS,
     STORE_UP,
     STORE_WAITING,

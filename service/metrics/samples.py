@@ -146,9 +146,9 @@ def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
 def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
     found: dict[Metric, Values] = {
         names.PHASE_DURATION: [({"phase": p}, took) for p, took in totals.phase_seconds.items()],
-        names.FINDINGS: [
+        names.VERDICTS: [
             ({"rule": rule, "verdict": verdict.name.lower()}, count)
-            for (rule, verdict), count in totals.findings.items()
+            for (rule, verdict), count in totals.verdicts.items()
         ],
         names.OPEN_FINDINGS: [
             ({"rule": rule, "severity": severity}, count)

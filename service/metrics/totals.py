@@ -13,7 +13,7 @@ from datetime import datetime
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
 
-FindingCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
+VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
 
 
@@ -41,17 +41,17 @@ class SelfMetrics:
     last_success: datetime | None = None  # begin of the latest round that gave a snapshot
     took_seconds: float | None = None  # the latest round; None: as its report says
     phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's
-    findings: FindingCounts = field(default_factory=dict)
+    verdicts: VerdictCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
     store: StoreFigures | None = None
 
-    def after_round(self, report: RoundReport | None, findings: FindingCounts) -> SelfMetrics:
-        """Return the totals one round later; `findings` are that round's, and replace the old.
+    def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:
+        """Return the totals one round later; `verdicts` are that round's, and replace the old.
 
         A round that failed has no report; what it sent is counted with the next one's set-up.
         """
         if report is None:
-            return replace(self, findings=dict(findings))
+            return replace(self, verdicts=dict(verdicts))
         sent = Counter(self.requests)
         sent.update(report.requests)
         sent.update(report.setup_requests)
@@ -59,5 +59,5 @@ class SelfMetrics:
             self,
             requests=dict(sorted(sent.items())),
             duplicate_commits=self.duplicate_commits + report.duplicate_commits,
-            findings=dict(findings),
+            verdicts=dict(verdicts),
         )

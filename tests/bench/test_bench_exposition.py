@@ -23,7 +23,7 @@ OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
 def test_exposition() -> None:
-    totals = SelfMetrics(version="0.1.0", findings={("log_stuck", Verdict.OK): 10_000})
+    totals = SelfMetrics(version="0.1.0", verdicts={("log_stuck", Verdict.OK): 10_000})
     rounds = [_round(number) for number in range(ROUNDS)]
     cold = [_seconds(lambda: Exposition().update(rounds[0], totals)) for _ in range(5)]
     exposition = Exposition()

@@ -134,7 +134,7 @@ def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -
         server.wait_value(f'sum(max_over_time({names.GAPS.name}{{job="{name}"}}[5m])) > bool 0', 1)
         offline = f'{names.OPEN_FINDINGS.name}{{job="{name}",rule="partition_offline"}}'
         server.wait_value(offline, 1)
-        breach = f'{names.FINDINGS.name}{{job="{name}",rule="partition_offline",verdict="breach"}}'
+        breach = f'{names.VERDICTS.name}{{job="{name}",rule="partition_offline",verdict="breach"}}'
         server.wait_value(breach, 1)
         # What was known of it is not repeated as news.
         server.wait_value(f'absent({names.HIGH_WATERMARK.name}{{job="{name}",{single}}})', 1)

@@ -134,8 +134,8 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     for cause in GapCause:
         count = sum(gap.cause is cause for gap in seen.gaps)
         yield "tidemark_gaps", {"cause": str(cause)}, count
-    for (rule, verdict), count in totals.findings.items():
-        yield "tidemark_findings", {"rule": rule, "verdict": verdict.name.lower()}, count
+    for (rule, verdict), count in totals.verdicts.items():
+        yield "tidemark_verdicts", {"rule": rule, "verdict": verdict.name.lower()}, count
     for (rule, severity), count in totals.open_findings.items():
         yield "tidemark_open_findings", {"rule": rule, "severity": str(severity)}, count
     yield from store_samples(totals)

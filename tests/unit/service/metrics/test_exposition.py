@@ -68,7 +68,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
     clock_steps=1,
     restarts={"rounds": 2, "http": 0},
     log_lines_lost=4,
-    findings={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
+    verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
 )

@@ -1,4 +1,4 @@
-"""Counters only grow; counts of findings are those of the latest round."""
+"""Counters only grow; counts of verdicts are those of the latest round."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def test_counters_add_up_over_rounds() -> None:
     assert totals.duplicate_commits == 2
 
 
-def test_findings_are_replaced() -> None:
+def test_verdicts_are_replaced() -> None:
     first = START.after_round(report(), {("a", Verdict.OK): 1})
-    assert first.after_round(report(), {("b", Verdict.BREACH): 2}).findings == {
+    assert first.after_round(report(), {("b", Verdict.BREACH): 2}).verdicts == {
         ("b", Verdict.BREACH): 2
     }
 
@@ -38,7 +38,7 @@ def test_a_count_of_zero_is_told_before_anything_happened() -> None:
 def test_verdicts_are_told_by_their_names() -> None:
     counts = {("a", verdict): int(verdict) for verdict in Verdict}
     found = rendered(snapshot(), totals=START.after_round(report(), counts))
-    assert labelled(found, "tidemark_findings", "rule", "verdict") == {
+    assert labelled(found, "tidemark_verdicts", "rule", "verdict") == {
         ("a", "ok"): 0.0,
         ("a", "unknown"): 1.0,
         ("a", "breach"): 2.0,

@@ -1,4 +1,7 @@
-"""What is odd about settings that can be used: warnings of `tidemark config check`, pure."""
+"""What is odd about settings that can be used, pure.
+
+`tidemark config check` tells it, and `tidemark serve` at its start.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from service.settings.groups import HttpSettings, KafkaSettings, Settings
 
 
 def warnings(settings: Settings) -> list[str]:
-    """Return one line per setting that may not do what was meant."""
+    """Return one line per thing that may not be meant, without any secret."""
     kafka, interval = settings.kafka, settings.service.interval_seconds
+    is_open = not is_loopback(settings.http)
     odd = {
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}) is not below "
         f"service.interval_seconds ({interval:g}): a slow round delays the next one": (
@@ -23,9 +27,10 @@ def warnings(settings: Settings) -> list[str]:
             _has_idle_sasl(kafka)
         ),
         f"http.host {settings.http.host} is open to other machines: what is sent is not "
-        "encrypted, and requests need a token (`tidemark token create`, or http.token)": (
-            not is_loopback(settings.http)
-        ),
+        "encrypted, tokens included": is_open,
+        f"http.token is not set while http.host {settings.http.host} is open to other machines: "
+        "requests need a token of the database (`tidemark token create`), and while the database "
+        "is away one that was not used before is refused": is_open and settings.http.token is None,
     }
     return [told for told, holds in odd.items() if holds]
 

@@ -7,9 +7,11 @@ import pytest
 from service.settings import read_settings
 from service.settings.advice import warnings
 
-PHRASE = "correct horse battery"
+PHRASE = "correct-horse-battery"
 USER, PASSWORD = "TIDEMARK_KAFKA__SASL_USERNAME", "TIDEMARK_KAFKA__SASL_PASSWORD"
 PROTOCOL, HOST = "TIDEMARK_KAFKA__SECURITY_PROTOCOL", "TIDEMARK_HTTP__HOST"
+TOKEN = "TIDEMARK_HTTP__TOKEN"  # noqa: S105 - the name of a variable
+ANY = "0.0.0.0"  # noqa: S104 - nothing listens
 INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
 ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
 
@@ -24,9 +26,10 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
         pytest.param({USER: "me"}, ["kafka.sasl_username"], id="a user that is not sent"),
         pytest.param({PASSWORD: PHRASE, PROTOCOL: "SSL"}, ["kafka.sasl_username"], id="password"),
         pytest.param({USER: "me", PASSWORD: PHRASE, PROTOCOL: "SASL_SSL"}, [], id="SASL is used"),
-        pytest.param({HOST: "0.0.0.0"}, ["http.host 0.0.0.0"], id="open"),  # noqa: S104
-        pytest.param({HOST: "::"}, ["http.host ::"], id="open by IPv6"),
-        pytest.param({HOST: "tide.example"}, ["http.host tide.example"], id="unknown name"),
+        pytest.param({HOST: ANY}, [f"http.host {ANY}", "http.token is not"], id="open"),
+        pytest.param({HOST: "::"}, ["http.host ::", "http.token is not"], id="open by IPv6"),
+        pytest.param({HOST: "tide.example", TOKEN: PHRASE}, ["http.host tide"], id="unknown name"),
+        pytest.param({HOST: ANY, TOKEN: PHRASE}, [f"http.host {ANY}"], id="open with a token"),
         pytest.param({HOST: "::1"}, [], id="loopback by IPv6"),
         pytest.param({HOST: "127.0.0.9"}, [], id="another loopback address"),
         pytest.param({HOST: "localhost"}, [], id="loopback by name"),

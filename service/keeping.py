@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 from uuid import UUID, uuid4
 
 from rules.errors import StoreError
@@ -23,6 +23,11 @@ from service.storage.store import Loaded, OpenFindings
 
 FIRST_RETRY_SECONDS: Final = 1.0
 LAST_RETRY_SECONDS: Final = 30.0
+# Beyond the server's own limits: a server that stands still (frozen, or its machine paused) keeps none.
+STORE_SECONDS: Final = 10.0
+LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
+
+T = TypeVar("T")
 
 
 class KeepingState(StrEnum):
@@ -57,6 +62,18 @@ class Store(Protocol):
         """Store rounds in their order, all or none; storing one twice changes nothing."""
 
 
+class InTime(Protocol):
+    """Calls a function that may hang."""
+
+    def __call__(self, function: Callable[[], T], seconds: float, /) -> T:
+        """Return what it returns; TimeoutError if it does not end in so many seconds."""
+
+
+def without_limit(function: Callable[[], T], _seconds: float, /) -> T:
+    """Call a function that does not hang."""
+    return function()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passing:
     """What one round leaves to be kept."""
@@ -70,7 +87,7 @@ class Passing:
 class Keeper:
     """Keeps one cluster's rounds; one caller at a time, because rounds never overlap."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what keeping needs, each by its name
         self,
         store: Store,
         name: str,
@@ -78,8 +95,11 @@ class Keeper:
         monotonic: Callable[[], float],
         waiting_rounds: int,
         writer: UUID | None = None,
+        in_time: InTime = without_limit,
     ) -> None:
+        """`in_time` calls the store, and gives up waiting with TimeoutError."""
         self._store = store
+        self._in_time = in_time
         self._name = name
         self._monotonic = monotonic
         self._writer = writer or uuid4()
@@ -115,7 +135,7 @@ class Keeper:
         if self.is_loaded or (self._monotonic() < self._retry_at and not at_once):
             return None
         try:
-            loaded = self._store.load(self._name)
+            loaded = self._asked(lambda: self._store.load(self._name), LOAD_SECONDS)
         except StoreError as exc:
             self._put_off(KeepingState.NOT_LOADED, exc)
             if is_start and not exc.retryable:
@@ -157,7 +177,7 @@ class Keeper:
         if not rounds or not self.is_loaded or (begin < self._retry_at and not at_once):
             return
         try:
-            self._store.store(rounds)
+            self._asked(lambda: self._store.store(rounds), STORE_SECONDS)
         except StoreError as exc:
             is_away = exc.retryable
             self._put_off(KeepingState.WAITING if is_away else KeepingState.REFUSED, exc)
@@ -169,6 +189,13 @@ class Keeper:
             stored_at=rounds[-1].at,
             took_seconds=self._monotonic() - begin,
         )
+
+    def _asked(self, ask: Callable[[], T], seconds: float) -> T:
+        """Ask the store; one that hangs is one that is away."""
+        try:
+            return self._in_time(ask, seconds)
+        except TimeoutError as exc:
+            raise StoreError(f"the database hangs: {exc}", retryable=True) from exc
 
     def _put_off(self, state: KeepingState, why: StoreError) -> None:
         self._status = replace(self._status, state=state, trouble=str(why))

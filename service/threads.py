@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -48,3 +49,42 @@ def _awaitable(error: BaseException) -> BaseException:
     told = RuntimeError("StopIteration left a function that was called in a thread")
     told.__cause__ = error
     return told
+
+
+class OneAtATime:
+    """Runs calls that block, one at a time, and waits for each no longer than a limit.
+
+    For callers in a thread of their own. A call that does not end in time goes on, and until it ends
+    nothing else is begun: whatever it waits for would only be asked twice.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._running: threading.Thread | None = None
+
+    def call(self, function: Callable[[], T], seconds: float) -> T:
+        """Return what the function returns, or raise what it raises.
+
+        Raises:
+            TimeoutError: it does not end in time, or an earlier one has not ended yet.
+        """
+        if self._running is not None and self._running.is_alive():
+            raise TimeoutError("an earlier call still waits for its answer")
+        outcome: Future[T] = Future()
+        self._running = threading.Thread(
+            target=_settle, args=(outcome, function), name=self._name, daemon=True
+        )
+        self._running.start()
+        try:
+            return outcome.result(seconds)
+        except TimeoutError:
+            if outcome.done():
+                return outcome.result()  # the function's own, or it came at the last moment
+            raise TimeoutError(f"no answer within {seconds:.0f} s") from None
+
+
+def _settle(outcome: Future[T], function: Callable[[], T]) -> None:
+    try:
+        outcome.set_result(function())
+    except BaseException as exc:  # noqa: BLE001 - not handled here: raised where it is awaited
+        outcome.set_exception(exc)

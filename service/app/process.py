@@ -27,10 +27,12 @@ from service.round_loop import RoundLoop
 from service.rounds import ClusterReader, Scope
 from service.serve import Parts, Service
 from service.settings import LogFormat, Settings
+from service.settings.advice import warnings
 from service.storage.engine import open_database
 from service.storage.retention import remove_older
 from service.storage.store import PostgresStore
 from service.supervisor import Supervisor, Task
+from service.threads import OneAtATime
 from service.watch import Watcher
 from service.web.server import bind
 
@@ -86,6 +88,8 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             close=base.store.close,
             started={"address": address_of(listener), **_started(settings)},
         )
+        for advice in warnings(settings):
+            base.log.warning(Event.SETTINGS_ADVICE, advice=advice)
         yield Service(parts, drain_seconds=settings.service.drain_seconds)
 
 
@@ -137,7 +141,13 @@ def _pipeline(base: _Base) -> Pipeline:
         attempt=base.supervisor.attempt,
     )
     waiting = settings.database.waiting_rounds
-    keeper = Keeper(base.store, name, monotonic=monotonic, waiting_rounds=waiting)
+    keeper = Keeper(
+        base.store,
+        name,
+        monotonic=monotonic,
+        waiting_rounds=waiting,
+        in_time=OneAtATime("store").call,
+    )
 
     def process() -> tuple[Mapping[str, int], int]:
         return dict(base.supervisor.restarts), base.writer.lost

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import psutil
 import pytest
 from sqlalchemy import text
 
@@ -18,6 +19,7 @@ from service.storage.engine import open_database
 from service.storage.rounds import Round
 from service.storage.server import EmbeddedServer
 from service.storage.store import PostgresStore
+from service.threads import OneAtATime
 from tests.factories import CLUSTER_ID
 from tests.integration.storage.given import Story
 
@@ -153,3 +155,49 @@ def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresSt
     keeper.flush(at_once=True)
     assert findings.load_open(store.engine, 1) == story.open
     assert store.load("default").cluster_id == CLUSTER_ID
+
+
+def test_a_server_that_stands_still_holds_up_no_round(
+    client: PostgresStore, elsewhere: EmbeddedServer, folder: Path
+) -> None:
+    """A frozen server keeps none of its own limits: the call hangs in its socket."""
+    calls = OneAtATime("store")
+    keeper = Keeper(
+        client,
+        "default",
+        monotonic=Time(),
+        waiting_rounds=100,
+        in_time=lambda function, _seconds: calls.call(function, 0.5),
+    )
+    assert keeper.load(is_start=True) is not None
+    story = Story(None)
+    keep(keeper, [story.round({"a": BREACH})])
+    workers = [psutil.Process(int(pid)) for pid in postgres_of(folder)]
+    for worker in workers:
+        worker.suspend()
+    try:
+        began = clock.monotonic()
+        keep(keeper, [story.round({"a": said}) for said in (OK, BREACH, OK)])
+        assert clock.monotonic() - began < 5
+        assert keeper.status.state is KeepingState.WAITING
+        assert "hangs" in str(keeper.status.trouble)
+    finally:
+        for worker in workers:
+            worker.resume()
+
+    def all_stored() -> bool:
+        keeper.flush(at_once=True)
+        return keeper.status.state is KeepingState.STORED
+
+    assert clock.wait_until(all_stored, timeout_seconds=30)
+    assert findings.load_open(client.engine, 1) == story.open
+    (found,) = findings.list_findings(client.engine, 1, only_open=False)
+    steps = findings.list_transitions(client.engine, found.id)
+    assert [step.to_verdict for step in steps] == [BREACH, OK, BREACH, OK], "each once"
+
+
+def postgres_of(folder: Path) -> list[str]:
+    """Return the process ids of a data directory's server and its workers."""
+    data = str(folder / "postgres")
+    found = psutil.process_iter(["cwd"])
+    return [str(process.pid) for process in found if process.info["cwd"] == data]

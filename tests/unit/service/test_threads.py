@@ -7,7 +7,10 @@ import threading
 
 import pytest
 
-from service.threads import in_thread
+from service import clock
+from service.threads import OneAtATime, in_thread
+
+LONG = 10.0  # seconds; nothing waits for so long
 
 
 def test_the_result_arrives_from_a_daemon_thread_of_that_name() -> None:
@@ -99,3 +102,47 @@ def test_a_thread_that_outlives_the_loop_ends_quietly(fails: bool) -> None:  # n
     released.set()
     threads[0].join(5)
     assert not threads[0].is_alive(), "and pytest turns an exception in a thread into a failure"
+
+
+# ------------------------------------------------------------------ one at a time, within a limit
+def test_a_call_in_time_returns_or_raises() -> None:
+    calls = OneAtATime("test")
+    assert calls.call(lambda: 7, LONG) == 7
+
+    def fail() -> int:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        calls.call(fail, LONG)
+    assert calls.call(lambda: 8, LONG) == 8
+
+
+def test_a_call_that_hangs_is_given_up_and_nothing_else_is_begun_until_it_ends() -> None:
+    calls, release, begun = OneAtATime("test"), threading.Event(), threading.Event()
+
+    def hang() -> None:
+        begun.set()
+        release.wait(LONG)
+
+    with pytest.raises(TimeoutError, match="no answer within"):
+        calls.call(hang, 0.01)
+    assert begun.wait(LONG)
+    with pytest.raises(TimeoutError, match="an earlier call"):
+        calls.call(lambda: 1, LONG)
+    release.set()
+    assert clock.wait_until(lambda: again(calls), timeout_seconds=LONG, poll_seconds=0.001)
+
+
+def again(calls: OneAtATime) -> bool:
+    try:
+        return calls.call(lambda: True, LONG)
+    except TimeoutError:
+        return False
+
+
+def test_a_timeout_of_the_function_itself_is_its_own() -> None:
+    def late() -> None:
+        raise TimeoutError("the function's")
+
+    with pytest.raises(TimeoutError, match="the function's"):
+        OneAtATime("test").call(late, LONG)

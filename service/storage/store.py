@@ -5,6 +5,7 @@ Every call may raise `StoreError`; a retryable one is worth another try later.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +41,7 @@ class PostgresStore:
         self._on_mended = on_mended
         self._database: Database | None = None
         self._is_closed = False  # for good: a call that comes late must not start a server again
+        self._turn = threading.Lock()  # of who changes these two
 
     @property
     def engine(self) -> Engine:
@@ -77,9 +79,14 @@ class PostgresStore:
             store_rounds(self.engine, rounds)
 
     def close(self) -> None:
-        """Close all connections, and stop the server if it is ours."""
-        self._is_closed = True
-        if self._database is not None:
+        """Close all connections, and stop the server if it is ours.
+
+        Only the first call does: another one returns at once, also while the first still waits for
+        a server that does not stop, so that who gave the first a limit is not held by a second.
+        """
+        with self._turn:
+            was_closed, self._is_closed = self._is_closed, True
+        if not was_closed and self._database is not None:
             self._database.close()
 
     def _opened(self) -> Database:
@@ -88,12 +95,18 @@ class PostgresStore:
             database = self._open()
             try:
                 schema.upgrade(database.engine)
-                self._refuse_if_closed()
+                self._take(database)
             except StoreError:
                 database.close()
                 raise
-            self._database = database
+            return database
         return self._database
+
+    def _take(self, database: Database) -> None:
+        """Use a database from now on, unless `close` came meanwhile: it could not close this one."""
+        with self._turn:
+            self._refuse_if_closed()
+            self._database = database
 
     def _is_mended(self) -> bool:
         return self._database is not None and not self._is_closed and self._database.mend()

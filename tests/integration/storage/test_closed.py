@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from sqlalchemy import Engine, make_url
 
@@ -54,3 +56,28 @@ def test_a_server_that_was_stopped_at_the_end_is_not_mended(database: Engine) ->
     object.__setattr__(opened, "engine", nobody)  # its server is gone
     with pytest.raises(StoreError):
         store.store([Story(None).round({"a": Verdict.BREACH})])
+
+
+def test_a_second_close_returns_while_the_first_still_waits_for_the_server(
+    database: Engine,
+) -> None:
+    class Hanging(Database):
+        def close(self) -> None:
+            closing.set()
+            calls.append("close")
+            assert may_end.wait(20)
+
+    calls: list[str] = []
+    closing, may_end = threading.Event(), threading.Event()
+    store = PostgresStore(lambda: Hanging(engine=database, server=None))
+    store.load("default")
+    first, second = (threading.Thread(target=store.close, daemon=True) for _ in range(2))
+    first.start()
+    assert closing.wait(10)
+    second.start()
+    second.join(5)
+    assert (second.is_alive(), first.is_alive()) == (False, True)
+    may_end.set()
+    first.join(10)
+    store.close()
+    assert calls == ["close"]

@@ -2,8 +2,10 @@
 
 Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next verdict is OK.
 Events do not un-happen: they stay BREACH, whatever the rule says later, until 24 hours have passed
-since it last said BREACH, or a person closes them. A subject that is absent from two complete
-rounds ends its finding; a round that could not see everything proves no absence.
+since it last said BREACH, or a person closes them. A rule of events says BREACH only in the round
+that finds out that it happened, so that every BREACH of it is told by itself. A subject that is
+absent from two complete rounds ends its finding; a round that could not see everything proves no
+absence.
 
 Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
 the subjects of findings that are open.
@@ -49,7 +51,8 @@ class Step(StrEnum):
     """What a round does to one finding."""
 
     OPENED = "opened"
-    STILL = "still"  # BREACH again
+    STILL = "still"  # a state that is BREACH in another round
+    AGAIN = "again"  # an event that happened once more, with evidence of its own
     UNKNOWN = "unknown"  # a state that cannot be judged now: it stays open
     HELD = "held"  # an event that the rule no longer sees: it stays BREACH
     ABSENT = "absent"  # its subject was not among those judged
@@ -86,8 +89,10 @@ class Change:
 
     @property
     def is_transition(self) -> bool:
-        """Whether somebody may have to be told: it opened, ended, or its verdict changed."""
-        return self.end_reason is not None or self.before is not self.after
+        """Whether somebody may have to be told: it opened, ended, changed or happened again."""
+        if self.end_reason is not None or self.step is Step.AGAIN:
+            return True
+        return self.before is not self.after
 
 
 def is_complete(snapshot: Snapshot) -> bool:
@@ -147,7 +152,7 @@ def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     carried = replace(
         entry,
         verdict=entry.verdict if change.after is None else change.after,
-        last_breach_at=now if change.step is Step.STILL else entry.last_breach_at,
+        last_breach_at=now if change.step in (Step.STILL, Step.AGAIN) else entry.last_breach_at,
         last_judged_at=entry.last_judged_at if change.finding is None else now,
         absent_rounds=change.absent_rounds,
     )
@@ -176,7 +181,9 @@ def rebased(
 ) -> list[list[Change]]:
     """Return the changes of rounds that were made before the stored findings could be read.
 
-    What is stored as open did not open in those rounds: its first OPENED was the same breach, still.
+    What is stored as open did not open in those rounds: its first OPENED was the same breach, still,
+    or an event that happened again. One with the very same evidence was found a second time, by a
+    process that remembered nothing.
     """
     left = dict(stored)
     return [[_rebased(change, left.pop(change.identity, None)) for change in one] for one in rounds]
@@ -185,7 +192,10 @@ def rebased(
 def _rebased(change: Change, stored: OpenFinding | None) -> Change:
     if stored is None or change.step is not Step.OPENED:
         return change
-    return replace(change, step=Step.STILL, before=stored.verdict)
+    said = change.finding
+    is_new = said is not None and (said.reason, said.evidence) != (stored.reason, stored.evidence)
+    happened = stored.kind is Kind.EVENT and is_new
+    return replace(change, step=Step.AGAIN if happened else Step.STILL, before=stored.verdict)
 
 
 def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Change | None:
@@ -199,7 +209,7 @@ def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Chang
         finding=finding,
     )
     if finding.verdict is Verdict.BREACH:
-        return change if entry is not None else replace(change, step=Step.OPENED)
+        return replace(change, step=_breach_step(entry))
     if entry is None:
         return None
     if entry.kind is Kind.EVENT:
@@ -220,6 +230,12 @@ def _absent(entry: OpenFinding, *, is_complete: bool, now: datetime) -> Change:
         after=entry.verdict,
         absent_rounds=rounds,
     )
+def _breach_step(entry: OpenFinding | None) -> Step:
+    if entry is None:
+        return Step.OPENED
+    return Step.AGAIN if entry.kind is Kind.EVENT else Step.STILL
+
+
     if rounds >= ABSENT_ROUNDS:
         return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.SUBJECT_GONE)
     if entry.kind is Kind.EVENT and _is_over(entry, now):

@@ -21,7 +21,7 @@ from rules.verdict import Kind, Severity, Verdict
 from service.storage.tables import FINDING, TRANSITION
 from service.storage.translate import translated
 
-SAID: Final = (Step.OPENED, Step.STILL, Step.UNKNOWN)
+SAID: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
 _UPSERT: Final = text("""
 INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,

@@ -75,7 +75,13 @@ def test_events_are_kept_like_the_lifecycle_says(database: Engine) -> None:
     store_rounds(database, [last])
     (stored,) = findings.list_findings(database, rounds.cluster, only_open=False)
     assert stored.end_reason is EndReason.EXPIRED
-    assert told(database, stored.id) == [(None, BREACH, "said"), (BREACH, None, "expired")]
+    assert told(database, stored.id) == [
+        (None, BREACH, "said"),
+        (BREACH, BREACH, "said"),
+        (BREACH, None, "expired"),
+    ]
+    steps = findings.list_transitions(database, stored.id)
+    assert [step.evidence["lag"] for step in steps[:2]] == [1, 3], "each with its own"
 
 
 def test_every_change_of_the_verdict_is_a_transition_and_nothing_else(database: Engine) -> None:

@@ -120,7 +120,7 @@ EVENTS: Final = (
     Case(id="event-almost-a-day", why="not yet", kind=Kind.EVENT, age=24 * HOUR - timedelta(seconds=1), said=OK, step=Step.HELD, after=BREACH),
     Case(id="event-a-day", why="24 hours have passed", kind=Kind.EVENT, age=24 * HOUR, said=OK, step=Step.ENDED, ended=EndReason.EXPIRED),
     Case(id="event-a-day-unknown", why="time ends it, not the verdict", kind=Kind.EVENT, age=24 * HOUR, said=UNKNOWN, step=Step.ENDED, ended=EndReason.EXPIRED),
-    Case(id="event-again", why="it happens again", kind=Kind.EVENT, age=30 * HOUR, said=BREACH, step=Step.STILL, after=BREACH),
+    Case(id="event-again", why="it happens again", kind=Kind.EVENT, age=30 * HOUR, said=BREACH, step=Step.AGAIN, after=BREACH),
     Case(id="event-absent-a-day", why="time passes without a subject too", kind=Kind.EVENT, age=24 * HOUR, said=None, complete=False, step=Step.ENDED, ended=EndReason.EXPIRED),
     Case(id="event-gone", why="nothing is left to mend", kind=Kind.EVENT, absent=1, said=None, step=Step.ENDED, ended=EndReason.SUBJECT_GONE, counter=2),
 )  # fmt: skip
@@ -171,7 +171,18 @@ def test_a_second_occurrence_starts_the_day_of_an_event_anew() -> None:
     assert entries == {}
 
 
-def test_only_changes_of_the_verdict_are_transitions() -> None:
+def test_every_occurrence_of_an_event_is_a_transition() -> None:
+    entries: dict[Identity, OpenFinding] = {}
+    told: list[bool] = []
+    for number, verdict in enumerate((BREACH, BREACH, OK, UNKNOWN, BREACH, OK)):
+        entries, changes = run(entries, verdict, NOW + number * HOUR, Kind.EVENT)
+        told.extend(change.is_transition for change in changes)
+    assert told == [True, True, False, False, True, False]
+    (entry,) = entries.values()
+    assert (entry.since, entry.last_breach_at) == (NOW, NOW + 4 * HOUR)
+
+
+def test_only_changes_of_the_verdict_of_a_state_are_transitions() -> None:
     entries: dict[Identity, OpenFinding] = {}
     told: list[bool] = []
     for number, verdict in enumerate((BREACH, BREACH, UNKNOWN, UNKNOWN, BREACH, OK)):
@@ -245,6 +256,18 @@ def test_a_finding_that_was_stored_did_not_open_anew() -> None:
     assert second.step is Step.OPENED, "it ended in between"
     after = apply_changes({stored.identity: stored}, [first], NOW)
     assert after[stored.identity].since == stored.since
+
+
+@pytest.mark.parametrize(
+    ("reason", "step"), [("said", Step.STILL), ("before", Step.AGAIN)], ids=["same", "another"]
+)
+def test_an_event_that_was_stored_happened_again_unless_it_is_the_same(
+    reason: str, step: Step
+) -> None:
+    stored = replace(open_finding(Kind.EVENT, BREACH, age=HOUR), reason=reason)
+    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    ((change,),) = rebased([opened], {stored.identity: stored})
+    assert (change.step, change.is_transition) == (step, step is Step.AGAIN)
 
 
 def test_what_was_not_stored_opened() -> None:

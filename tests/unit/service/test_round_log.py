@@ -112,6 +112,11 @@ def test_what_is_as_it_was_is_not_told() -> None:
     assert told(change(step=Step.STILL, before=Verdict.BREACH)).of(Event.FINDING) == []
 
 
+def test_an_event_that_happens_again_is_told_with_its_own_evidence() -> None:
+    (event,) = told(change(step=Step.AGAIN, before=Verdict.BREACH)).of(Event.FINDING)
+    assert (event["level"], event["step"], event["evidence"]) == ("warning", "again", {"lag": 7})
+
+
 def test_a_rule_about_a_rule_is_told_under_its_own_name() -> None:
     about = (("cluster", "default"), ("rule", "high_watermark_stuck"))
     (event,) = told(change(identity=("observation_stale", about))).of(Event.FINDING)

@@ -83,6 +83,7 @@ def test_a_buffer_for_nothing_is_refused() -> None:
 
 OPENED = change(Step.OPENED, None, BREACH)
 STILL = change(Step.STILL, BREACH, BREACH)
+AGAIN = change(Step.AGAIN, BREACH, BREACH)
 DARKER = change(Step.UNKNOWN, BREACH, UNKNOWN)
 DARK = change(Step.UNKNOWN, UNKNOWN, UNKNOWN)
 
@@ -93,9 +94,10 @@ DARK = change(Step.UNKNOWN, UNKNOWN, UNKNOWN)
         ([[OPENED], [STILL], [STILL], [STILL]], [[OPENED], [STILL]]),
         ([[STILL], [DARKER], [DARK], [DARK]], [[STILL], [DARKER], [DARK]]),
         ([[STILL], []], [[STILL], []]),
+        ([[OPENED], [AGAIN], [AGAIN]], [[OPENED], [AGAIN], [AGAIN]]),
         ([[], []], [[]]),
     ],
-    ids=["breach-after-breach", "time-of-last-breach", "not-mentioned-again", "nothing"],
+    ids=["breach-after-breach", "time-of-last-breach", "not-mentioned-again", "events", "nothing"],
 )
 def test_what_a_later_round_says_again_does_not_wait(
     said: Sequence[Sequence[Change]], kept: Sequence[Sequence[Change]]
@@ -108,5 +110,6 @@ def test_what_a_later_round_says_again_does_not_wait(
 
 def test_a_change_of_the_verdict_is_a_transition() -> None:
     assert DARKER.is_transition
+    assert AGAIN.is_transition
     assert waiting(1, tells=True).transitions == 1
     assert waiting(1).transitions == 0

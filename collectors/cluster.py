@@ -19,7 +19,7 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Call
 from rules.errors import AuthenticationError, UnreachableError
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker, BrokerId
 
 DESCRIBE_OPERATION: Final = 8  # bit number of DESCRIBE in an authorized-operations field
@@ -112,7 +112,8 @@ def _distinct(session: Session, brokers: Sequence[Broker]) -> list[Broker]:
         if other is not broker:
             why = f"it advertises the address of broker {other.broker_id}: who answers is unknown"
             failure = Failure(GapCause.UNREACHABLE, why)
-            session.add_gap(str(broker), failure, broker_id=broker.broker_id)
+            # Nobody asks it for the groups that it coordinates.
+            session.add_gap(GapScope.GROUPS, str(broker), failure, broker_id=broker.broker_id)
     return list(first.values())
 
 
@@ -121,21 +122,20 @@ def _connect(session: Session) -> None:
     failures = session.pool.connect(by_address, timeout_seconds=session.timeout_seconds)
     for address, failure in failures.items():
         broker = by_address[address]
-        session.add_gap(str(broker), failure, broker_id=broker.broker_id)
+        session.add_gap(GapScope.CLUSTER, str(broker), failure, broker_id=broker.broker_id)
 
 
 def _controller(session: Session) -> BrokerId | None:
     answer = session.ask_any(DESCRIBE_QUORUM, _quorum_request)
     if isinstance(answer, Failure):
-        session.add_gap("active controller", answer)
+        session.add_gap(GapScope.CLUSTER, "active controller", answer)
         return None
     partitions = [p for topic in answer.topics for p in topic.partitions]
     codes = [int(answer.error_code), *(int(partition.error_code) for partition in partitions)]
     refused = next((code for code in codes if code != codec.NO_ERROR), None)
     if refused is not None:
-        session.add_gap(
-            "active controller", failure_of(refused, "DescribeQuorum", needs="DESCRIBE on Cluster")
-        )
+        failure = failure_of(refused, "DescribeQuorum", needs="DESCRIBE on Cluster")
+        session.add_gap(GapScope.CLUSTER, "active controller", failure)
         return None
     leader = present(int(partitions[0].leader_id)) if partitions else None
     return None if leader is None else BrokerId(leader)
@@ -159,8 +159,10 @@ def _broker(entry: Any) -> Broker:
 
 
 def _blind_to_groups() -> Gap:
+    """Say so, and yet what is listed is all that we may see: it ends and is forgotten as usual."""
     return Gap(
         what="groups on which there is no permission of their own",
         why="no DESCRIBE on Cluster: brokers leave such groups out of their lists, silently",
         cause=GapCause.NOT_AUTHORIZED,
+        scope=GapScope.CLUSTER,
     )

@@ -12,7 +12,7 @@ from collectors.translate import failure_of
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from collectors.wire.failure import Failure
 from rules.facts.column import Column, Int64s
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.partitions import Partitions
 
@@ -64,17 +64,18 @@ class CommitRows:
         """Add the gaps: partitions with an error, and commits for topics that we do not see."""
         for (group, topic, code), count in self._refused.items():
             what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
-            session.add_gap(what, failure_of(code, "OffsetFetch"), group=group, topic=topic)
+            failure = failure_of(code, "OffsetFetch")
+            session.add_gap(GapScope.COMMITS, what, failure, group=group, topic=topic)
         for topic, groups in self._behind.items():
             what = f"commits of {listed(groups)} for new partitions of {topic}"
             why = "the topic has grown since placement was read"
-            session.add_gap(what, Failure(GapCause.GONE, why), topic=topic)
+            session.add_gap(GapScope.COMMITS, what, Failure(GapCause.GONE, why), topic=topic)
         if not all_topics:
             return
         for topic, groups in self._elsewhere.items():
             what = f"offsets of topic {topic}, for which {listed(groups)} committed"
             why = "the topic is not in the cluster's list: deleted, or no DESCRIBE on it"
-            session.add_gap(what, Failure(GapCause.GONE, why), topic=topic)
+            session.add_gap(GapScope.OFFSETS, what, Failure(GapCause.GONE, why), topic=topic)
 
     def done(self) -> tuple[Commits, int]:
         """Return the commits, ordered by group and row, and the number of dropped duplicates."""

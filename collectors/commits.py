@@ -23,6 +23,7 @@ from collectors.wire.api import DESCRIBE_SHARE_GROUP_OFFSETS, OFFSET_FETCH
 from collectors.wire.blocks import GroupBlock, TopicBlock
 from collectors.wire.failure import Failure
 from rules.facts.column import Int64s
+from rules.facts.gap import GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
@@ -53,7 +54,7 @@ def collect(
         answer = _read(reply)
         if isinstance(answer, Failure):
             what = f"commits of {counted(len(members), 'group')} ({listed(members)})"
-            session.add_gap(what, answer, broker_id=reply.ask.broker.broker_id)
+            session.add_gap(GapScope.COMMITS, what, answer, broker_id=reply.ask.broker.broker_id)
             continue
         for block in answer:
             _take(session, rows, block, reply.ask.broker)
@@ -68,7 +69,8 @@ def _take(session: Session, rows: CommitRows, block: GroupBlock, coordinator: Br
         return
     needs = f"DESCRIBE on Group {block.group_id}"
     failure = failure_of(block.error, coordinator, needs=needs)
-    session.add_gap(f"commits of group {block.group_id}", failure, group=block.group_id)
+    what = f"commits of group {block.group_id}"
+    session.add_gap(GapScope.COMMITS, what, failure, group=block.group_id)
 
 
 # ------------------------------------------------------------------ requests

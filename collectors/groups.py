@@ -25,7 +25,7 @@ from collectors.wire.api import (
     Api,
 )
 from collectors.wire.failure import Failure
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
 from rules.facts.identity import Broker
 
@@ -84,7 +84,7 @@ def _list(session: Session, wanted: Pattern | None) -> dict[str, Group]:
             answer = failure_of(int(answer.error_code), broker)
         if isinstance(answer, Failure):
             what = f"groups coordinated by broker {broker.broker_id}"
-            session.add_gap(what, answer, broker_id=broker.broker_id)
+            session.add_gap(GapScope.GROUPS, what, answer, broker_id=broker.broker_id)
             continue
         for entry in answer.groups:
             if wanted is None or wanted.fullmatch(entry.group_id):
@@ -120,7 +120,8 @@ def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
         if group_type not in DESCRIBED_BY:
             names = listed([group.group_id for group in members])
             failure = Failure(GapCause.UNSUPPORTED, "their type is newer than Tidemark knows")
-            session.add_gap(f"members of {counted(len(members), 'group')} ({names})", failure)
+            what = f"members of {counted(len(members), 'group')} ({names})"
+            session.add_gap(GapScope.MEMBERS, what, failure)
             continue
         batches += [
             _Batch(broker, DESCRIBED_BY[group_type], tuple(members[start : start + AT_ONCE]))
@@ -140,7 +141,7 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
             needs=f"DESCRIBE on Group {name}",
             told=getattr(described, "error_message", None),
         )
-        session.add_gap(f"members of group {name}", failure, group=name)
+        session.add_gap(GapScope.MEMBERS, f"members of group {name}", failure, group=name)
         return
     groups[name] = replace(
         groups[name], state=described.group_state or None, member_count=len(described.members)
@@ -150,7 +151,7 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
 def _gap_of_batch(session: Session, batch: _Batch, failure: Failure) -> None:
     names = [group.group_id for group in batch.groups]
     what = f"members of {counted(len(names), 'group')} ({listed(names)})"
-    session.add_gap(what, failure, broker_id=batch.coordinator.broker_id)
+    session.add_gap(GapScope.MEMBERS, what, failure, broker_id=batch.coordinator.broker_id)
 
 
 def by_coordinator(

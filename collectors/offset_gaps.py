@@ -13,7 +13,7 @@ from collectors.session import Session
 from collectors.translate import failure_of
 from collectors.wire.failure import Failure
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
 
@@ -54,7 +54,7 @@ class OffsetGaps:
             names = [str(self.partitions.index.topic_partition(row)) for row in rows.tolist()]
             if names:
                 what = f"offsets of {counted(len(names), 'partition')} ({listed(names)})"
-                session.add_gap(what, failure, broker_id=broker.broker_id)
+                session.add_gap(GapScope.OFFSETS, what, failure, broker_id=broker.broker_id)
         for (broker_id, code), refused in self._refused.items():
             source = self._brokers[broker_id]
             self.add_rows(session, _sorted(refused), failure_of(code, source))
@@ -68,8 +68,8 @@ class OffsetGaps:
             rows = row[missing & (replicas.values == broker_id)].tolist()
             names = [str(self.partitions.index.topic_partition(found)) for found in rows]
             what = f"log end offsets of {counted(len(names), 'replica')} on broker {broker_id}"
-            failure = self._why_no_copy(session, broker_id)
-            session.add_gap(f"{what} ({listed(names)})", failure, broker_id=broker_id)
+            what, failure = f"{what} ({listed(names)})", self._why_no_copy(session, broker_id)
+            session.add_gap(GapScope.REPLICAS, what, failure, broker_id=broker_id)
 
     def _why_no_copy(self, session: Session, broker_id: int) -> Failure:
         silent = self._silent.get(broker_id)
@@ -91,10 +91,14 @@ class OffsetGaps:
         names = [self.partitions.index.topic_partition(row) for row in rows.tolist()]
         if len(names) > ONE_BY_ONE:
             told = listed([str(name) for name in names])
-            session.add_gap(f"{what} {counted(len(names), 'partition')} ({told})", failure)
+            many = f"{what} {counted(len(names), 'partition')} ({told})"
+            session.add_gap(GapScope.OFFSETS, many, failure)
             return
         for name in names:
-            session.add_gap(f"{what} {name}", failure, topic=name.topic, partition=name.partition)
+            one = f"{what} {name}"
+            session.add_gap(
+                GapScope.OFFSETS, one, failure, topic=name.topic, partition=name.partition
+            )
 
     def left_out(self, session: Session, rows: Int64s) -> None:
         """Add those of the rows that no gap names yet: asked, and not in any answer."""

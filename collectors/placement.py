@@ -20,7 +20,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA, Api
 from collectors.wire.failure import Failure
 from rules.facts.column import Column, Ragged
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.partitions import PartitionIndex, Partitions
 
 PAGE_PARTITIONS: Final = 2000  # the brokers' default `max.request.partition.size.limit`
@@ -80,7 +80,7 @@ class PlacementReader:
         while not pages or cursor is not None:
             page = self._read_page(session, api, cursor, len(pages))
             if isinstance(page, Failure):
-                session.add_gap("the list of topics", page)
+                session.add_gap(GapScope.PLACEMENT, "the list of topics", page)
                 return None
             pages.append(page)
             cursor = getattr(page.answer, "next_cursor", None)
@@ -102,7 +102,7 @@ def _placement_api(session: Session) -> Api:
     missing = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if len(missing) < len(outcomes) or not missing:
         return DESCRIBE_TOPIC_PARTITIONS
-    session.add_gap("eligible leader replicas (ELR)", missing[0])
+    session.add_gap(GapScope.REPLICAS, "eligible leader replicas (ELR)", missing[0])
     return METADATA
 
 
@@ -198,7 +198,7 @@ def _report_unreadable(session: Session, pages: Iterable[_Page]) -> bool:
         if int(entry.error_code) != codec.NO_ERROR:
             found = True
             failure = failure_of(int(entry.error_code), "the list of topics")
-            session.add_gap(f"topic {entry.name}", failure, topic=entry.name)
+            session.add_gap(GapScope.PLACEMENT, f"topic {entry.name}", failure, topic=entry.name)
     return found
 
 
@@ -216,7 +216,8 @@ def _report_lost_coordinators(session: Session, pages: Iterable[_Page]) -> None:
         names = listed([f"{OFFSETS_TOPIC}-{number}" for number in lost])
         why = "without a leader there nobody lists these groups"
         failure = Failure(GapCause.NO_LEADER, why)
-        session.add_gap(f"groups coordinated by {names}", failure, topic=OFFSETS_TOPIC)
+        what = f"groups coordinated by {names}"
+        session.add_gap(GapScope.GROUPS, what, failure, topic=OFFSETS_TOPIC)
 
 
 # ------------------------------------------------------------------ a name that matched nothing
@@ -233,7 +234,7 @@ def _explain_absence(session: Session, wanted: Pattern) -> None:
     for topic in answer.topics:
         failure = failure_of(int(topic.error_code), brokers[0], needs=f"DESCRIBE on Topic {name}")
         if failure.cause is GapCause.NOT_AUTHORIZED:
-            session.add_gap(f"topic {name}", failure, topic=name)
+            session.add_gap(GapScope.PLACEMENT, f"topic {name}", failure, topic=name)
 
 
 def _named(name: str) -> Callable[[int], bytes]:

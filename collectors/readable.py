@@ -20,7 +20,7 @@ from collectors.range_fetch import Range, fetch
 from collectors.session import Session
 from collectors.wire.failure import Failure
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -243,7 +243,7 @@ def _tell(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]
     for failure, refused in _by_failure(ranges, hidden):
         names = [str(found.name) for found in refused]
         what = f"whether there is anything to read on {counted(len(names), 'partition')}"
-        session.add_gap(f"{what} ({listed(names)})", failure)
+        session.add_gap(GapScope.READABLE, f"{what} ({listed(names)})", failure)
 
 
 def _by_failure(

@@ -18,7 +18,7 @@ from collectors.wire.api import Api
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Call, Pool
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import Broker
 
 PATIENCE_SECONDS: Final = 1.0
@@ -174,9 +174,10 @@ class Session:
             patience *= 2
         return failure
 
-    def add_gap(self, what: str, failure: Failure, **subject: Any) -> None:
+    def add_gap(self, scope: GapScope, what: str, failure: Failure, **subject: Any) -> None:
         """Note that `what` could not be seen."""
-        self.gaps.append(Gap(what=what, why=failure.why, cause=failure.cause, **subject))
+        gap = Gap(what=what, why=failure.why, cause=failure.cause, scope=scope, **subject)
+        self.gaps.append(gap)
 
 
 def address_of(broker: Broker) -> Address:

@@ -20,6 +20,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
 from collectors.wire.failure import Failure
 from rules.facts.column import Column
+from rules.facts.gap import GapScope
 from rules.facts.identity import TopicId
 from rules.facts.partitions import Partitions
 
@@ -82,7 +83,8 @@ class TopicConfigReader:
 def _read(session: Session, topics: Sequence[str]) -> dict[str, int | None]:
     answer = session.ask_any(DESCRIBE_CONFIGS, lambda version: _request(version, topics))
     if isinstance(answer, Failure):
-        session.add_gap(f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')}", answer)
+        what = f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')}"
+        session.add_gap(GapScope.CONFIGS, what, answer)
         return {}
     _report_refusals(session, answer.results)
     return {
@@ -121,4 +123,4 @@ def _report_refusals(session: Session, results: Sequence[Any]) -> None:
     for code, topics in refused.items():
         what = f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')} ({listed(topics)})"
         failure = failure_of(code, "DescribeConfigs", needs="DESCRIBE_CONFIGS on Topic")
-        session.add_gap(what, failure)
+        session.add_gap(GapScope.CONFIGS, what, failure)

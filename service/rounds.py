@@ -21,7 +21,7 @@ from collectors.session import Limits, Session, address_of
 from collectors.topic_configs import TopicConfigReader
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -160,6 +160,7 @@ def _beyond_high_watermark(
                 why=f"committed offset {committed} is above the high watermark "
                 f"{offsets.high_watermark[row]}: records were lost, or the offset was set by hand",
                 cause=GapCause.IMPOSSIBLE_VALUE,
+                scope=GapScope.OFFSETS,
                 topic=name.topic,
                 partition=name.partition,
                 group=group.group_id,

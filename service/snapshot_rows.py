@@ -126,6 +126,7 @@ def gap_row(gap: Gap) -> Row:
         "what": gap.what,
         "why": gap.why,
         "cause": str(gap.cause),
+        "scope": str(gap.scope),
         "broker_id": gap.broker_id,
         "topic": gap.topic,
         "partition": gap.partition,

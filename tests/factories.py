@@ -12,7 +12,7 @@ import numpy as np
 
 from collectors.translate import topic_id_of
 from rules.facts.column import Column, Int64s, Ragged
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker, BrokerId, TopicId
 from rules.facts.offsets import Offsets
@@ -119,6 +119,7 @@ def gap(**overrides: Any) -> Gap:
         what="offsets of 3 partitions (orders-0, orders-1, orders-2)",
         why="127.0.0.1:9091: no answer within 5.0 s",
         cause=GapCause.TIMEOUT,
+        scope=GapScope.OFFSETS,
         broker_id=BrokerId(1),
     )
     return replace(base, **overrides)

@@ -29,6 +29,20 @@ class GapCause(StrEnum):
     BROKER_ERROR = "broker_error"  # any other error code
 
 
+class GapScope(StrEnum):
+    """What is missing; it says of which subjects an absence proves nothing."""
+
+    CLUSTER = "cluster"  # a broker, the controller, a permission on the whole cluster
+    PLACEMENT = "placement"  # topics and where their partitions live
+    CONFIGS = "configs"  # settings of topics
+    GROUPS = "groups"  # groups that exist and are not listed
+    MEMBERS = "members"  # state and members of groups that are listed
+    COMMITS = "commits"  # committed offsets; of one group where the gap names it
+    OFFSETS = "offsets"  # what the leader of a partition answers, and lags measured against it
+    REPLICAS = "replicas"  # log ends of followers, eligible leader replicas
+    READABLE = "readable"  # whether there is anything to read behind a commit
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """One thing that is missing from a snapshot."""
@@ -36,6 +50,7 @@ class Gap:
     what: str  # for a person: "offsets of 3 partitions led by broker 2 (orders-0, ...)"
     why: str  # for a person: "broker 2 (127.0.0.1:9093) did not answer within 5.0 s"
     cause: GapCause
+    scope: GapScope
     broker_id: BrokerId | None = None
     topic: str | None = None
     partition: int | None = None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import GroupType
 from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity
@@ -112,6 +112,7 @@ class Gap(Model):
     what: str
     why: str
     cause: GapCause
+    scope: GapScope
     broker_id: int | None
     topic: str | None
     partition: int | None

@@ -7,7 +7,7 @@ import pytest
 from collectors.commit_rows import CommitRows
 from collectors.session import Session
 from collectors.wire.blocks import GroupBlock, TopicBlock
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from tests.factories import broker, group, ints, partitions
 from tests.unit.collectors.fake_pool import session_of
 
@@ -97,6 +97,7 @@ def test_a_partition_with_an_error_is_a_gap_not_a_commit(
     (gap,) = session.gaps
     assert gap.what == "commits of group billing for 2 partitions of orders"
     assert (gap.cause, gap.group, gap.topic) == (GapCause.NOT_AUTHORIZED, "billing", "orders")
+    assert gap.scope is GapScope.COMMITS
 
 
 def test_commits_for_a_topic_that_is_not_there_are_one_gap(
@@ -108,7 +109,7 @@ def test_commits_for_a_topic_that_is_not_there_are_one_gap(
     rows.report(session, all_topics=True)
     (gap,) = session.gaps
     assert gap.what == "offsets of topic deleted, for which billing, shipping committed"
-    assert gap.cause is GapCause.GONE
+    assert (gap.cause, gap.scope) == (GapCause.GONE, GapScope.OFFSETS), "its commits were seen"
 
 
 def test_commits_outside_the_filter_are_no_gap(rows: CommitRows, session: Session) -> None:

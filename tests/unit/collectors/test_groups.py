@@ -11,7 +11,7 @@ from kio.schema.errors import ErrorCode
 from collectors import groups as group_collector
 from collectors.session import Session
 from collectors.wire.api import CONSUMER_GROUP_DESCRIBE, DESCRIBE_GROUPS, LIST_GROUPS, Api
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
 from tests.factories import broker, group
 from tests.unit.collectors.fake_pool import Prepared, session_of
@@ -137,6 +137,7 @@ def test_a_silent_coordinator_is_a_gap_and_the_others_groups_stay() -> None:
     assert [one.group_id for one in found] == ["billing"]
     (gap,) = session.gaps
     assert (gap.what, gap.cause) == ("groups coordinated by broker 2", GapCause.TIMEOUT)
+    assert gap.scope is GapScope.GROUPS
 
 
 def test_a_listing_with_an_error_is_a_gap() -> None:
@@ -158,6 +159,7 @@ def test_a_group_that_cannot_be_described_keeps_what_its_listing_told() -> None:
     assert (found[0].state, found[0].member_count) == ("Stable", None)
     (gap,) = session.gaps
     assert (gap.what, gap.group) == ("members of group billing", "billing")
+    assert gap.scope is GapScope.MEMBERS
     assert "needs DESCRIBE on Group billing" in gap.why
 
 
@@ -170,5 +172,5 @@ def test_a_description_that_never_came_is_one_gap_for_all_its_groups() -> None:
     )
     assert [one.member_count for one in found] == [None, None]
     (gap,) = session.gaps
-    assert gap.what == "members of 2 groups (a, b)"
+    assert (gap.what, gap.scope) == ("members of 2 groups (a, b)", GapScope.MEMBERS)
     assert session.requests[CONSUMER_GROUP_DESCRIBE.name] == 1

@@ -12,7 +12,7 @@ from collectors.offset_gaps import ONE_BY_ONE, Ends, OffsetGaps, trusted_rows
 from collectors.session import Session
 from collectors.wire.failure import Failure
 from rules.facts.column import Column
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.partitions import Partitions
 from tests.factories import broker, ints, partitions
 from tests.unit.collectors.fake_pool import session_of
@@ -93,6 +93,7 @@ def test_a_follower_that_refuses_loses_only_its_own_log_end(session: Session) ->
         ("log end offsets of 1 replica on broker 2 (orders-1)", 2),
     ]
     assert "NOT_LEADER_OR_FOLLOWER" in session.gaps[1].why
+    assert [gap.scope for gap in session.gaps] == [GapScope.OFFSETS, GapScope.REPLICAS]
 
 
 def test_copies_on_a_broker_that_is_gone_are_a_gap_and_not_just_absent(session: Session) -> None:

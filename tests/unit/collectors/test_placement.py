@@ -14,7 +14,7 @@ from collectors.session import Session
 from collectors.translate import topic_id_of
 from collectors.wire.api import DESCRIBE_TOPIC_PARTITIONS, METADATA
 from collectors.wire.failure import Failure
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.partitions import Partitions
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
@@ -143,8 +143,8 @@ def test_a_list_that_cannot_be_read_leaves_the_remembered_placement_and_a_gap() 
     first = placed_by(reader, session_with(page(ORDERS)), None)
     silent = session_with(Failure(GapCause.TIMEOUT, "late"))
     assert placed_by(reader, silent, None) is first
-    assert [(gap.what, gap.cause) for gap in silent.gaps] == [
-        ("the list of topics", GapCause.TIMEOUT)
+    assert [(gap.what, gap.cause, gap.scope) for gap in silent.gaps] == [
+        ("the list of topics", GapCause.TIMEOUT, GapScope.PLACEMENT)
     ]
 
 
@@ -169,7 +169,7 @@ def test_groups_of_a_leaderless_offsets_partition_are_a_gap_also_behind_a_filter
     placed_by(PlacementReader(), session, re.compile("orders"))
     [gap] = session.gaps
     assert gap.what == "groups coordinated by __consumer_offsets-1"
-    assert gap.cause is GapCause.NO_LEADER
+    assert (gap.cause, gap.scope) == (GapCause.NO_LEADER, GapScope.GROUPS)
 
 
 def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
@@ -206,6 +206,7 @@ def test_an_older_broker_is_asked_for_metadata_and_its_elr_is_unknown() -> None:
     placed = placed_by(PlacementReader(), session, None)
     assert (placed.isr.to_list(), placed.elr.to_list()) == ([[1]], [None])
     assert placed.topic_id(0) is None
-    assert [gap.cause for gap in session.gaps] == [GapCause.UNSUPPORTED]
+    [gap] = session.gaps
+    assert (gap.cause, gap.scope) == (GapCause.UNSUPPORTED, GapScope.REPLICAS)
     assert isinstance(session.pool, FakePool)
     assert session.pool.asked == {"Metadata": 1}

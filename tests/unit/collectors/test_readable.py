@@ -11,7 +11,7 @@ from collectors.readable import MAX_ASKED, ReadableReader, Wanted, wanted_of
 from collectors.session import Session
 from collectors.wire.api import FETCH
 from rules.facts.commit_keys import CommitKeys
-from rules.facts.gap import GapCause
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import GroupType
 from rules.facts.offsets import Offsets
 from rules.question import ReadableQuestion
@@ -98,6 +98,7 @@ def test_ranges_that_come_back_empty_are_asked_alone_and_never_silently_unknown(
     assert look(session, (0, 98), (1, 98)) == [0, None]
     [gap] = session.gaps
     assert (gap.cause, "orders-1" in gap.what) == (GapCause.LIMIT, True)
+    assert gap.scope is GapScope.READABLE
     assert session.requests["Fetch"] > 1
 
 

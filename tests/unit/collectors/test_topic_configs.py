@@ -6,6 +6,7 @@ from kio.schema.errors import ErrorCode
 
 from collectors.topic_configs import TOPIC_RESOURCE, TopicConfigReader
 from collectors.wire.api import DESCRIBE_CONFIGS
+from rules.facts.gap import GapScope
 from tests.factories import broker, partitions, topic_id
 from tests.unit.collectors.fake_pool import Prepared, session_of
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
@@ -42,6 +43,7 @@ def look(reader: TopicConfigReader, prepared: Prepared | None) -> tuple[list[int
     answers = {} if prepared is None else {(ME, DESCRIBE_CONFIGS): prepared}
     session = session_of(ME, answers=answers)
     filled = reader.collect(session, partitions({"orders": 1}, min_insync_replicas=UNKNOWN))
+    assert {gap.scope for gap in session.gaps} <= {GapScope.CONFIGS}
     asked = session.requests["DescribeConfigs"]
     return filled.min_insync_replicas.to_list(), asked, len(session.gaps)
 

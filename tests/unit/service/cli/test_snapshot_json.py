@@ -63,7 +63,7 @@ COMMIT_KEYS = [
     "topic", "partition", "committed_offset", "committed_leader_epoch", "read_committed_lag",
     "read_uncommitted_lag", "nothing_to_read",
 ]  # fmt: skip
-GAP_KEYS = ["what", "why", "cause", "broker_id", "topic", "partition", "group"]
+GAP_KEYS = ["what", "why", "cause", "scope", "broker_id", "topic", "partition", "group"]
 BROKER_KEYS = ["broker_id", "host", "port", "rack"]
 
 

@@ -44,6 +44,7 @@ def test_a_cluster_tells_its_gaps_page_by_page() -> None:
         "what": "gap 0",
         "why": "127.0.0.1:9091: no answer within 5.0 s",
         "cause": "no_leader",
+        "scope": "offsets",
         "broker_id": 1,
         "topic": None,
         "partition": None,

@@ -28,7 +28,7 @@ from service.rounds import ClusterReader, Scope
 from service.serve import Parts, Service
 from service.settings import LogFormat, Settings
 from service.settings.advice import warnings
-from service.storage.engine import open_database
+from service.storage.engine import OWN_SECONDS, open_database
 from service.storage.retention import remove_older
 from service.storage.store import PostgresStore
 from service.supervisor import Supervisor, Task
@@ -114,7 +114,7 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         reader=cluster_reader(settings.kafka),
         store=_store(settings, log),
-        latest=Latest(first),
+        latest=Latest(first, monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),
     )
 
@@ -124,7 +124,7 @@ def _store(settings: Settings, log: Log) -> PostgresStore:
     url = None if secret is None else secret.get_secret_value()
     directory = settings.service.data_directory()
     return PostgresStore(
-        lambda: open_database(url, directory),
+        lambda: open_database(url, directory, wait_seconds=OWN_SECONDS),
         on_mended=lambda: log.warning(Event.DATABASE_RESTARTED, data_dir=str(directory)),
     )
 
@@ -170,7 +170,7 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
         monotonic=monotonic,
         stop=base.stop,
     )
-    return Task(name="rounds", run=loop.run)
+    return Task(name="rounds", run=loop.run, on_died=pipeline.note_died)
 
 
 def _retention(base: _Base) -> Task:

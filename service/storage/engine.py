@@ -25,6 +25,8 @@ LOCK_TIMEOUT_MS: Final = 5_000
 POOL_SIZE: Final = 5
 DRIVER: Final = "postgresql+psycopg"
 ATTACH_SECONDS: Final = 20.0  # another process may just be starting its server, or ending it
+# The service's own lock keeps other services out, so that a command is all that can hold the server.
+OWN_SECONDS: Final = 20.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +57,9 @@ class Database:
         return True
 
 
-def open_database(url: str | None, data_directory: Path, *, attach: bool = False) -> Database:
+def open_database(
+    url: str | None, data_directory: Path, *, attach: bool = False, wait_seconds: float = 0.0
+) -> Database:
     """Connect to `url`; without one start PostgreSQL in the data directory.
 
     The schema is not touched: `schema.upgrade` brings it up, `schema.require_head` refuses.
@@ -65,13 +69,14 @@ def open_database(url: str | None, data_directory: Path, *, attach: bool = False
         data_directory: made if it is not there; not touched if there is a URL.
         attach: where another process runs the directory's server, use that one; closing then
             leaves it running.
+        wait_seconds: how long to wait, without `attach`, for a directory that is in use.
 
     Raises:
         StoreError: one line that says what to mend; retryable if the database may only be away.
     """
     if url is not None:
         return Database(engine=_connected(make_engine(_parsed(url))), server=None)
-    return _attached(data_directory) if attach else _own(data_directory)
+    return _attached(data_directory) if attach else _owned(data_directory, wait_seconds)
 
 
 def make_engine(url: URL) -> Engine:
@@ -110,6 +115,21 @@ def _own(directory: Path) -> Database:
     except StoreError:
         server.stop()
         raise
+
+
+def _owned(directory: Path, wait_seconds: float) -> Database:
+    """Own the server of a directory; what holds it for a moment is waited for."""
+    opened: list[Database] = []
+
+    def is_ours() -> bool:
+        try:
+            opened.append(_own(directory))
+        except DirectoryInUseError:
+            return False
+        return True
+
+    is_open = wait_seconds > 0 and wait_until(is_ours, timeout_seconds=wait_seconds)
+    return opened[0] if is_open else _own(directory)
 
 
 def _attached(directory: Path) -> Database:

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ from rules.errors import StoreError
 from service.clock import wait_until
 from service.storage import engine as engine_module
 from service.storage.engine import Database, open_database
-from service.storage.server import EmbeddedServer, running_url
+from service.storage.server import DirectoryInUseError, EmbeddedServer, running_url
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
@@ -115,6 +116,23 @@ def test_who_waits_gets_a_directory_that_becomes_free(
     assert looks == [directory]
     assert database.server is not None
     database.close()
+
+
+def test_a_service_waits_for_a_command_that_holds_its_directory(owner: Database) -> None:
+    directory = directory_of(owner)
+    ending = threading.Timer(1, owner.close)
+    ending.start()
+    database = open_database(None, directory, wait_seconds=20)
+    ending.join()
+    assert database.server is not None
+    assert answer(database.engine) == 42
+    database.close()
+
+
+def test_a_service_waits_no_longer_than_it_may(owner: Database) -> None:
+    with pytest.raises(DirectoryInUseError, match="in use by another Tidemark process"):
+        open_database(None, directory_of(owner), wait_seconds=0.3)
+    assert answer(owner.engine) == 42
 
 
 def test_a_holder_without_a_server_is_told(

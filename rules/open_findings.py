@@ -74,6 +74,15 @@ class OpenFinding:
     last_judged_at: datetime
     absent_rounds: int = 0  # complete rounds in a row without its subject
 
+    def shifted(self, step: timedelta) -> OpenFinding:
+        """Return it with all times moved by a step of the clock."""
+        return replace(
+            self,
+            since=self.since + step,
+            last_breach_at=self.last_breach_at + step,
+            last_judged_at=self.last_judged_at + step,
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
@@ -221,6 +230,12 @@ def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Chang
     return replace(change, step=Step.ENDED, end_reason=EndReason.OK)
 
 
+def _breach_step(entry: OpenFinding | None) -> Step:
+    if entry is None:
+        return Step.OPENED
+    return Step.AGAIN if entry.kind is Kind.EVENT else Step.STILL
+
+
 def _absent(entry: OpenFinding, *, is_complete: bool, now: datetime) -> Change:
     rounds = entry.absent_rounds + is_complete
     change = Change(
@@ -230,12 +245,6 @@ def _absent(entry: OpenFinding, *, is_complete: bool, now: datetime) -> Change:
         after=entry.verdict,
         absent_rounds=rounds,
     )
-def _breach_step(entry: OpenFinding | None) -> Step:
-    if entry is None:
-        return Step.OPENED
-    return Step.AGAIN if entry.kind is Kind.EVENT else Step.STILL
-
-
     if rounds >= ABSENT_ROUNDS:
         return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.SUBJECT_GONE)
     if entry.kind is Kind.EVENT and _is_over(entry, now):

@@ -24,6 +24,6 @@ class Event(StrEnum):
     DATABASE_RESTARTED = "database_restarted"
     RETENTION = "old_transitions_removed"
     TASK_DIED = "task_died"
-    RULE_FAILED = "rule_failed"
+    PART_FAILED = "part_failed"  # a rule, say: the others go on
     REQUEST_FAILED = "request_failed"
     LIBRARY = "library_message"

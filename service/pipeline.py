@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from rules.catalogue.all_rules import count_verdicts
 from rules.facts.memory import Memory, laid_under
@@ -93,6 +94,8 @@ class Pipeline:
         began = self._monotonic()
         was_loaded = self.load()
         watched = self._watcher.make_round()
+        if watched.clock_step is not None:
+            self._shift(watched.clock_step)
         judged = self._monotonic()
         changes = self._next_changes(watched)
         self._keeper.keep(self._passing(watched, changes))
@@ -105,6 +108,34 @@ class Pipeline:
         self._latest.publish(look)
         return MadeRound(watched=watched, changes=changes, look=look, was_loaded=was_loaded)
 
+    def note_died(self) -> None:
+        """Show that a round died of a defect: what the one before it saw is not news any more."""
+        died = str(RoundOutcome.DIED)
+        restarts, lost_lines = self._process()
+        self._totals = replace(
+            self._totals,
+            rounds={**self._totals.rounds, died: self._totals.rounds[died] + 1},
+            restarts=restarts,
+            log_lines_lost=lost_lines,
+            took_seconds=None,
+            phase_seconds={},
+            verdicts={},
+        )
+        before = self._latest.look
+        self._exposition.update_blind(before.cluster, self._totals)
+        self._latest.publish(
+            replace(
+                before,
+                rounds=before.rounds + 1,
+                at=self._watcher.now(),
+                outcome=RoundOutcome.DIED,
+                trouble="the round died of a defect of Tidemark: its log has the traceback",
+                took_seconds=None,
+                judgements=(),
+                restarts=dict(restarts),
+            )
+        )
+
     def close(self) -> KeepingStatus:
         """Store what still waits, once; return how that went."""
         self.load(at_once=True)  # a database that came back just now
@@ -112,6 +143,13 @@ class Pipeline:
         return self._keeper.status
 
     # -------------------------------------------------------------- steps
+    def _shift(self, step: timedelta) -> None:
+        """Move the times of what is open along with a clock that was set: no event ends by that."""
+        self._open = {
+            cluster_id: {key: entry.shifted(step) for key, entry in found.items()}
+            for cluster_id, found in self._open.items()
+        }
+
     def _next_changes(self, watched: WatchedRound) -> list[Change]:
         snapshot = watched.snapshot
         if snapshot is not None and snapshot.cluster_id != self._cluster_id:

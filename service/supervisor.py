@@ -36,6 +36,7 @@ class Task:
     name: str
     run: Callable[[], Awaitable[None]]
     on_death: OnDeath = OnDeath.RESTART
+    on_died: Callable[[], None] = lambda: None  # told before it is started again; must not block
 
 
 class Supervisor:
@@ -61,6 +62,7 @@ class Supervisor:
                 self._stop.set()
                 return
             self.restarts[task.name] += 1
+            self.attempt(task.name, task.on_died)
             if self._monotonic() - began >= STEADY_SECONDS:
                 delay = FIRST_DELAY_SECONDS
             await self._stopped_within(delay)
@@ -71,7 +73,7 @@ class Supervisor:
         try:
             return function()
         except Exception:  # noqa: BLE001 - the place for it: logged, and the caller tells
-            self._log.error(Event.RULE_FAILED, rule=name, exc_info=True)
+            self._log.error(Event.PART_FAILED, part=name, exc_info=True)
             return None
 
     async def _ended_well(self, task: Task) -> bool:

@@ -92,6 +92,10 @@ class Watcher:
         self._questions: tuple[Question, ...] = ()  # of the last round that could be judged
         self.remembered = remembered or Remembered()
 
+    def now(self) -> datetime:
+        """Return the time by the clock that rounds are stamped with."""
+        return self._utc_now()
+
     def make_round(self) -> WatchedRound:
         """Make a round and judge it; a cluster that is away makes every rule UNKNOWN.
 

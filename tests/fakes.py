@@ -69,10 +69,11 @@ class ScriptedSource:
         self.looks = list(looks)
         self.elapsed = -interval_seconds
         self._interval = interval_seconds
+        self.wall_ahead = 0.0  # seconds by which somebody set the wall clock
 
     def utc_now(self) -> datetime:
         """Return the time of the round that is being made."""
-        return at(self.elapsed)
+        return at(self.elapsed + self.wall_ahead)
 
     def monotonic(self) -> float:
         """Return the same time in seconds."""

@@ -26,7 +26,7 @@ class Exposition:
     def __init__(self, limits: SeriesLimits | None = None) -> None:
         self._limits = limits or SeriesLimits()
         self._table: SeriesTable | None = None
-        self._page = _Page({})
+        self._page = self._blind_page = _Page({})
 
     @property
     def table(self) -> SeriesTable | None:
@@ -39,19 +39,23 @@ class Exposition:
         if table is None or not table.fits(snapshot):
             table = SeriesTable.of(snapshot, self._limits)
         self._table = table
+        self._blind_page = _Page(blind_samples(snapshot.cluster, totals))
         self._page = _Page(samples_of(snapshot, totals, table))
 
     def update_blind(self, cluster: str, totals: SelfMetrics) -> None:
         """Write the samples of a round that saw nothing: those about Tidemark alone."""
-        self._page = _Page(blind_samples(cluster, totals))
+        self._page = self._blind_page = _Page(blind_samples(cluster, totals))
 
-    def body(self, accept: str | None, *, gzip: bool) -> tuple[bytes, str]:
+    def body(self, accept: str | None, *, gzip: bool, is_stale: bool = False) -> tuple[bytes, str]:
         """Return the body and its content type; before the first round the body has no samples.
+
+        Of a round that `is_stale` only what is about Tidemark is shown: its offsets are not news.
 
         The first call of a round with `gzip` compresses: call it off the event loop.
         """
         chosen = choose_format(accept)
-        return self._page.body(chosen.syntax, gzip=gzip), chosen.content_type
+        page = self._blind_page if is_stale else self._page
+        return page.body(chosen.syntax, gzip=gzip), chosen.content_type
 
 
 class _Page:

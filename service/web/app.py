@@ -56,8 +56,8 @@ def create_app(
             Middleware(BodyLimit),
         ],
     )
-    app.router.routes.extend(health_routes(lambda: sources.look))
-    app.router.routes.append(metrics_route(sources.exposition, sources.in_thread))
+    app.router.routes.extend(health_routes(sources.latest))
+    app.router.routes.append(metrics_route(sources.exposition, sources.latest, sources.in_thread))
     app.include_router(_api(sources))
     document = cache(lambda: openapi_document(app))  # takes a tenth of a second
 

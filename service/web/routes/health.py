@@ -5,25 +5,32 @@ Neither depends on Kafka, whose outage is what we report, nor on a database that
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from http import HTTPStatus
+from typing import Final
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from service.keeping import KeepingState
-from service.latest import Look
+from service.latest import Latest, Look
+
+ALIVE_INTERVALS: Final = 10
+ALIVE_SECONDS: Final = 300.0
 
 
-def health_routes(look: Callable[[], Look]) -> list[Route]:
+def health_routes(latest: Latest) -> list[Route]:
     """Return the routes of both probes."""
 
     async def livez(_request: Request) -> Response:
-        return PlainTextResponse("ok")
+        silent = latest.silent_seconds
+        if silent <= alive_seconds(latest.look):
+            return PlainTextResponse("ok")
+        told = f"no round has ended for {silent:.0f} s: only a restart will help\n"
+        return PlainTextResponse(told, HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def readyz(request: Request) -> Response:
-        checks = readiness(look())
+        checks = readiness(latest.look)
         is_ready = all(trouble is None for trouble in checks.values())
         if is_ready and "verbose" not in request.query_params:
             return PlainTextResponse("ok")
@@ -31,6 +38,14 @@ def health_routes(look: Callable[[], Look]) -> list[Route]:
         return PlainTextResponse(_told(checks, is_ready=is_ready), status)
 
     return [Route("/livez", livez), Route("/readyz", readyz)]
+
+
+def alive_seconds(look: Look) -> float:
+    """Return for how long no round may end before the process is taken for stuck.
+
+    Rounds end whatever Kafka or the database do; a start may have to wait for a recovery.
+    """
+    return max(ALIVE_INTERVALS * look.interval_seconds, ALIVE_SECONDS)
 
 
 def readiness(look: Look) -> dict[str, str | None]:

@@ -6,18 +6,22 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from service.latest import Latest
 from service.metrics.exposition import Exposition
 from service.web.ports import InThread
 
 
-def metrics_route(exposition: Exposition, in_thread: InThread) -> Route:
+def metrics_route(exposition: Exposition, latest: Latest, in_thread: InThread) -> Route:
     """Return the route of the metrics; parameters that a scraper adds say nothing to it."""
 
     async def metrics(request: Request) -> Response:
         accept = ",".join(request.headers.getlist("accept")) or None
         gzip = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
         # Joining or compressing the first body of a round takes tens of milliseconds.
-        body, content_type = await in_thread(lambda: exposition.body(accept, gzip=gzip))
+        is_stale = latest.look.is_stale
+        body, content_type = await in_thread(
+            lambda: exposition.body(accept, gzip=gzip, is_stale=is_stale)
+        )
         headers = {"Content-Type": content_type, "Vary": "Accept, Accept-Encoding"}
         if gzip:
             headers["Content-Encoding"] = "gzip"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +17,7 @@ from service.metrics.exposition import Exposition
 from service.pipeline import MadeRound, Pipeline
 from service.rounds import Scope
 from service.watch import Watcher
-from tests.factories import CLUSTER_ID, NOON, gap, offsets
+from tests.factories import CLUSTER_ID, NOON, commits, gap, group, offsets, snapshot
 from tests.fakes import MemoryStore, ScriptedSource
 
 STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
@@ -241,3 +243,69 @@ def test_closing_stores_what_waits_without_waiting_for_the_next_try() -> None:
     store.fails = None
     assert service.pipeline.close().state is KeepingState.STORED
     assert store.load("default").cluster_id == CLUSTER_ID
+
+
+# ------------------------------------------------------------------ rounds that die or hang
+def test_a_round_that_died_is_told_and_nothing_old_is_shown_as_news() -> None:
+    service = started(MemoryStore(), STUCK, STUCK, STUCK)
+    service.rounds()
+    service.pipeline.note_died()
+    look = service.look
+    assert (look.rounds, look.outcome, look.is_current) == (4, RoundOutcome.DIED, False)
+    assert "traceback" in str(look.trouble)
+    assert look.judgements == ()
+    assert len(look.open_findings) == 1, "what is open stays open"
+    page = service.page()
+    assert 'tidemark_rounds_total{cluster="default",outcome="died"} 1' in page
+    assert "tidemark_kafka_" not in page
+    assert "tidemark_verdicts{" not in page
+
+
+def test_rounds_go_on_after_one_that_died() -> None:
+    service = started(MemoryStore(), STUCK, STUCK, STUCK, QUIET)
+    service.rounds(3)
+    service.pipeline.note_died()
+    (after,) = service.rounds()
+    assert steps(after) == [Step.ENDED]
+    assert after.look.is_current
+
+
+def test_a_look_that_no_round_follows_is_not_current_for_ever() -> None:
+    clock = Clock()
+    latest = Latest(
+        Look(cluster="default", version="0", started_at=NOON, interval_seconds=15.0, at=NOON),
+        monotonic=clock,
+    )
+    latest.publish(replace(latest.look, rounds=1, snapshot=snapshot(), trouble=None))
+    current = [latest.look.is_current]
+    for seconds in (3 * 15.0 + 30.0, 1.0):
+        clock.now += seconds
+        current.append(latest.look.is_current)
+    assert current == [True, True, False]
+    assert latest.look.trouble == "no round has ended for 76 s"
+    latest.publish(replace(latest.look, keeping=latest.look.keeping))
+    assert latest.silent_seconds == 76, "that was no round"
+
+
+class Clock:
+    """A monotonic clock that a test sets."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_clock_that_is_set_moves_what_is_open_along() -> None:
+    rewind = [
+        {"groups": (group(),), "commits": commits((0, 0, committed))} for committed in (50, 40)
+    ]
+    still = rewind[1]
+    service = started(MemoryStore(), *rewind, still, still)
+    service.rounds(2)
+    (before,) = service.look.open_findings.values()
+    service.source.wall_ahead += 86_400.0 * 2
+    service.rounds(1)
+    (after,) = service.look.open_findings.values()
+    assert after.last_breach_at == before.last_breach_at + timedelta(days=2), "it did not expire"

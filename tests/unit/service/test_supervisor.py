@@ -171,6 +171,6 @@ def test_a_part_that_fails_alone_is_told_and_gives_nothing() -> None:
 
     assert made.supervisor.attempt("some_rule", fails) is None
     assert made.supervisor.attempt("some_rule", lambda: 7) == 7
-    (event,) = made.told.of(Event.RULE_FAILED)
-    assert event["rule"] == "some_rule"
+    (event,) = made.told.of(Event.PART_FAILED)
+    assert event["part"] == "some_rule"
     assert event["exception"][0]["exc_type"] == "ZeroDivisionError"

@@ -6,6 +6,8 @@ import pytest
 
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest, Look, RoundOutcome
+from service.metrics.totals import SelfMetrics
+from tests.factories import snapshot
 from tests.unit.service.web.given import World, look, no_look
 
 
@@ -44,3 +46,36 @@ def test_readyz_lists_its_checks() -> None:
         "[-]memory failed: what was remembered could not be read yet",
         "readyz check failed",
     ]
+
+
+@pytest.mark.parametrize(
+    ("interval_seconds", "silent_seconds", "status"),
+    [(15.0, 300, 200), (15.0, 301, 503), (60.0, 600, 200), (60.0, 601, 503)],
+)
+def test_a_process_whose_rounds_hang_is_not_alive(
+    interval_seconds: float, silent_seconds: float, status: int
+) -> None:
+    now = [0.0]
+    latest = Latest(look(interval_seconds=interval_seconds), monotonic=lambda: now[0])
+    client = World(latest=latest).client()
+    now[0] = silent_seconds
+    answer = client.get("/livez")
+    assert answer.status_code == status
+    assert (status == 200) or f"for {silent_seconds} s" in answer.text
+
+
+def test_what_a_hanging_round_left_is_not_news() -> None:
+    now = [0.0]
+    world = World(latest=Latest(look(), monotonic=lambda: now[0]))
+    world.exposition.update(snapshot(), SelfMetrics(version="0.1.0"))
+    client = world.client()
+    assert "tidemark_kafka_brokers" in client.get("/metrics").text
+    assert client.get("/api/v1/partitions").json()["is_current"]
+    now[0] = 1000.0
+    page = client.get("/metrics").text
+    assert "tidemark_kafka_" not in page
+    assert "tidemark_build_info" in page
+    assert not client.get("/api/v1/partitions").json()["is_current"]
+    assert (
+        client.get("/api/v1/status").json()["round"]["trouble"] == "no round has ended for 1000 s"
+    )

@@ -61,7 +61,7 @@ class Prometheus:
     def wait_value(self, expression: str, value: float, seconds: float = 30.0) -> None:
         """Wait until an expression has one series with this value."""
         met = wait_until(lambda: self.values(expression) == [value], timeout_seconds=seconds)
-        assert met, (expression, self.query(expression))
+        assert met, (expression, self.query(expression), self.last_errors())
 
     def last_errors(self) -> dict[str, str]:
         """Return the last error of every job, empty for none."""
@@ -76,11 +76,11 @@ class Prometheus:
 
 @contextlib.contextmanager
 def prometheus(folder: Path, jobs: Sequence[Job]) -> Iterator[Prometheus]:
-    """Run a server that scrapes every second, itself too."""
+    """Run a server that scrapes every two seconds, which a busy machine keeps; itself too."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
-    every = {"scrape_interval": "1s", "scrape_timeout": "1s"}
+    every = {"scrape_interval": "2s", "scrape_timeout": "2s"}
     config = {"global": every, "scrape_configs": [*jobs, job("itself", address)]}
     path, log = folder / "prometheus.yml", folder / "prometheus.log"
     path.write_text(json.dumps(config), encoding="utf-8")  # YAML reads JSON

@@ -36,9 +36,15 @@ def test_the_round_after_a_leader_change_is_a_second_later(
     served = serve(interval=INTERVAL_SECONDS).wait_ready()
     leader = leader_of(served, kafka.topic)
     faults.kill(leader)
-    assert wait_until(lambda: len(served.rounds()) >= 3, timeout_seconds=60), served.told()
-    regular, early = pauses(served)[-2:]
+    early: list[float] = []
+
+    def was_early() -> bool:
+        early[:] = [pause for pause in pauses(served) if pause < INTERVAL_SECONDS / 2]
+        return bool(early)
+
+    # The round that sees the new leader is a regular one: the first or the second after the kill.
+    assert wait_until(was_early, timeout_seconds=4 * INTERVAL_SECONDS), served.told()
+    assert early == [pytest.approx(1, abs=0.7)]
+    assert pauses(served)[0] > INTERVAL_SECONDS / 2, "without a leader change it is not early"
     assert leader_of(served, kafka.topic) != leader
-    assert regular == pytest.approx(INTERVAL_SECONDS, abs=1)
-    assert early == pytest.approx(1, abs=0.5)
     assert served.stop() == 0

@@ -39,22 +39,30 @@ LABEL org.opencontainers.image.title="tidemark" \
       org.opencontainers.image.base.name="docker.io/library/python:3.13.14-slim-trixie"
 
 # Numbers, so that a cluster's rule of "no root" can be checked without reading the image's passwd.
+# The data directory is the group's too, and the group is root's: a platform that gives every container a user
+# of its own (OpenShift) gives it this group, and no right goes with it.
 RUN groupadd --gid 10001 tidemark \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /var/lib/tidemark \
        --shell /usr/sbin/nologin tidemark \
-    && install --directory --owner=10001 --group=10001 --mode=0750 /var/lib/tidemark
+    && install --directory --owner=10001 --group=0 --mode=0770 /var/lib/tidemark
 
 COPY --from=build /opt/tidemark /opt/tidemark
 
 ENV PATH=/opt/tidemark/.venv/bin:$PATH \
     PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1
+
+# A published port leads to the container's own address, never to its loopback interface. From there every
+# request but the probes needs a token: docs/compose.md. The port is set so that the check below knows it.
+ENV TIDEMARK_HTTP__HOST=0.0.0.0 \
+    TIDEMARK_HTTP__PORT=8780 \
+    TIDEMARK_SERVICE__DATA_DIR=/var/lib/tidemark
 WORKDIR /var/lib/tidemark
 VOLUME ["/var/lib/tidemark"]
 USER 10001:10001
 EXPOSE 8780
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s --retries=3 \
-    CMD ["python", "-c", "import urllib.request as r; r.urlopen('http://127.0.0.1:8780/readyz', timeout=2)"]
+    CMD ["python", "-c", "import http.client as h, os; c = h.HTTPConnection('127.0.0.1', int(os.environ['TIDEMARK_HTTP__PORT']), timeout=2); c.request('GET', '/readyz'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["tidemark"]
 CMD ["serve"]

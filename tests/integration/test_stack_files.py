@@ -1,12 +1,17 @@
 """Prometheus and Alertmanager themselves accept the stack's files, and its alerts fire when they must.
 
 The programs are Debian's, older than the stack's images: what they accept, the images accept too.
+The image's check of its health is run as the image would run it, against an answer of ours.
 """
 
 from __future__ import annotations
 
+import http.server
+import json
 import shutil
 import subprocess
+import sys
+import threading
 from pathlib import Path
 from typing import Final
 
@@ -49,3 +54,39 @@ def test_alertmanager_accepts_its_configuration() -> None:
 def test_only_what_is_critical_goes_to_the_pager(severity: str, receiver: str) -> None:
     route = ("config", "routes", "test", "--config.file=alertmanager.yml")
     run("amtool", *route, f"--verify.receivers={receiver}", f"severity={severity}")
+
+
+def health_check() -> list[str]:
+    """Return the command of the image's HEALTHCHECK, for this Python."""
+    lines = (STACK.parents[1] / "Dockerfile").read_text("utf-8").splitlines()
+    (command,) = [line.strip().removeprefix("CMD ") for line in lines if line.startswith("    CMD")]
+    program, *arguments = json.loads(command)
+    assert program == "python"
+    return [sys.executable, *arguments]
+
+
+@pytest.mark.parametrize(("status", "is_healthy"), [(200, True), (503, False)])
+def test_the_image_is_healthy_when_the_port_that_is_set_says_ready(
+    status: int, *, is_healthy: bool
+) -> None:
+    asked = []
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing: the test's output is pytest's."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        port = str(server.server_address[1])
+        environment = {"TIDEMARK_HTTP__PORT": port, "http_proxy": "http://127.0.0.1:9"}
+        done = subprocess.run(
+            health_check(), env=environment, capture_output=True, timeout=30, check=False
+        )
+        server.shutdown()
+    assert (done.returncode == 0) is is_healthy, done.stderr
+    assert asked == ["/readyz"]

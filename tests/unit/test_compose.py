@@ -16,10 +16,9 @@ from urllib.parse import urlsplit
 import pytest
 from ruamel.yaml import YAML
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
-from rules.names import METRICS
 from service.sandbox.jars import KAFKA_VERSION
 from service.settings import Settings, read_settings
+from service.settings.advice import is_loopback
 from service.settings.sources import FILE_SUFFIX, PREFIX
 
 ROOT: Final = Path(__file__).parents[2]
@@ -99,7 +98,8 @@ def test_an_image_is_pinned_to_an_exact_version(name: str) -> None:
 
 @each_service
 def test_a_service_tells_its_health_and_starts_again(name: str) -> None:
-    assert SERVICES[name]["healthcheck"]["test"][0] in {"CMD", "CMD-SHELL"}
+    test = SERVICES[name]["healthcheck"].get("test")
+    assert test is None if "build" in SERVICES[name] else test[0] in {"CMD", "CMD-SHELL"}
     assert SERVICES[name]["restart"] == "unless-stopped"
 
 
@@ -213,9 +213,16 @@ def test_a_broker_advertises_what_it_listens_on(name: str) -> None:
 
 
 # ------------------------------------------------------------------ Tidemark
+def image_environment() -> dict[str, str]:
+    """Read what the image sets, ours only."""
+    set_by = [line for line in final_stage() if line.startswith("ENV ")]
+    pairs = [pair.split("=", 1) for line in set_by for pair in line.split()[1:]]
+    return {key: value for key, value in pairs if key.startswith(PREFIX)}
+
+
 def tidemark_settings() -> Settings:
     """Read the service's environment as the process would, secrets from the repository's files."""
-    values = {}
+    values = image_environment()
     for key, value in environment("tidemark").items():
         is_secret = key.endswith(FILE_SUFFIX)
         values[key] = str(secret_file(Path(value).name)) if is_secret else value
@@ -225,6 +232,18 @@ def tidemark_settings() -> Settings:
 def test_every_setting_of_tidemark_is_known_and_accepted() -> None:
     assert all(key.startswith(PREFIX) for key in environment("tidemark"))
     assert tidemark_settings().kafka.name == "compose"
+
+
+def test_tidemark_answers_where_it_is_published_and_only_with_a_token() -> None:
+    http = tidemark_settings().http
+    assert not is_loopback(http)
+    assert SERVICES["tidemark"]["ports"] == [f"127.0.0.1:{http.port}:{http.port}"]
+    assert http.token is not None
+
+
+def test_tidemark_keeps_its_data_on_its_volume() -> None:
+    folder = tidemark_settings().service.data_dir
+    assert SERVICES["tidemark"]["volumes"] == [f"tidemark:{folder}"]
 
 
 def test_tidemark_is_pointed_at_the_brokers_of_the_stack() -> None:
@@ -295,6 +314,20 @@ def test_the_image_and_the_stack_run_as_one_user() -> None:
     assert any(line.startswith("HEALTHCHECK ") for line in final_stage())
 
 
+def test_the_image_alone_can_be_reached_and_keeps_its_data_on_a_volume() -> None:
+    settings = read_settings(image_environment())
+    assert not is_loopback(settings.http)
+    assert f"EXPOSE {settings.http.port}" in final_stage()
+    assert f'VOLUME ["{settings.service.data_dir}"]' in final_stage()
+
+
+def test_a_user_that_only_has_the_group_of_root_can_write_the_data() -> None:
+    folder = image_environment()["TIDEMARK_SERVICE__DATA_DIR"]
+    (made,) = [line for line in final_stage() if "install --directory" in line]
+    options = made.partition("install --directory ")[2].split()
+    assert options == ["--owner=10001", "--group=0", "--mode=0770", folder]
+
+
 def pins(file: str) -> dict[str, set[str]]:
     """Read a lock as pin (name==version) -> hashes."""
     found: dict[str, set[str]] = {}
@@ -316,34 +349,12 @@ def test_the_lock_of_the_image_is_a_part_of_the_lock_of_the_developers() -> None
 
 
 # ------------------------------------------------------------------ who watches Tidemark
-def alerts() -> list[Mapping[str, Any]]:
-    groups = read_yaml(STACK / "tidemark_alerts.yml")["groups"]
-    return [rule for group in groups for rule in group["rules"]]
-
-
-def test_alerts_use_metrics_that_exist() -> None:
-    used = {name for rule in alerts() for name in re.findall(r"tidemark_\w+", rule["expr"])}
-    assert used
-    assert used <= {metric.name for metric in METRICS}
-
-
-def test_alerts_name_rules_that_exist() -> None:
-    used = {name for rule in alerts() for name in re.findall(r'rule="(\w+)"', rule["expr"])}
-    assert used <= {OWN_SIGHT.rule_id, *(rule.meta.rule_id for rule in RULES)}
-
-
-def test_alerts_stand_on_jobs_that_are_scraped() -> None:
-    jobs = {job["job_name"] for job in read_yaml(STACK / "prometheus.yml")["scrape_configs"]}
-    used = {name for rule in alerts() for name in re.findall(r'job="(\w+)"', rule["expr"])}
-    assert used <= jobs
-
-
 def test_prometheus_reaches_services_of_the_stack_with_the_token_that_is_mounted() -> None:
     config = read_yaml(STACK / "prometheus.yml")
     (job,) = [job for job in config["scrape_configs"] if job["job_name"] == "tidemark"]
     (mounted,) = SERVICES["prometheus"]["secrets"]
     assert mounted["target"] == f"/etc/prometheus/{job['authorization']['credentials_file']}"
-    port = environment("tidemark")["TIDEMARK_HTTP__PORT"]
+    port = tidemark_settings().http.port
     assert job["static_configs"] == [{"targets": [f"tidemark:{port}"]}]
 
 

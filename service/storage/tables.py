@@ -75,6 +75,7 @@ FINDING: Final = Table(
     CheckConstraint("verdict IN ('ok', 'unknown', 'breach')", name="verdict"),
     CheckConstraint("(ended_at IS NULL) = (end_reason IS NULL)", name="ended"),
     Index("ix_finding_open", "cluster", postgresql_where=text("ended_at IS NULL")),
+    Index(None, "ended_at", postgresql_where=text("ended_at IS NOT NULL")),  # for retention
 )
 
 TRANSITION: Final = Table(
@@ -88,6 +89,7 @@ TRANSITION: Final = Table(
     Column("reason", Text, nullable=False),  # the rule's, or why it ended
     Column("evidence", JSONB, nullable=False),
     Index(None, "finding", "at"),
+    Index(None, "at"),  # for retention
 )
 
 CHECKPOINT: Final = Table(

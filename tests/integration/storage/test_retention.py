@@ -121,6 +121,62 @@ def test_a_database_that_is_away_is_told(database: Engine) -> None:
         remove_older(database, LIMIT)
 
 
+def test_findings_go_although_transitions_cannot(database: Engine) -> None:
+    story = Story(database)
+    rounds = [
+        story.round({"ended": BREACH, "open": BREACH}, at=OLD),
+        story.round({"ended": OK, "open": BREACH}, at=later(1)),
+    ]
+    store_rounds(database, rounds)
+    with database.begin() as connection:
+        connection.execute(text(f"DELETE FROM transition WHERE finding IN ({ENDED})"))  # noqa: S608
+        connection.execute(text(REFUSES))
+        connection.execute(text(ON_DELETE))
+    with pytest.raises(StoreError, match="old transitions cannot be removed: too slow"):
+        remove_older(database, LIMIT)
+    assert told(database, story) == {"open": (True, [OLD])}
+
+
+ENDED: Final = "SELECT id FROM finding WHERE ended_at IS NOT NULL"
+REFUSES: Final = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
+$$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END $$"""
+ON_DELETE: Final = """CREATE TRIGGER refuses BEFORE DELETE ON transition
+FOR EACH ROW EXECUTE FUNCTION refuse()"""
+MANY: Final = 200_000
+FILLED: Final = (
+    """INSERT INTO finding (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,
+    severity, kind, since, last_breach_at, last_judged_at, ended_at, end_reason)
+    SELECT :cluster, 'some_rule', '{}', n::text, 'ok', 'said', '{}', 'warning', 'state',
+    :old, :old, :old, CAST(:old AS timestamptz) + n * interval '1 second', 'ok'
+    FROM generate_series(1, :many) n""",
+    """INSERT INTO transition (finding, at, reason, evidence)
+    SELECT id, ended_at, 'said', '{}' FROM finding""",
+    "ANALYZE",
+)
+
+
+@pytest.mark.parametrize(
+    ("statement", "index"),
+    [
+        (retention.TRANSITIONS, "Index Scan using ix_transition_at "),
+        (retention.FINDINGS, "Index Scan using ix_finding_ended_at "),
+    ],
+    ids=["transitions", "findings"],
+)
+def test_a_batch_reads_no_more_than_it_deletes(
+    database: Engine, statement: str, index: str
+) -> None:
+    given = {"cluster": Story(database).cluster, "old": OLD, "many": MANY}
+    explained = {"before": LIMIT, "batch": retention.BATCH}
+    with database.begin() as connection:
+        for filling in FILLED:
+            connection.execute(text(filling), given)
+        lines = connection.execute(text("EXPLAIN " + statement), explained).scalars()
+        plan = "\n".join(lines)
+    assert index in plan, plan
+    assert "Seq Scan" not in plan, plan
+
+
 def waits_for_a_lock(database: Engine) -> bool:
     waiting = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
     with database.connect() as connection:

@@ -7,10 +7,13 @@ the time would cost too much; a question says where it matters.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Final, TypeAlias, assert_never
 
 from rules.facts.commit_keys import CommitKeys
+
+SMALL_LAG: Final = 10  # offsets; up to here the log is looked into without a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +27,22 @@ class ReadableQuestion:
 
 
 Question: TypeAlias = ReadableQuestion  # a union, as soon as a second rule has to ask
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The questions of a round by kind; each kind is given to the collector that answers it."""
+
+    readable: tuple[ReadableQuestion, ...]
+
+
+def by_kind(questions: Iterable[Question]) -> Asked:
+    """Sort questions; a kind that nobody takes here is an error of types, not a lost question."""
+    readable: list[ReadableQuestion] = []
+    for question in questions:
+        match question:
+            case ReadableQuestion():
+                readable.append(question)
+            case _:
+                assert_never(question)
+    return Asked(readable=tuple(readable))

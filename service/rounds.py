@@ -26,7 +26,7 @@ from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import RoundReport, Snapshot
-from rules.question import Question
+from rules.question import Question, by_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,8 @@ class ClusterReader:
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
         with session.phase("readable"):
-            wanted = wanted_of(partitions, groups, collected.commits, scope.questions)
+            asked = by_kind(scope.questions).readable
+            wanted = wanted_of(partitions, groups, collected.commits, asked)
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, wanted
             )

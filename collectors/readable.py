@@ -3,8 +3,10 @@
 A group that has read everything on a transactional topic still has lag: markers and aborted records
 use offsets too. A bounded look at batch headers from the committed offset on tells the difference:
 at small lags unasked, at larger ones where a rule asks. It needs READ on the topic; without it the
-answer stays unknown. Between two offsets below the last stable offset nothing changes any more, so
-that an answer is kept for as long as commit and end stand and somebody wants it.
+answer stays unknown, and the commit says that the look failed. While one leader epoch lasts,
+nothing changes any more between two offsets below the last stable offset, so that an answer is kept
+for as long as epoch, commit and end stand and somebody wants it. After an unclean election the log
+may grow to the same end again, with other records.
 """
 
 from __future__ import annotations
@@ -24,14 +26,15 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.question import Question
+from rules.question import SMALL_LAG, ReadableQuestion
 
-MAX_LAG: Final = 10  # a larger lag is judged by its growth, and looked into only where a rule asks
 MAX_LOOKS: Final = 4  # at one partition in one round
 MAX_ASKED: Final = 500  # partitions with larger lags in one round: two requests and some megabytes
 
-_Start = tuple[str | None, int, int]  # topic id, partition, committed offset
-_Key = tuple[_Start, int]  # and the last stable offset
+_Place = tuple[str, int]  # topic id, or its name where brokers tell none; partition
+_Start = tuple[_Place, int]  # committed offset
+_End = tuple[int, int]  # leader epoch, last stable offset
+_Key = tuple[_Start, _End]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +49,7 @@ def wanted_of(
     partitions: Partitions,
     groups: Sequence[Group],
     commits: Commits,
-    questions: Sequence[Question],
+    questions: Sequence[ReadableQuestion],
 ) -> Wanted:
     """Mark what to look into: a commit that says what is read next, and what the rules ask.
 
@@ -73,7 +76,7 @@ class _Lags:
         return int(self.row[place])
 
     def committed(self, place: int) -> int:
-        return self.keys[place][0][2]
+        return self.keys[place][0][1]
 
 
 @dataclass(slots=True)
@@ -81,10 +84,12 @@ class ReadableReader:
     """Fills in `nothing_to_read`, and remembers what was found out."""
 
     _known: dict[_Key, bool] = field(default_factory=dict)
-    _seen: set[_Key] | None = None  # the small lags of the last round, None before the first
+    # The small lags of the last round, whatever the epoch was; None before the first round.
+    _seen: set[tuple[_Start, int]] | None = None
     # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
     _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
     _had_turn: set[_Start] = field(default_factory=set)
+    _failed: set[_Place] = field(default_factory=set)  # where the last look had no answer
     _wanted: set[_Key] = field(default_factory=set)  # in the last round
 
     def collect(
@@ -102,14 +107,14 @@ class ReadableReader:
         """
         lag = commits.read_committed_lag(offsets)
         waits = lag.valid & (lag.values > 0)
-        small = np.flatnonzero(waits & wanted.small & (lag.values <= MAX_LAG)).tolist()
-        large = np.flatnonzero(waits & wanted.asked & (lag.values > MAX_LAG)).tolist()
+        small = np.flatnonzero(waits & wanted.small & (lag.values <= SMALL_LAG)).tolist()
+        large = np.flatnonzero(waits & wanted.asked & (lag.values > SMALL_LAG)).tolist()
         places = np.array([*small, *large], np.int64)
         keys = _keys(partitions, offsets, commits, places)
         lags = _Lags(partitions=partitions, offsets=offsets, row=commits.row, keys=keys)
         self._forget_unwanted(keys.values())
         due = [place for place in small if self._is_due(keys[place])]
-        self._seen = {keys[place] for place in small}
+        self._seen = {_unmoved(keys[place]) for place in small}
         waiting = [place for place in large if keys[place] not in self._known]
         chosen = [*due, *self._whose_turn(waiting, due, lags)]
         ranges = self._ranges(session, lags, chosen)
@@ -118,11 +123,13 @@ class ReadableReader:
         self._conclude([keys[place] for place in waiting])
         hidden = {lags.row_of(place) for place in due if keys[place] not in self._known}
         _tell(session, ranges, hidden)
-        return replace(commits, nothing_to_read=self._answers(lag, keys))
+        return replace(
+            commits, nothing_to_read=self._answers(lag, keys), look_failed=self._failures(lag, keys)
+        )
 
     def _is_due(self, key: _Key) -> bool:
         """Ask in the first round, later only for lags that have not moved since the last."""
-        return key not in self._known and (self._seen is None or key in self._seen)
+        return key not in self._known and (self._seen is None or _unmoved(key) in self._seen)
 
     def _forget_unwanted(self, keys: Collection[_Key]) -> None:
         """Keep what this round or the last one wants to know: a commit may be unseen for a round."""
@@ -132,6 +139,7 @@ class ReadableReader:
         self._known = {key: value for key, value in self._known.items() if key in wanted}
         self._clear = {start: value for start, value in self._clear.items() if start in starts}
         self._had_turn &= starts
+        self._failed &= {place for place, _ in starts}
 
     def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:
         """Return the larger lags to look into: one of a partition, those first that had no turn.
@@ -161,7 +169,7 @@ class ReadableReader:
             leader = session.broker(leader_id) if leader_id is not None else None
             if leader is None or epoch is None:
                 continue  # the offsets of this partition are a gap already
-            start, end = lags.keys[place]
+            start, (_, end) = lags.keys[place]
             begin = self._begin(start, epoch)
             name = lags.partitions.index.topic_partition(row)
             fresh = Range(name=name, leader=leader, leader_epoch=epoch, position=begin, end=end)
@@ -170,15 +178,20 @@ class ReadableReader:
 
     def _begin(self, start: _Start, epoch: int) -> int:
         """Return where to go on looking; a new leader epoch may have truncated what was seen."""
-        in_epoch, until = self._clear.get(start, (epoch, start[2]))
-        return until if in_epoch == epoch else start[2]
+        committed = start[1]
+        in_epoch, until = self._clear.get(start, (epoch, committed))
+        return until if in_epoch == epoch else committed
 
     def _learn(self, ranges: Mapping[int, Range], lags: _Lags, places: Sequence[int]) -> None:
         for place in places:
             found = ranges.get(lags.row_of(place))
-            if found is None or found.failure is not None:
+            if found is None:
                 continue
             start, _ = key = lags.keys[place]
+            if found.failure is not None:
+                self._failed.add(start[0])
+                continue
+            self._failed.discard(start[0])
             begin = self._begin(start, found.leader_epoch)
             has_records = found.holds_records(begin)
             if has_records is not None:
@@ -188,13 +201,13 @@ class ReadableReader:
     def _conclude(self, keys: Sequence[_Key]) -> None:
         """Answer lower commits of a partition where something waits behind a higher one."""
         highest = {
-            (topic, partition, end): committed
-            for (topic, partition, committed), end in keys
-            if self._known.get(((topic, partition, committed), end)) is False
+            (place, end): committed
+            for (place, committed), end in keys
+            if self._known.get(((place, committed), end)) is False
         }
-        for (topic, partition, committed), end in keys:
-            if committed < highest.get((topic, partition, end), committed):
-                self._known[(topic, partition, committed), end] = False
+        for (place, committed), end in keys:
+            if committed < highest.get((place, end), committed):
+                self._known[(place, committed), end] = False
 
     def _answers(self, lag: Column, keys: Mapping[int, _Key]) -> Column:
         is_zero = lag.valid & (lag.values == 0)
@@ -204,6 +217,19 @@ class ReadableReader:
             if known is not None:
                 answers.values[place], answers.valid[place] = int(known), True
         return answers
+
+    def _failures(self, lag: Column, keys: Mapping[int, _Key]) -> Bools:
+        """Mark the wanted commits without an answer on partitions at which the last look failed."""
+        failed = np.zeros(len(lag), np.bool_)
+        for place, key in keys.items():
+            failed[place] = key not in self._known and key[0][0] in self._failed
+        return failed
+
+
+def _unmoved(key: _Key) -> tuple[_Start, int]:
+    """Return a key without its epoch: a new leader alone is no movement."""
+    start, (_, end) = key
+    return start, end
 
 
 def _keys(
@@ -217,12 +243,14 @@ def _keys(
         topic,
         row - index.starts[topic],
         commits.committed_offset[places],
+        offsets.leader_epoch.values[row],
         offsets.last_stable_offset.values[row],
     )
     names = [known or name for known, name in zip(partitions.topic_ids, index.topics, strict=True)]
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return {
-        place: ((names[topic], number, start), end) for place, topic, number, start, end in rows
+        place: (((names[topic], number), start), (epoch, end))
+        for place, topic, number, start, epoch, end in rows
     }
 
 

@@ -100,6 +100,7 @@ def commits(
     *entries: tuple[int, int, int],
     epochs: Sequence[int | None] | None = None,
     nothing_to_read: Sequence[int | None] | None = None,
+    look_failed: Sequence[bool] | None = None,
 ) -> Commits:
     """Return commits from (group position, row, committed offset)."""
     columns = np.array(entries, np.int64).reshape(-1, 3)
@@ -110,6 +111,7 @@ def commits(
         committed_offset=columns[:, 2],
         committed_leader_epoch=Column.of(absent if epochs is None else epochs),
         nothing_to_read=Column.of(absent if nothing_to_read is None else nothing_to_read),
+        look_failed=np.array(look_failed or [False] * len(entries), np.bool_),
     )
 
 

@@ -69,6 +69,7 @@ def moving(number: int, *, committed_at: int | None = None) -> Snapshot:
             committed_offset=seen_by_groups[row] - _BEHIND,
             committed_leader_epoch=Column.absent(COMMITS),
             nothing_to_read=Column.absent(COMMITS),
+            look_failed=np.zeros(COMMITS, np.bool_),
         ),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.readable import MAX_ASKED, ReadableReader, Wanted, wanted_of
@@ -51,23 +52,27 @@ def batch(base_offset: int, count: int) -> bytes:
     return Batch(base_offset=base_offset, last_delta=count - 1).encode()
 
 
-def look(
+def look(session: Session, *placed: tuple[int, int], **more: Any) -> list[int | None]:
+    """Judge commits given as (partition, committed offset); every LSO is 100."""
+    return looked(session, *placed, **more).nothing_to_read.to_list()
+
+
+def looked(
     session: Session,
     *placed: tuple[int, int],
     reader: ReadableReader | None = None,
     asked: bool = False,
     ends: Offsets | None = None,
-) -> list[int | None]:
-    """Judge commits given as (partition, committed offset); every LSO is 100."""
+) -> Commits:
+    """Return the commits with what was found out about them."""
     every = np.ones(len(placed), np.bool_)
-    found = (reader or ReadableReader()).collect(
+    return (reader or ReadableReader()).collect(
         session,
         partitions({"orders": 3} if ends is None else {"orders": len(ends.high_watermark)}),
         ends or offsets(),
         commits(*((0, row, committed) for row, committed in placed)),
         Wanted(every, every & asked),
     )
-    return found.nothing_to_read.to_list()
 
 
 def markers(*base_offsets: int) -> bytes:
@@ -169,6 +174,16 @@ def test_in_a_new_leader_epoch_looking_begins_again() -> None:
     assert look(rest, (0, 50), reader=reader, asked=True, ends=elected) == [0]
 
 
+@pytest.mark.parametrize("committed", [50, 98], ids=["large", "small"])
+def test_an_answer_ends_with_the_leader_epoch(committed: int) -> None:
+    reader, elected = ReadableReader(), offsets(leader_epoch=[6] * 3)
+    before = session_with(fetched({0: markers(*range(committed, 100))}))
+    assert look(before, (0, committed), reader=reader, asked=True) == [1]
+    # An unclean election cut the log, and it has grown to the same end with records.
+    after = session_with(fetched({0: batch(committed, 100 - committed)}))
+    assert look(after, (0, committed), reader=reader, asked=True, ends=elected) == [0]
+
+
 def test_what_waits_behind_the_highest_commit_waits_behind_the_lower_ones() -> None:
     session = session_with(fetched({0: batch(80, 20)}))
     assert look(session, (0, 20), (0, 80), (0, 50), asked=True) == [0, 0, 0]
@@ -208,6 +223,30 @@ def test_missing_permission_for_what_a_rule_asks_is_a_gap_that_names_it() -> Non
     session = session_with(fetched({0: b""}, error=READ_DENIED))
     assert look(session, (0, 50), asked=True) == [None]
     assert "needs READ on Topic orders" in session.gaps[0].why
+
+
+def test_a_look_that_was_refused_is_told_at_every_commit_until_one_succeeds() -> None:
+    reader, placed = ReadableReader(), ((0, 50), (0, 20), (1, 100))
+    denied = session_with(fetched({0: b""}, error=READ_DENIED))
+    found = looked(denied, *placed, reader=reader, asked=True)
+    assert found.look_failed.tolist() == [True, True, False]
+    may_read = session_with(fetched({0: batch(50, 50)}))
+    found = looked(may_read, *placed, reader=reader, asked=True)
+    assert found.look_failed.tolist() == [False, False, False]
+
+
+def test_a_refusal_is_remembered_while_others_have_their_turn() -> None:
+    rows, reader, ends = MAX_ASKED + 1, ReadableReader(), offsets(MAX_ASKED + 1)
+    placed = [(row, 50) for row in range(rows)]
+    denied = session_with(fetched(dict.fromkeys(range(rows), b""), error=READ_DENIED))
+    for failed in (MAX_ASKED, rows):
+        found = looked(denied, *placed, reader=reader, asked=True, ends=ends)
+        assert np.count_nonzero(found.look_failed) == failed
+
+
+def test_a_look_that_is_not_over_has_not_failed() -> None:
+    found = looked(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), asked=True)
+    assert found.look_failed.tolist() == [False]
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten() -> None:

@@ -10,8 +10,9 @@ Why it matters:
 
 Inputs:
     Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members.
-    For larger lags `nothing_to_read` is asked for (needs READ on the topic) and known some rounds
-    later; until then, and without READ, a larger lag counts as something to read.
+    For larger lags `nothing_to_read` is asked for and known some rounds later; until then a larger
+    lag counts as something to read. To look into the log needs READ on the topic: without it, or
+    while the leader gives no answer, the rule is UNKNOWN.
 
 Thresholds:
     1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
@@ -25,7 +26,8 @@ False positives:
     is taken for one that has read everything.
 
 Runbook:
-    Reason `no_members`: the application is down. Reason `not_moving`: it runs and does not commit;
+    Reason `cannot_tell`: give Tidemark READ on the topic; the gaps of the round name it. Reason
+    `no_members`: the application is down. Reason `not_moving`: it runs and does not commit;
     look for a poison record, a blocked downstream, or an open transaction of its own. A last stable
     offset that does not move either (rule last_stable_offset_stuck) holds read_committed groups.
 """
@@ -43,13 +45,12 @@ from rules.facts.groups import GroupType
 from rules.facts.memory import matching_commits
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
-from rules.question import Question, ReadableQuestion
+from rules.question import SMALL_LAG, Question, ReadableQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
 STANDS: Final = timedelta(minutes=1)
 ASKS_AFTER: Final = STANDS / 2
-SMALL_LAG: Final = 10  # up to here the collector looks without being asked
 
 RULE: Final = RuleMeta(
     rule_id="consumer_group_stalled",
@@ -69,7 +70,7 @@ class Why(Reason):
     NOT_MOVING = "not_moving"
     NO_MEMBERS = "no_members"
     END_NOT_SEEN = "end_not_seen"
-    CANNOT_TELL = "cannot_tell"  # a small lag that may be markers alone: needs READ on the topic
+    CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not looked into
 
 
 def judge(view: View) -> Judgement:
@@ -82,6 +83,9 @@ def judge(view: View) -> Judgement:
     members = Column.of(group.member_count for group in snapshot.groups)
     members = members.take(snapshot.commits.group[places])
     is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
+    may_be_nothing = ~nothing.valid & (
+        (lag.values <= SMALL_LAG) | snapshot.commits.look_failed[places]
+    )
     judgement = decide(
         RULE,
         CommitSubjects(snapshot, places),
@@ -90,7 +94,7 @@ def judge(view: View) -> Judgement:
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
             Case(lag.values == 0, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.MOVES),
-            Case(~nothing.valid & (lag.values <= SMALL_LAG), Verdict.UNKNOWN, Why.CANNOT_TELL),
+            Case(may_be_nothing, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(members.valid & (members.values == 0), Verdict.BREACH, Why.NO_MEMBERS),
         ],
         (Verdict.BREACH, Why.NOT_MOVING),

@@ -29,12 +29,17 @@ OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
 def at(
-    committed: int, *, nothing: int | None = None, members: int = 1, **more: Any
+    committed: int,
+    *,
+    nothing: int | None = None,
+    failed: bool = False,
+    members: int | None = 1,
+    **more: Any,
 ) -> dict[str, Any]:
     """Return a look in which one group has committed; all ends stand at 100."""
     return {
         "groups": (group(member_count=members),),
-        "commits": commits((0, 0, committed), nothing_to_read=[nothing]),
+        "commits": commits((0, 0, committed), nothing_to_read=[nothing], look_failed=[failed]),
         **more,
     }
 
@@ -108,6 +113,30 @@ STALLED = [
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
+    ),
+    Case(
+        id="large-and-refused",
+        because="without READ ninety offsets may be aborted records alone",
+        looks=(at(10), at(10, failed=True)),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="cannot_tell",
+    ),
+    Case(
+        id="refused-and-nobody-there",
+        because="an application that is down misses nothing if nothing is there to read",
+        looks=(at(10, members=0), at(10, members=0, failed=True)),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="cannot_tell",
+    ),
+    Case(
+        id="refused-and-moves",
+        because="what moves needs no look",
+        looks=(at(10), at(20, failed=True)),
+        seconds=60,
+        verdict=OK,
+        reason="moves",
     ),
     Case(
         id="large-and-nothing",

@@ -43,6 +43,8 @@ class Unit(StrEnum):
     STEPS = "steps"
     RESTARTS = "restarts"
     LINES = "lines"
+    BYTES = "bytes"
+    DESCRIPTORS = "file descriptors"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,6 +227,12 @@ DUPLICATE_COMMITS: Final = Metric(
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
 )
+ROUND_INTERVAL: Final = Metric(
+    name="tidemark_round_interval_seconds",
+    help="Seconds from the start of one round to the start of the next, as set.",
+    unit=Unit.SECONDS,
+    labels=CLUSTER_LABELS,
+)
 ROUNDS: Final = Metric(
     name="tidemark_rounds_total",
     help="Rounds by outcome: complete, with gaps, or failed because the cluster could not be asked.",
@@ -309,7 +317,40 @@ BUILD_INFO: Final = Metric(
     labels=("version",),
 )
 
-PROCESS_METRICS: Final = (TASK_RESTARTS, LOG_LINES_LOST, BUILD_INFO)  # of no cluster
+# Names that every exporter has, so that dashboards of processes know Tidemark too.
+PROCESS_CPU: Final = Metric(
+    name="process_cpu_seconds_total",
+    help="Processor time that the process has used.",
+    unit=Unit.SECONDS,
+    labels=(),
+    type=MetricType.COUNTER,
+)
+PROCESS_MEMORY: Final = Metric(
+    name="process_resident_memory_bytes",
+    help="Resident memory of the process, an embedded PostgreSQL left out.",
+    unit=Unit.BYTES,
+    labels=(),
+)
+PROCESS_FILES: Final = Metric(
+    name="process_open_fds",
+    help="File descriptors that the process has open.",
+    unit=Unit.DESCRIPTORS,
+    labels=(),
+)
+PROCESS_START: Final = Metric(
+    name="process_start_time_seconds",
+    help="When the process started.",
+    unit=Unit.TIMESTAMP,
+    labels=(),
+)
+
+STANDARD_METRICS: Final = (PROCESS_CPU, PROCESS_MEMORY, PROCESS_FILES, PROCESS_START)
+PROCESS_METRICS: Final = (
+    TASK_RESTARTS,
+    LOG_LINES_LOST,
+    BUILD_INFO,
+    *STANDARD_METRICS,
+)  # no cluster
 
 SELF_METRICS: Final = (
     ROUND_DURATION,
@@ -317,6 +358,7 @@ SELF_METRICS: Final = (
     LAST_SUCCESS,
     REQUESTS,
     DUPLICATE_COMMITS,
+    ROUND_INTERVAL,
     ROUNDS,
     CLOCK_STEPS,
     GAPS,

@@ -45,6 +45,7 @@ class KeepingStatus:
 
     state: KeepingState = KeepingState.NOT_LOADED
     trouble: str | None = None  # why, one line
+    is_final: bool = False  # no later try will mend it: a person has to
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
     lost_transitions: int = 0  # since the start
@@ -143,7 +144,9 @@ class Keeper:
             return None
         self._rebase(loaded)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
-        self._status = replace(self._status, state=KeepingState.STORED, trouble=None)
+        self._status = replace(
+            self._status, state=KeepingState.STORED, trouble=None, is_final=False
+        )
         return loaded
 
     def under(self, cluster_id: str, current: OpenFindings, loaded: Loaded) -> OpenFindings:
@@ -198,7 +201,9 @@ class Keeper:
             raise StoreError(f"the database hangs: {exc}", retryable=True) from exc
 
     def _put_off(self, state: KeepingState, why: StoreError) -> None:
-        self._status = replace(self._status, state=state, trouble=str(why))
+        self._status = replace(
+            self._status, state=state, trouble=str(why), is_final=not why.retryable
+        )
         self._retry_at = self._monotonic() + self._retry_seconds
         self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
 

@@ -15,6 +15,7 @@ import re
 import threading
 import traceback
 from collections.abc import MutableMapping
+from queue import Full, Queue
 from typing import Any, Final, TextIO
 
 import structlog
@@ -30,6 +31,9 @@ LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 UNPRINTED: Final = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Log = FilteringBoundLogger
+
+QUEUED_LINES: Final = 10_000
+CLOSE_SECONDS: Final = 2.0
 
 
 class LineWriter:
@@ -58,7 +62,49 @@ class LineWriter:
     debug = info = warning = error = critical = exception = msg
 
 
-def make_log(writer: LineWriter, *, as_json: bool, level: str, colors: bool = False) -> Log:
+class QueuedWriter:
+    """Hands lines to a thread that writes them, and drops those that find no room.
+
+    A reader of our output that stalls (a full pipe, a stopped terminal) holds up that thread alone.
+    """
+
+    def __init__(self, writer: LineWriter, limit: int = QUEUED_LINES) -> None:
+        self._writer = writer
+        self._lines: Queue[str | None] = Queue(limit)
+        self._dropped = 0
+        self._thread = threading.Thread(target=self._write, name="log", daemon=True)
+        self._thread.start()
+
+    @property
+    def lost(self) -> int:
+        """Return how many lines could not be written, or found no room."""
+        return self._writer.lost + self._dropped
+
+    def msg(self, message: str) -> None:
+        """Queue one line."""
+        try:
+            self._lines.put_nowait(message)
+        except Full:
+            self._dropped += 1
+
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Write what is queued, as far as that is possible in time."""
+        try:
+            self._lines.put(None, timeout=seconds)
+        except Full:
+            return
+        self._thread.join(seconds)
+
+    def _write(self) -> None:
+        while (line := self._lines.get()) is not None:
+            self._writer.msg(line)
+
+    debug = info = warning = error = critical = exception = msg
+
+
+def make_log(
+    writer: LineWriter | QueuedWriter, *, as_json: bool, level: str, colors: bool = False
+) -> Log:
     """Return a log of its own: nothing global is configured."""
     processors: list[Processor] = [
         structlog.stdlib.add_log_level,

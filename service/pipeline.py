@@ -26,7 +26,7 @@ from rules.verdict import Severity
 from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
-from service.metrics.totals import SelfMetrics, StoreFigures
+from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.store import Loaded
 from service.watch import Remembered, WatchedRound, Watcher
@@ -55,9 +55,9 @@ class Pipeline:
         exposition: Exposition,
         latest: Latest,
         monotonic: Callable[[], float],
-        process: Callable[[], tuple[Mapping[str, int], int]] = lambda: ({}, 0),
+        process: Callable[[], ProcessFigures] = ProcessFigures,
     ) -> None:
-        """`process` tells the restarts of tasks and the log lines that were lost so far."""
+        """`process` tells how the process is now."""
         self._watcher = watcher
         self._keeper = keeper
         self._exposition = exposition
@@ -67,7 +67,9 @@ class Pipeline:
         self._cluster_id = ""  # empty until a broker or an earlier process has told it
         self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
         self._totals = SelfMetrics(
-            version=latest.look.version, rounds=dict.fromkeys(map(str, RoundOutcome), 0)
+            version=latest.look.version,
+            interval_seconds=latest.look.interval_seconds,
+            rounds=dict.fromkeys(map(str, RoundOutcome), 0),
         )
 
     @property
@@ -111,12 +113,10 @@ class Pipeline:
     def note_died(self) -> None:
         """Show that a round died of a defect: what the one before it saw is not news any more."""
         died = str(RoundOutcome.DIED)
-        restarts, lost_lines = self._process()
         self._totals = replace(
             self._totals,
             rounds={**self._totals.rounds, died: self._totals.rounds[died] + 1},
-            restarts=restarts,
-            log_lines_lost=lost_lines,
+            process=self._process(),
             took_seconds=None,
             phase_seconds={},
             verdicts={},
@@ -132,7 +132,7 @@ class Pipeline:
                 trouble="the round died of a defect of Tidemark: its log has the traceback",
                 took_seconds=None,
                 judgements=(),
-                restarts=dict(restarts),
+                restarts=self._totals.process.restarts,
             )
         )
 
@@ -213,13 +213,11 @@ class Pipeline:
         snapshot, status = watched.snapshot, self._keeper.status
         counts = count_verdicts(watched.judged.judgements)
         report = None if snapshot is None else snapshot.report
-        restarts, lost_lines = self._process()
         return replace(
             self._totals.after_round(report, counts),
             rounds={**self._totals.rounds, outcome_of(watched): self._rounds_of(watched) + 1},
             clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
-            restarts=restarts,
-            log_lines_lost=lost_lines,
+            process=self._process(),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,
@@ -244,7 +242,7 @@ class Pipeline:
         return counts
 
     def _look(self, watched: WatchedRound, took: float) -> Look:
-        before, (restarts, _) = self._latest.look, self._process()
+        before = self._latest.look
         return replace(
             before,
             rounds=before.rounds + 1,
@@ -256,7 +254,7 @@ class Pipeline:
             judgements=tuple(watched.judged.judgements),
             open_findings=self._open.get(self._cluster_id, {}),
             keeping=self._keeper.status,
-            restarts=dict(restarts),
+            restarts=self._totals.process.restarts,
         )
 
     def _expose(self, watched: WatchedRound) -> None:

@@ -23,7 +23,7 @@ class RoundLog:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._keeping = KeepingState.STORED
+        self._keeping = (KeepingState.STORED, False)
 
     def tell(self, made: MadeRound) -> None:
         """Log one round."""
@@ -51,15 +51,17 @@ class RoundLog:
             self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(told) - MAX_FINDING_LINES)
 
     def _tell_keeping(self, status: KeepingStatus) -> None:
-        if status.state is self._keeping:
+        now = (status.state, status.is_final)
+        if now == self._keeping:
             return
-        self._keeping = status.state
+        self._keeping = now
         if status.state is KeepingState.STORED:
             self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
             return
         is_loaded = status.state is not KeepingState.NOT_LOADED
         event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
-        self._log.warning(event, state=str(status.state), why=status.trouble)
+        tell = self._log.error if status.is_final else self._log.warning
+        tell(event, state=str(status.state), why=status.trouble, needs_a_person=status.is_final)
 
 
 def round_counts(look: Look) -> dict[str, Any]:

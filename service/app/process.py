@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,9 +18,10 @@ from service.data_directory import DataDirectory
 from service.events import Event
 from service.keeping import Keeper
 from service.latest import Latest, Look
-from service.log import LibraryHandler, LineWriter, Log, make_log
+from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
 from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
+from service.process import process_figures
 from service.retention import Retention
 from service.round_log import RoundLog
 from service.round_loop import RoundLoop
@@ -43,7 +44,7 @@ class _Base:
 
     settings: Settings
     log: Log
-    writer: LineWriter
+    writer: QueuedWriter
     stop: asyncio.Event
     supervisor: Supervisor
     reader: ClusterReader
@@ -62,6 +63,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
     """
     with ExitStack() as undo:
         base = _base(settings, stream)
+        undo.callback(base.writer.close)
         undo.callback(base.reader.close)
         undo.enter_context(DataDirectory(settings.service.data_directory()))
         listener = bind(settings.http.host, settings.http.port)
@@ -94,7 +96,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
 
 
 def _base(settings: Settings, stream: TextIO) -> _Base:
-    writer = LineWriter(stream)
+    writer = QueuedWriter(LineWriter(stream))
     chosen = settings.service.log_format
     is_screen = stream.isatty()
     as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not is_screen)
@@ -149,16 +151,13 @@ def _pipeline(base: _Base) -> Pipeline:
         in_time=OneAtATime("store").call,
     )
 
-    def process() -> tuple[Mapping[str, int], int]:
-        return dict(base.supervisor.restarts), base.writer.lost
-
     return Pipeline(
         watcher=watcher,
         keeper=keeper,
         exposition=base.exposition,
         latest=base.latest,
         monotonic=monotonic,
-        process=process,
+        process=lambda: process_figures(base.supervisor.restarts, base.writer.lost),
     )
 
 

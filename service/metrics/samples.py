@@ -17,7 +17,7 @@ from rules.names import Metric
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
 from service.metrics.table import SeriesTable
-from service.metrics.totals import SelfMetrics
+from service.metrics.totals import ProcessFigures, SelfMetrics
 
 Samples = dict[Metric, bytes]
 Values = Iterable[tuple[Mapping[str, str], float]]  # labels besides the cluster, value
@@ -127,11 +127,25 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
     found = {
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
-    restarts = ((line(names.TASK_RESTARTS, {"task": t}, n)) for t, n in totals.restarts.items())
-    found[names.TASK_RESTARTS] = b"".join(restarts)
-    found[names.LOG_LINES_LOST] = line(names.LOG_LINES_LOST, {}, totals.log_lines_lost)
     found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
-    return found
+    return found | _process_samples(totals.process)
+
+
+def _process_samples(process: ProcessFigures) -> Samples:
+    restarts = (line(names.TASK_RESTARTS, {"task": t}, n) for t, n in process.restarts.items())
+    started = None if process.started_at is None else process.started_at.timestamp()
+    values = {
+        names.LOG_LINES_LOST: process.log_lines_lost,
+        names.PROCESS_CPU: process.cpu_seconds,
+        names.PROCESS_MEMORY: process.resident_bytes,
+        names.PROCESS_FILES: process.open_files,
+        names.PROCESS_START: started,
+    }
+    known = {metric: value for metric, value in values.items() if value is not None}
+    return {
+        names.TASK_RESTARTS: b"".join(restarts),
+        **{metric: line(metric, {}, value) for metric, value in known.items()},
+    }
 
 
 def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
@@ -155,6 +169,8 @@ def _latest(totals: SelfMetrics) -> dict[Metric, Values]:
             for (rule, severity), count in totals.open_findings.items()
         ],
     }
+    if totals.interval_seconds is not None:
+        found[names.ROUND_INTERVAL] = [({}, totals.interval_seconds)]
     if totals.took_seconds is not None:
         found[names.ROUND_DURATION] = [({}, totals.took_seconds)]
     if totals.last_success is not None:

@@ -28,6 +28,18 @@ class StoreFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessFigures:
+    """The process as the operating system and the supervisor see it."""
+
+    restarts: Mapping[str, int] = field(default_factory=dict)  # task -> restarts so far
+    log_lines_lost: int = 0
+    cpu_seconds: float | None = None
+    resident_bytes: int | None = None
+    open_files: int | None = None
+    started_at: datetime | None = None  # aware, UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SelfMetrics:
     """Counters that survive rounds, and the state after the latest one."""
 
@@ -36,8 +48,8 @@ class SelfMetrics:
     duplicate_commits: int = 0
     rounds: Mapping[str, int] = field(default_factory=dict)  # outcome -> rounds so far
     clock_steps: int = 0
-    restarts: Mapping[str, int] = field(default_factory=dict)  # task -> restarts so far
-    log_lines_lost: int = 0
+    interval_seconds: float | None = None
+    process: ProcessFigures = field(default_factory=ProcessFigures)
     last_success: datetime | None = None  # begin of the latest round that gave a snapshot
     took_seconds: float | None = None  # the latest round; None: as its report says
     phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import json
 import logging
+import threading
 from typing import Any
 
 import pytest
 
 from service.events import Event
-from service.log import LibraryHandler, LineWriter, Log, make_log
+from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
 
 FORGED = "billing\n2025-06-02T12:00:00Z [error    ] service_stopped"
 NAMES = {
@@ -205,3 +206,42 @@ def test_a_message_whose_placeholders_do_not_fit_is_told_as_it_is() -> None:
     stream = io.StringIO()
     library(stream).warning("%d of %s", "many")
     assert told_by(stream)[0]["message"] == "%d of %s"
+
+
+# ------------------------------------------------------------------ a reader that stalls
+class Stalled(io.StringIO):
+    """A stream that takes nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go = threading.Event()
+        self.is_asked = threading.Event()
+
+    def write(self, text: str) -> int:
+        self.is_asked.set()
+        assert self.may_go.wait(10)
+        return super().write(text)
+
+
+def test_a_reader_that_stalls_holds_up_nobody_and_what_finds_no_room_is_counted() -> None:
+    stream = Stalled()
+    writer = QueuedWriter(LineWriter(stream), limit=3)
+    writer.msg("first")
+    assert stream.is_asked.wait(10), "the thread waits for the reader, the caller does not"
+    for line in ("second", "third", "fourth", "fifth", "sixth"):
+        writer.msg(line)
+    assert writer.lost == 2
+    stream.may_go.set()
+    writer.close()
+    assert stream.getvalue().split() == ["first", "second", "third", "fourth"]
+
+
+def test_closing_does_not_wait_for_a_reader_for_ever() -> None:
+    stream = Stalled()
+    writer = QueuedWriter(LineWriter(stream), limit=1)
+    writer.msg("first")
+    assert stream.is_asked.wait(10)
+    writer.msg("second")
+    writer.close(0.01)
+    assert stream.getvalue() == ""
+    stream.may_go.set()

@@ -16,7 +16,7 @@ from prometheus_client.registry import Collector
 from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
 from rules.names import METRICS
-from service.metrics.totals import SelfMetrics
+from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.snapshot_rows import commit_rows, partition_rows
 from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
 
@@ -41,7 +41,7 @@ class ReferenceCollector(Collector):
                 continue
             family = name.removesuffix("_total")
             kind = "counter" if name.endswith("_total") else "gauge"
-            unit = "seconds" if name.endswith("_seconds") else ""
+            unit = "seconds" if family.endswith("_seconds") else ""
             made = found.setdefault(family, Metric(family, HELP[family], kind, unit))
             made.add_sample(name, dict(labels), value)
         yield from found.values()
@@ -55,9 +55,7 @@ class ReferenceCollector(Collector):
             *self_samples(self._seen, self._totals),
         ):
             yield name, {**cluster, **labels}, value
-        for task, restarts in self._totals.restarts.items():
-            yield "tidemark_task_restarts_total", {"task": task}, restarts
-        yield "tidemark_log_lines_lost_total", {}, self._totals.log_lines_lost
+        yield from process_samples(self._totals.process)
         yield "tidemark_build_info", {"version": self._totals.version}, 1
 
 
@@ -128,6 +126,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     for api, count in totals.requests.items():
         yield "tidemark_requests_total", {"api": api}, count
     yield "tidemark_duplicate_commits_total", {}, totals.duplicate_commits
+    yield "tidemark_round_interval_seconds", {}, totals.interval_seconds
     for outcome, count in totals.rounds.items():
         yield "tidemark_rounds_total", {"outcome": outcome}, count
     yield "tidemark_clock_steps_total", {}, totals.clock_steps
@@ -141,6 +140,17 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     yield from store_samples(totals)
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0
+
+
+def process_samples(process: ProcessFigures) -> Iterator[Sample]:
+    for task, restarts in process.restarts.items():
+        yield "tidemark_task_restarts_total", {"task": task}, restarts
+    yield "tidemark_log_lines_lost_total", {}, process.log_lines_lost
+    yield "process_cpu_seconds_total", {}, process.cpu_seconds
+    yield "process_resident_memory_bytes", {}, process.resident_bytes
+    yield "process_open_fds", {}, process.open_files
+    started = None if process.started_at is None else process.started_at.timestamp()
+    yield "process_start_time_seconds", {}, started
 
 
 def store_samples(totals: SelfMetrics) -> Iterator[Sample]:

@@ -19,7 +19,7 @@ from rules.names import METRICS
 from rules.verdict import Severity, Verdict
 from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
-from service.metrics.totals import SelfMetrics, StoreFigures
+from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
 from tests.factories import (
     NOON,
     at,
@@ -66,8 +66,15 @@ TOTALS_OF_A_DAY = SelfMetrics(
     duplicate_commits=3,
     rounds={"complete": 5_700, "gaps": 50, "failed": 10},
     clock_steps=1,
-    restarts={"rounds": 2, "http": 0},
-    log_lines_lost=4,
+    interval_seconds=15.0,
+    process=ProcessFigures(
+        restarts={"rounds": 2, "http": 0},
+        log_lines_lost=4,
+        cpu_seconds=12.5,
+        resident_bytes=2**27,
+        open_files=40,
+        started_at=NOON,
+    ),
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),

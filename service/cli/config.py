@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import data_dir_option, kafka_flags, kafka_options, output_option
+from service.cli.kafka_options import output_option
+from service.cli.serve_options import serve_flags, serve_options
 
 if TYPE_CHECKING:
     from service.settings import Sourced
@@ -29,26 +30,26 @@ def command() -> None:
 
 
 @command.command()
-@kafka_options
-@data_dir_option
+@serve_options
 @output_option
 def check(**options: Any) -> int:
     """Read the settings as `tidemark serve` would; print each value and who gave it.
 
-    Secrets are shown as ***. What can be used but looks wrong is told on stderr. Ends with 0, or
-    with 3 if something cannot be used.
+    Takes the options of `serve`. Secrets are shown as ***. What can be used but looks wrong is told
+    on stderr, and by `serve` in its log. Ends with 0, or with 3 if something cannot be used:
+    addresses, certificates, the form of the database URL, a data directory that is no folder or
+    cannot be written or made. Nothing is made, and nothing is connected to.
 
     \b
     Examples:
-      tidemark config check --config /etc/tidemark/tidemark.toml
+      tidemark config check --config /etc/tidemark/tidemark.toml --host 0.0.0.0
       TIDEMARK_SERVICE__INTERVAL_SECONDS=30 tidemark config check
       tidemark config check -o json | jq '.settings[] | select(.source != "default")'
     """  # noqa: D301 - see above
     from service.settings import read_sourced  # noqa: PLC0415 - keeps `--help` fast
     from service.settings.advice import warnings  # noqa: PLC0415 - same
 
-    flags = {"kafka": kafka_flags(options), "service": {"data_dir": options["data_dir"]}}
-    sourced = read_sourced(os.environ, path=options["path"], flags=flags)
+    sourced = read_sourced(os.environ, path=options["path"], flags=serve_flags(options))
     odd = warnings(sourced.settings)
     _print(sourced, odd, as_json=options["output"] == "json")
     for told in odd:
@@ -95,9 +96,12 @@ def _require_usable(sourced: Sourced) -> None:
     """Refuse what a service would refuse when it builds its clients.
 
     Raises:
-        SettingsError: addresses, certificates, or settings that do not belong together.
+        SettingsError: addresses, certificates, the data directory, or settings that do not belong
+            together.
     """
     from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.folder_check import require_usable  # noqa: PLC0415 - same
 
     bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
     sourced.settings.kafka.security().ssl_context()
+    require_usable(sourced.settings.service.data_dir)

@@ -12,27 +12,11 @@ from typing import Any, TextIO
 import click
 
 from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import (
-    data_dir_option,
-    kafka_flags,
-    kafka_options,
-)
-from service.cli.parameters import FiniteRange
+from service.cli.serve_options import serve_flags, serve_options
 
 
 @click.command(name="serve")
-@kafka_options
-@data_dir_option
-@click.option(
-    "--interval", type=FiniteRange(0.5, 3600), metavar="SECONDS",
-    help="Seconds from the start of one round to the start of the next  [default: 15]",
-)  # fmt: skip
-@click.option("--host", metavar="ADDRESS", help="Address to listen on  [default: 127.0.0.1]")
-@click.option("--port", type=int, metavar="PORT", help="TCP port, 0 for any  [default: 8780]")
-@click.option(
-    "--log-format", type=click.Choice(["auto", "json", "console"]),
-    help="How log lines look  [default: auto]",
-)  # fmt: skip
+@serve_options
 def command(**options: Any) -> int:
     """Watch a cluster day and night: rounds, verdicts, memory, metrics, HTTP.
 
@@ -52,7 +36,7 @@ def command(**options: Any) -> int:
     from service.app.process import open_service  # noqa: PLC0415
     from service.settings import read_settings  # noqa: PLC0415
 
-    settings = read_settings(os.environ, path=options["path"], flags=_flags(options))
+    settings = read_settings(os.environ, path=options["path"], flags=serve_flags(options))
     # Not the guarded stream: a log that cannot be written must not end the watch.
     with _stdout() as stream, open_service(settings, stream) as service:
         ended_well = asyncio.run(service.run())
@@ -67,15 +51,3 @@ def _stdout() -> Iterator[TextIO]:
         return
     with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
         yield nowhere
-
-
-def _flags(options: dict[str, Any]) -> dict[str, dict[str, object]]:
-    return {
-        "kafka": kafka_flags(options),
-        "service": {
-            "data_dir": options["data_dir"],
-            "interval_seconds": options["interval"],
-            "log_format": options["log_format"],
-        },
-        "http": {"host": options["host"], "port": options["port"]},
-    }

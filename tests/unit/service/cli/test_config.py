@@ -9,20 +9,23 @@ from typing import Any
 
 import pytest
 
+from service.cli.config import check as config_check
 from service.cli.exit_codes import ExitCode
 from service.cli.main import run
+from service.cli.serve import command as serve
 from service.settings import Settings, entries, read_settings
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - for tests
 
 
 @pytest.fixture(autouse=True)
-def environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give an environment that holds one setting, a secret."""
+def environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Give an environment that holds one setting, a secret, and a home of its own."""
     for name in [name for name in os.environ if name.startswith("TIDEMARK_")]:
         monkeypatch.delenv(name)
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     monkeypatch.setenv("TIDEMARK_HTTP__TOKEN", TOKEN)
+    monkeypatch.setenv("HOME", str(tmp_path))
 
 
 @pytest.fixture
@@ -53,18 +56,43 @@ def document(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str
 
 
 def test_every_setting_is_shown_with_its_source(
-    config: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = document(capsys, "--config", config, "--cluster", "flag", "--data-dir", "/data")
+    data = tmp_path / "not" / "made"
+    found = document(capsys, "--config", config, "--cluster", "flag", "--data-dir", data)
     rows = {row["key"]: (row["value"], row["source"]) for row in found["settings"]}
     assert list(rows) == [f"{entry.group}.{entry.key}" for entry in entries()]
     assert rows["kafka.name"] == ("flag", "flag")
-    assert rows["service.data_dir"] == ("/data", "flag")
+    assert rows["service.data_dir"] == (str(data), "flag")
     assert rows["kafka.bootstrap_servers"] == ("file:1", "file")
     assert rows["database.url"] == ("***", "file")
     assert rows["http.token"] == ("***", "environment")
     assert rows["http.port"] == (8780, "default")
     assert rows["service.topics"] == (None, "default")
+    assert not data.parent.exists()
+
+
+def test_every_option_of_serve_is_read_and_judged(
+    config: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = document(
+        capsys,
+        *("--config", config, "--interval", 20, "--host", "::1"),
+        *("--port", 1234, "--log-format", "json"),
+    )
+    rows = {row["key"]: row["value"] for row in found["settings"] if row["source"] == "flag"}
+    assert rows == {
+        "service.interval_seconds": 20,
+        "service.log_format": "json",
+        "http.host": "::1",
+        "http.port": 1234,
+    }
+    assert found["warnings"] == []  # of the file's interval there was one
+
+
+def test_serve_and_its_check_have_the_same_options() -> None:
+    wanted = {option.name for option in serve.params}
+    assert {option.name for option in config_check.params} == wanted | {"output"}
 
 
 def test_the_table_has_a_line_per_setting(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -108,6 +136,7 @@ def test_what_looks_wrong_is_told_and_is_no_failure(
             ],
             "/no/ca",
         ),
+        (["--bootstrap-servers", "a:1", "--data-dir", __file__], "cannot be used: "),
     ],
 )
 def test_what_a_service_would_refuse_is_refused_after_the_table(
@@ -117,6 +146,15 @@ def test_what_a_service_would_refuse_is_refused_after_the_table(
     assert code == ExitCode.SETTINGS
     assert len(out.splitlines()) == len(entries())
     assert told in err
+
+
+def test_a_database_url_that_is_none_is_refused_without_showing_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TIDEMARK_DATABASE__URL", "mysql://me:s3cret@db/x")
+    code, _, err = check(capsys, "--bootstrap-servers", "a:1")
+    assert code == ExitCode.SETTINGS
+    assert "database.url: write postgresql://" in err
 
 
 def test_a_bad_file_is_one_line_with_its_place(

@@ -64,6 +64,7 @@ class StorageStatus(Model):
 
     state: KeepingState
     trouble: str | None
+    is_final: Annotated[bool, Field(description="No later try will mend it: a person has to")]
     waiting_rounds: int
     lost_rounds: int
     lost_transitions: int

@@ -56,8 +56,11 @@ class KeepingStatus:
 class Store(Protocol):
     """Where it is kept."""
 
-    def load(self, name: str) -> Loaded:
-        """Read what is kept under a cluster's name; StoreError if that cannot be done now."""
+    def load(self, name: str, writer: UUID) -> Loaded:
+        """Claim and read what is kept under a cluster's name; StoreError if it cannot be done now.
+
+        The newest writer that claimed a name is the one that may store.
+        """
 
     def store(self, rounds: Sequence[Round]) -> None:
         """Store rounds in their order, all or none; storing one twice changes nothing."""
@@ -136,7 +139,7 @@ class Keeper:
         if self.is_loaded or (self._monotonic() < self._retry_at and not at_once):
             return None
         try:
-            loaded = self._asked(lambda: self._store.load(self._name), LOAD_SECONDS)
+            loaded = self._asked(lambda: self._store.load(self._name, self._writer), LOAD_SECONDS)
         except StoreError as exc:
             self._put_off(KeepingState.NOT_LOADED, exc)
             if is_start and not exc.retryable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from rules.errors import StoreError, UnreachableError
 from rules.facts.snapshot import Snapshot
@@ -27,9 +28,16 @@ class MemoryStore:
         self._open: dict[ClusterKey, OpenFindings] = {}
         self._newest: dict[str, Round] = {}
 
-    def load(self, name: str) -> Loaded:
-        """Return what is kept under a name."""
+    def load(self, name: str, writer: UUID) -> Loaded:
+        """Claim and return what is kept under a name."""
         self._call()
+        for key, last in self._last.items():
+            if key.name == name and last.writer != writer:
+                self._last[key] = RoundId(writer, 0)
+        return self.kept(name)
+
+    def kept(self, name: str) -> Loaded:
+        """Return what is kept under a name, for a test: nobody loses it to another writer."""
         newest = self._newest.get(name)
         return Loaded(
             cluster_id="" if newest is None else newest.cluster.cluster_id,
@@ -43,6 +51,8 @@ class MemoryStore:
         """Keep rounds that are not kept yet."""
         self._call()
         for one in rounds:
+            self._refuse_stranger(one)
+        for one in rounds:
             last = self._last.get(one.cluster)
             if last and last.writer == one.round_id.writer and one.round_id.number <= last.number:
                 continue
@@ -52,6 +62,12 @@ class MemoryStore:
             self._open[one.cluster] = apply_changes(before, one.changes, one.at)
             if one.checkpoint is not None:
                 self._newest[one.cluster.name] = one
+
+    def _refuse_stranger(self, one: Round) -> None:
+        mine, name = one.round_id.writer, one.cluster.name
+        if any(key.name == name and last.writer != mine for key, last in self._last.items()):
+            told = f"another Tidemark service keeps cluster {name} in this database"
+            raise StoreError(told, retryable=False)
 
     def _call(self) -> None:
         self.calls += 1

@@ -38,16 +38,19 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:
     is then right, whether they arrived or not.
 
     Raises:
-        StoreError: nothing was stored, or the answer to COMMIT was lost.
+        StoreError: nothing was stored, because another writer keeps the cluster or the database
+            refused or is away; or the answer to COMMIT was lost.
     """
     with translated("the round cannot be stored"), engine.begin() as connection:
+        for name, writer in sorted({(one.cluster.name, one.round_id.writer) for one in rounds}):
+            clusters.require_own(connection, name, writer)
         for key in sorted({one.cluster for one in rounds}):
             _store_cluster(connection, key, [one for one in rounds if one.cluster == key])
 
 
 def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> None:
     cluster = clusters.row_id(connection, key, rounds[0].at)
-    last = clusters.lock_last_round(connection, cluster)
+    last = clusters.last_round(connection, cluster)
     new = [one for one in rounds if not _is_stored(one.round_id, last)]
     if not new:
         return

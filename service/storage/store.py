@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from uuid import UUID
 
 from sqlalchemy import Engine
 
@@ -54,9 +55,11 @@ class PostgresStore:
             raise StoreError("the database has not answered yet", retryable=True)
         return self._database.engine
 
-    def load(self, name: str) -> Loaded:
-        """Read what is kept under a cluster's name; before that the schema is brought up."""
+    def load(self, name: str, writer: UUID) -> Loaded:
+        """Claim and read what is kept under a cluster's name; the schema is brought up before."""
         engine = self._opened().engine
+        # Whoever kept it before is refused from here on, so that what is read now stays true.
+        clusters.claim(engine, name, writer)
         known = clusters.list_by_name(engine, name)
         if not known:
             return Loaded()

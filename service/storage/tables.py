@@ -45,9 +45,11 @@ CLUSTER: Final = Table(
     Column("name", Text, nullable=False),
     Column("cluster_id", Text, nullable=False),
     Column("first_seen", TIME, nullable=False),
-    # The last round that was stored: a repeated one is recognised and not stored twice.
+    # The service that keeps the cluster, and the last round that it stored: a repeated one is
+    # recognised and not stored twice, and another service's is refused.
     Column("last_writer", Uuid),
     Column("last_round", BigInteger),
+    Column("claimed_at", TIME, nullable=False, server_default=text("now()")),
     UniqueConstraint("name", "cluster_id"),
 )
 

@@ -130,8 +130,7 @@ class Play:
     @property
     def open(self) -> dict[str, Mapping[Identity, OpenFinding]]:
         """Return what the store holds as open, by cluster id."""
-        self.store.fails = None
-        found = self.store.load("default").open_findings
+        found = self.store.kept("default").open_findings
         return {cluster_id: entries for cluster_id, entries in found.items() if entries}
 
 

@@ -21,7 +21,7 @@ from service.storage.server import EmbeddedServer
 from service.storage.store import PostgresStore
 from service.threads import OneAtATime
 from tests.factories import CLUSTER_ID
-from tests.integration.storage.given import Story
+from tests.integration.storage.given import WRITER, Story
 
 pytestmark = pytest.mark.integration
 
@@ -154,7 +154,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresSt
         link.execute(text("DROP TRIGGER no_room ON transition"))
     keeper.flush(at_once=True)
     assert findings.load_open(store.engine, 1) == story.open
-    assert store.load("default").cluster_id == CLUSTER_ID
+    assert store.load("default", WRITER).cluster_id == CLUSTER_ID
 
 
 def test_a_server_that_stands_still_holds_up_no_round(

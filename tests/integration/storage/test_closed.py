@@ -11,7 +11,7 @@ from rules.errors import StoreError
 from rules.verdict import Verdict
 from service.storage.engine import Database, make_engine
 from service.storage.store import PostgresStore
-from tests.integration.storage.given import Story
+from tests.integration.storage.given import WRITER, Story
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +28,7 @@ def test_nothing_is_opened_after_the_end() -> None:
     store = PostgresStore(lambda: pytest.fail("it was opened"))
     store.close()
     with pytest.raises(StoreError, match="the service ends"):
-        store.load("default")
+        store.load("default", WRITER)
 
 
 def test_what_was_just_being_opened_at_the_end_is_closed_again(database: Engine) -> None:
@@ -43,7 +43,7 @@ def test_what_was_just_being_opened_at_the_end_is_closed_again(database: Engine)
     closed: list[str] = []
     store = PostgresStore(opens)
     with pytest.raises(StoreError, match="the service ends"):
-        store.load("default")
+        store.load("default", WRITER)
     assert closed == ["closed"]
 
 
@@ -51,7 +51,7 @@ def test_a_server_that_was_stopped_at_the_end_is_not_mended(database: Engine) ->
     nobody = make_engine(make_url("postgresql+psycopg://nobody@127.0.0.1:9/none"))
     opened = Unmended(engine=database, server=None)
     store = PostgresStore(lambda: opened)
-    store.load("default")
+    store.load("default", WRITER)
     store.close()
     object.__setattr__(opened, "engine", nobody)  # its server is gone
     with pytest.raises(StoreError):
@@ -70,7 +70,7 @@ def test_a_second_close_returns_while_the_first_still_waits_for_the_server(
     calls: list[str] = []
     closing, may_end = threading.Event(), threading.Event()
     store = PostgresStore(lambda: Hanging(engine=database, server=None))
-    store.load("default")
+    store.load("default", WRITER)
     first, second = (threading.Thread(target=store.close, daemon=True) for _ in range(2))
     first.start()
     assert closing.wait(10)

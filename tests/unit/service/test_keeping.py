@@ -56,7 +56,7 @@ class Kept:
 
     @property
     def stored(self) -> Mapping[Identity, OpenFinding]:
-        return self.store.load("default").open_findings[CLUSTER_ID]
+        return self.store.kept("default").open_findings[CLUSTER_ID]
 
 
 def tries(kept: Kept, seconds: int) -> list[float]:
@@ -196,7 +196,7 @@ def test_rounds_before_the_first_answer_belong_to_the_cluster_that_is_remembered
     late.keep({"a": BREACH, "b": BREACH}, cluster_id="")
     late.keeper.load()
     late.keeper.flush()
-    assert set(store.load("default").open_findings) == {CLUSTER_ID}
+    assert set(store.kept("default").open_findings) == {CLUSTER_ID}
     assert late.steps == [Step.OPENED, Step.OPENED]
     assert len(late.stored) == 2
 
@@ -208,7 +208,7 @@ def test_rounds_that_saw_nothing_leave_the_stored_memory_alone() -> None:
     late.keep({"b": BREACH}, cluster_id="")
     late.keeper.load()
     late.keeper.flush()
-    assert store.load("default").checkpoint == Checkpoint(unknown_since={"some_rule": 1})
+    assert store.kept("default").checkpoint == Checkpoint(unknown_since={"some_rule": 1})
 
 
 def test_rounds_of_a_cluster_that_has_answered_keep_its_name() -> None:
@@ -218,7 +218,7 @@ def test_rounds_of_a_cluster_that_has_answered_keep_its_name() -> None:
     late.keep({"b": BREACH}, cluster_id="another")
     late.keeper.load()
     late.keeper.flush()
-    assert set(store.load("default").open_findings) == {CLUSTER_ID, "another"}
+    assert set(store.kept("default").open_findings) == {CLUSTER_ID, "another"}
 
 
 def test_the_time_of_the_last_stored_round_stays_while_the_database_is_away() -> None:
@@ -233,3 +233,17 @@ def test_the_time_of_the_last_stored_round_stays_while_the_database_is_away() ->
         at(15),
         1,
     )
+
+
+def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> None:
+    store = MemoryStore()
+    older = Kept(store)
+    older.keep({"a": BREACH})
+    newer = Kept(store)
+    older.keep({"a": OK})
+    assert older.state is KeepingState.REFUSED
+    assert "another Tidemark service keeps cluster default" in str(older.keeper.status.trouble)
+    assert older.keeper.status.waiting_rounds == 1
+    newer.keep({"b": BREACH})
+    assert newer.state is KeepingState.STORED
+    assert older.steps == [Step.OPENED, Step.OPENED]

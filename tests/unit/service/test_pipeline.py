@@ -129,7 +129,7 @@ def test_a_restart_between_any_two_rounds_changes_nothing(killed_after: int) -> 
     started(store, *looks[:killed_after]).rounds()
     started(store, *looks[killed_after:], after_rounds=killed_after).rounds()
     assert kept_steps(store) == kept_steps(unbroken.store) != []
-    assert store.load("default").open_findings == unbroken.store.load("default").open_findings
+    assert store.kept("default").open_findings == unbroken.store.kept("default").open_findings
 
 
 def test_a_database_that_is_away_stops_no_round_and_gets_all_that_waited() -> None:
@@ -193,7 +193,7 @@ def test_a_database_that_comes_back_while_the_service_ends_gets_all() -> None:
     store.fails = None
     assert late.pipeline.close().state is KeepingState.STORED
     assert kept_steps(store)[-1] == ("high_watermark_stuck", Step.OPENED), "no round has judged it"
-    assert len(store.load("default").open_findings[CLUSTER_ID]) == 1
+    assert len(store.kept("default").open_findings[CLUSTER_ID]) == 1
 
 
 def test_a_database_that_refuses_ends_a_start_and_not_a_round() -> None:
@@ -242,7 +242,7 @@ def test_closing_stores_what_waits_without_waiting_for_the_next_try() -> None:
     service.rounds()
     store.fails = None
     assert service.pipeline.close().state is KeepingState.STORED
-    assert store.load("default").cluster_id == CLUSTER_ID
+    assert store.kept("default").cluster_id == CLUSTER_ID
 
 
 # ------------------------------------------------------------------ rounds that die or hang

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
-from rules.verdict import RuleMeta, SubjectKind, Verdict
+from rules.verdict import RuleMeta, Severity, SubjectKind, Verdict
 
 Verdicts = NDArray[np.int8]
 Labels = Mapping[str, str]
@@ -55,6 +55,11 @@ class Finding:
     def identity(self) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return rule id and sorted labels: what makes two findings the same."""
         return self.rule.rule_id, tuple(sorted(self.labels.items()))
+
+    @property
+    def severity(self) -> Severity:
+        """Return how bad it is, as a breach."""
+        return self.rule.severity_of(self.reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -145,7 +145,7 @@ def apply_changes(
                 identity=change.identity,
                 kind=change.finding.rule.kind,
                 verdict=Verdict.BREACH,
-                severity=change.finding.rule.severity,
+                severity=change.finding.severity,
                 reason=change.finding.reason,
                 evidence=change.finding.evidence,
                 since=now,
@@ -168,7 +168,7 @@ def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     if change.finding is None or change.step is Step.HELD:
         return carried  # an event keeps the evidence of its last breach
     said = change.finding
-    return replace(carried, severity=said.rule.severity, reason=said.reason, evidence=said.evidence)
+    return replace(carried, severity=said.severity, reason=said.reason, evidence=said.evidence)
 
 
 def all_gone(open_findings: Mapping[Identity, OpenFinding]) -> list[Change]:

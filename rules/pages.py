@@ -51,11 +51,15 @@ def _sections(module_name: str) -> dict[str, str]:
     }
 
 
+def _milder(rule: RuleMeta) -> list[str]:
+    return [f"{severity} for `{reason}`" for reason, severity in rule.milder]
+
+
 def _table(rule: RuleMeta, reasons: Sequence[str]) -> str:
     rows = {
         "judges": f"each {rule.subject}",
         "kind": str(rule.kind),
-        "severity": str(rule.severity),
+        "severity": "; ".join([str(rule.severity), *_milder(rule)]),
         "told after": f"{rule.for_.total_seconds():g} s",
         "critical": "yes: its own blindness is told" if rule.is_critical else "no",
         "reasons": ", ".join(f"`{reason}`" for reason in reasons),

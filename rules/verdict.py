@@ -54,3 +54,8 @@ class RuleMeta:
     for_: timedelta  # how long a breach has to last before somebody is told
     summary: str  # one sentence for a list of rules
     is_critical: bool = False  # whether being UNKNOWN for long is itself told
+    milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
+
+    def severity_of(self, reason: str) -> Severity:
+        """Return how bad a breach for this reason is."""
+        return dict(self.milder).get(reason, self.severity)

@@ -194,7 +194,7 @@ def _said(change: Change, finding: Finding | None) -> dict[str, Any]:
     return {
         "reason": reason,
         "evidence": dict(finding.evidence),
-        "severity": finding.rule.severity,
+        "severity": finding.severity,
         "kind": finding.rule.kind,
     }
 

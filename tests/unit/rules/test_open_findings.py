@@ -171,6 +171,17 @@ def test_a_second_occurrence_starts_the_day_of_an_event_anew() -> None:
     assert entries == {}
 
 
+def test_a_finding_is_as_bad_as_its_reason_says() -> None:
+    subjects = PartitionSubjects(snapshot(partitions=partitions({"orders": 1})))
+    mild = replace(rule(Kind.EVENT), milder=((Why.SAID, Severity.INFO),))
+    entries: dict[Identity, OpenFinding] = {}
+    for meta, severity in ((mild, Severity.INFO), (rule(Kind.EVENT), Severity.WARNING)):
+        said = [judged(subjects, BREACH, meta=meta)]
+        changes = next_changes(entries, said, is_complete=True, now=NOW)
+        entries = apply_changes(entries, changes, NOW)
+        assert [entry.severity for entry in entries.values()] == [severity]
+
+
 def test_every_occurrence_of_an_event_is_a_transition() -> None:
     entries: dict[Identity, OpenFinding] = {}
     told: list[bool] = []

@@ -178,21 +178,33 @@ class Keeper:
             self.flush()
 
     def flush(self, *, at_once: bool = False) -> None:
-        """Store all that waits, if it is time to try or `at_once`."""
-        rounds, begin = self._pending.rounds, self._monotonic()
-        if not rounds or not self.is_loaded or (begin < self._retry_at and not at_once):
+        """Store what waits, part by part and oldest first, if it is time to try or `at_once`.
+
+        No part is begun after STORE_SECONDS: a long queue holds up no round.
+        """
+        begin = self._monotonic()
+        if not self._pending.rounds or not self.is_loaded:
+            return
+        if begin < self._retry_at and not at_once:
             return
         try:
-            self._asked(lambda: self._store.store(rounds), STORE_SECONDS)
+            while part := self._pending.first_part():
+                self._store_part(part)
+                if self._monotonic() - begin > STORE_SECONDS:
+                    break
         except StoreError as exc:
             is_away = exc.retryable
             self._put_off(KeepingState.WAITING if is_away else KeepingState.REFUSED, exc)
-            return
-        self._pending = replace(self._pending, rounds=())
+
+    def _store_part(self, part: Sequence[Round]) -> None:
+        begin = self._monotonic()
+        self._asked(lambda: self._store.store(part), STORE_SECONDS)
+        self._pending = self._pending.without(part)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = KeepingStatus(
-            state=KeepingState.STORED,
-            stored_at=rounds[-1].at,
+            state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
+            trouble="more waited than could be stored at once" if self._pending.rounds else None,
+            stored_at=part[-1].at,
             took_seconds=self._monotonic() - begin,
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from sqlalchemy import Connection, Engine
@@ -24,11 +24,12 @@ class Round:
     at: datetime  # aware, UTC: the round's own time
     changes: Sequence[Change]
     checkpoint: Checkpoint | None  # None: a later round's will do
+    transitions: int = field(init=False)  # how many changes somebody may have to be told
 
-    @property
-    def transitions(self) -> int:
-        """Return how many changes somebody may have to be told."""
-        return sum(change.is_transition for change in self.changes)
+    def __post_init__(self) -> None:
+        """Count once: what waits is looked through in every round."""
+        count = sum(change.is_transition for change in self.changes)
+        object.__setattr__(self, "transitions", count)
 
 
 def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:

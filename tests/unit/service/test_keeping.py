@@ -12,6 +12,7 @@ from rules.open_findings import Identity, OpenFinding, Step
 from rules.verdict import Verdict
 from service.keeping import LAST_RETRY_SECONDS, Keeper, KeepingState, Passing
 from service.storage.checkpoint_format import Checkpoint
+from service.storage.pending import PART_ROUNDS
 from service.storage.rounds import Round
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore
@@ -247,3 +248,41 @@ def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> Non
     newer.keep({"b": BREACH})
     assert newer.state is KeepingState.STORED
     assert older.steps == [Step.OPENED, Step.OPENED]
+
+
+def test_what_was_stored_waits_no_more_when_a_later_part_fails() -> None:
+    class Fails(MemoryStore):
+        def store(self, rounds: Sequence[Round]) -> None:
+            super().store(rounds)
+            self.fails = AWAY
+
+    store = Fails()
+    kept = Kept(store, loaded=False)
+    for number in range(PART_ROUNDS + 10):
+        kept.keep({"a": BREACH if number % 2 == 0 else OK})
+    kept.keeper.load()
+    kept.keeper.flush()
+    assert len(store.rounds) == PART_ROUNDS
+    assert (kept.state, kept.keeper.status.waiting_rounds) == (KeepingState.WAITING, 10)
+    assert kept.keeper.status.stored_at == store.rounds[-1].at
+    store.fails = None
+    kept.keeper.flush(at_once=True)
+    assert [one.round_id.number for one in store.rounds] == list(range(1, PART_ROUNDS + 11))
+    assert kept.state is KeepingState.STORED
+
+
+def test_a_long_queue_holds_up_no_round() -> None:
+    class Slow(MemoryStore):
+        def store(self, rounds: Sequence[Round]) -> None:
+            super().store(rounds)
+            kept.now += 6
+
+    kept = Kept(Slow(), limit=1000, loaded=False)
+    for number in range(4 * PART_ROUNDS):
+        kept.keep({"a": BREACH if number % 2 == 0 else OK})
+    kept.keeper.load()
+    kept.keeper.flush()
+    assert (kept.now, kept.keeper.status.waiting_rounds) == (12, 2 * PART_ROUNDS)
+    assert kept.state is KeepingState.WAITING
+    kept.keeper.flush()
+    assert (kept.state, kept.keeper.status.trouble) == (KeepingState.STORED, None)

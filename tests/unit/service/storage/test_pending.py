@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from uuid import UUID
 
 import pytest
@@ -11,7 +11,7 @@ from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
-from service.storage.pending import Pending
+from service.storage.pending import PART_CHANGES, Pending
 from service.storage.rounds import Round
 from tests.factories import at
 
@@ -113,3 +113,74 @@ def test_a_change_of_the_verdict_is_a_transition() -> None:
     assert AGAIN.is_transition
     assert waiting(1, tells=True).transitions == 1
     assert waiting(1).transitions == 0
+
+
+# ------------------------------------------------------------------ many changes in a round
+def flapping(number: int, changes: int, *, tells: bool = True, cluster: str = "one") -> Round:
+    """Return a round with changes of which none is like another round's."""
+    step, before = (Step.OPENED, None) if tells else (Step.STILL, BREACH)
+    names = (f"{number}-{topic}" for topic in range(changes))
+    return saying(number, *(change(step, before, BREACH, name) for name in names), cluster=cluster)
+
+
+def bounded(max_changes: int, *rounds: Round) -> Pending:
+    pending = Pending(max_changes=max_changes)
+    for one in rounds:
+        pending = pending.add(one)
+    return pending
+
+
+def test_too_many_changes_drop_the_oldest_rounds_and_count_what_they_told() -> None:
+    pending = bounded(10, *(flapping(number, 4) for number in range(6)))
+    assert numbers(pending) == [4, 5]
+    assert (pending.lost_rounds, pending.lost_transitions) == (4, 16)
+
+
+def test_of_too_many_changes_those_that_tell_nobody_go_first() -> None:
+    pending = bounded(10, flapping(1, 4), flapping(2, 4, tells=False), flapping(3, 4))
+    assert numbers(pending) == [1, 3]
+    assert (pending.lost_rounds, pending.lost_transitions) == (1, 0)
+
+
+def test_a_round_without_changes_does_not_go_for_the_changes_of_others() -> None:
+    remembered = saying(1, cluster="two")
+    pending = bounded(10, remembered, flapping(2, 8), flapping(3, 8))
+    assert numbers(pending) == [1, 3]
+
+
+def test_the_newest_round_waits_however_large_it_is() -> None:
+    pending = bounded(10, flapping(1, 4), flapping(2, 50))
+    assert numbers(pending) == [2]
+    assert numbers(pending.add(flapping(3, 4))) == [3]
+
+
+def test_what_can_no_longer_be_said_again_is_not_looked_through_every_round() -> None:
+    class Untouched(tuple[Change, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[Change]:
+            pytest.fail("it was looked through")
+
+    pending = filled(9, flapping(1, 3), flapping(2, 3), flapping(3, 3))
+    for old in pending.rounds[:-1]:
+        object.__setattr__(old, "changes", Untouched(old.changes))
+    assert numbers(pending.add(flapping(4, 3))) == [1, 2, 3, 4]
+
+
+def test_a_part_is_what_one_transaction_stores() -> None:
+    many = filled(200, *(waiting(number, tells=True) for number in range(120)))
+    parts = []
+    while part := many.first_part():
+        parts.append(len(part))
+        many = many.without(part)
+    assert parts == [50, 50, 20]
+
+
+def test_a_part_has_few_changes_but_at_least_one_round() -> None:
+    sizes = [PART_CHANGES // 2, PART_CHANGES // 2, 1, PART_CHANGES + 1, 1]
+    large = filled(9, *(flapping(number, size) for number, size in enumerate(sizes)))
+    parts = []
+    while part := large.first_part():
+        parts.append(len(part))
+        large = large.without(part)
+    assert parts == [2, 1, 1, 1]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import re
-import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -29,13 +28,13 @@ class IncompleteRuleError(ValueError):
     """A rule's docstring lacks one of the six headings."""
 
 
-def page(rule: RuleMeta, module_name: str, reasons: Sequence[str]) -> str:
-    """Return the Markdown page of a rule that lives in a module.
+def page(rule: RuleMeta, text: str | None, reasons: Sequence[str]) -> str:
+    """Return the Markdown page of a rule whose docstring is `text`.
 
     Raises:
         IncompleteRuleError: naming the headings that are missing.
     """
-    sections = _sections(module_name)
+    sections = sections_of(text)
     missing = [heading for heading in HEADINGS if heading not in sections]
     if missing:
         raise IncompleteRuleError(f"{rule.rule_id} does not say: {', '.join(missing)}")
@@ -43,11 +42,11 @@ def page(rule: RuleMeta, module_name: str, reasons: Sequence[str]) -> str:
     return f"# {rule.rule_id}\n\n{rule.summary}\n\n{_table(rule, reasons)}\n\n{told}\n"
 
 
-def _sections(module_name: str) -> dict[str, str]:
-    text = inspect.cleandoc(sys.modules[module_name].__doc__ or "") + "\n"
+def sections_of(text: str | None) -> dict[str, str]:
+    """Return what stands below each heading of a rule's docstring, as Markdown."""
     return {
         match.group(1): inspect.cleandoc(match.group(2)).strip()
-        for match in _SECTION.finditer(text)
+        for match in _SECTION.finditer(inspect.cleandoc(text or "") + "\n")
     }
 
 

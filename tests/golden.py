@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
@@ -18,11 +17,9 @@ RULE_PAGES = DOCS / "rules"
 def write_rule_pages() -> None:
     """Write one page per rule."""
     RULE_PAGES.mkdir(parents=True, exist_ok=True)
-    for meta in (*(rule.meta for rule in RULES), OWN_SIGHT):
-        name = f"rules.catalogue.{meta.rule_id}"
-        reasons = [str(reason) for reason in importlib.import_module(name).Why]
-        text = page(meta, name, reasons)
-        (RULE_PAGES / f"{meta.rule_id}.md").write_text(text, encoding="utf-8")
+    for rule in EVERY:
+        text = page(rule.meta, rule.text, [str(reason) for reason in rule.reasons])
+        (RULE_PAGES / f"{rule.meta.rule_id}.md").write_text(text, encoding="utf-8")
 
 
 def write_single_pages() -> None:

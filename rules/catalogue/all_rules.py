@@ -27,23 +27,70 @@ from rules.view import View
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """What a rule declares, and the pure function that judges a round."""
+class Declared:
+    """What a rule says of itself."""
 
     meta: RuleMeta
+    reasons: type[Reason]
+    text: str | None  # its docstring: what `rules.pages` reads; None if Python was told to drop it
+
+
+@dataclass(frozen=True, slots=True)
+class Rule(Declared):
+    """A rule with the pure function that judges a round."""
+
     judge: Callable[[View], Judgement]
 
 
 RULES: Final = (
-    Rule(partition_offline.RULE, partition_offline.judge),
-    Rule(partition_under_min_isr.RULE, partition_under_min_isr.judge),
-    Rule(high_watermark_stuck.RULE, high_watermark_stuck.judge),
-    Rule(last_stable_offset_stuck.RULE, last_stable_offset_stuck.judge),
-    Rule(consumer_group_stalled.RULE, consumer_group_stalled.judge),
-    Rule(consumer_group_rewound.RULE, consumer_group_rewound.judge),
-    Rule(consumer_data_expired.RULE, consumer_data_expired.judge),
+    Rule(
+        partition_offline.RULE,
+        partition_offline.Why,
+        partition_offline.__doc__,
+        partition_offline.judge,
+    ),
+    Rule(
+        partition_under_min_isr.RULE,
+        partition_under_min_isr.Why,
+        partition_under_min_isr.__doc__,
+        partition_under_min_isr.judge,
+    ),
+    Rule(
+        high_watermark_stuck.RULE,
+        high_watermark_stuck.Why,
+        high_watermark_stuck.__doc__,
+        high_watermark_stuck.judge,
+    ),
+    Rule(
+        last_stable_offset_stuck.RULE,
+        last_stable_offset_stuck.Why,
+        last_stable_offset_stuck.__doc__,
+        last_stable_offset_stuck.judge,
+    ),
+    Rule(
+        consumer_group_stalled.RULE,
+        consumer_group_stalled.Why,
+        consumer_group_stalled.__doc__,
+        consumer_group_stalled.judge,
+    ),
+    Rule(
+        consumer_group_rewound.RULE,
+        consumer_group_rewound.Why,
+        consumer_group_rewound.__doc__,
+        consumer_group_rewound.judge,
+    ),
+    Rule(
+        consumer_data_expired.RULE,
+        consumer_data_expired.Why,
+        consumer_data_expired.__doc__,
+        consumer_data_expired.judge,
+    ),
 )
 OWN_SIGHT: Final = observation_stale.RULE
+EVERY: Final[tuple[Declared, ...]] = (
+    *RULES,
+    Declared(OWN_SIGHT, observation_stale.Why, observation_stale.__doc__),
+)
 
 
 class Blind(Reason):

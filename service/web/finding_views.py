@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from rules.catalogue.all_rules import EVERY
 from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Verdict
 from service.storage.findings import StoredTransition, labels_hash, storable
@@ -14,6 +15,8 @@ from service.web.models import Finding, FindingState, Transition, VerdictWord
 
 HASH_DIGITS: Final = 16
 FINDING_ID: Final = re.compile(r"([a-z][a-z0-9_]{0,99})-([0-9a-f]{16})")
+
+SUMMARIES: Final = {rule.meta.rule_id: rule.meta.summary for rule in EVERY}
 
 
 def finding_id(rule_id: str, labels: Mapping[str, str]) -> str:
@@ -34,6 +37,7 @@ def from_memory(entry: OpenFinding, cluster_id: str | None) -> Finding:
         id=finding_id(rule_id, dict(labels)),
         cluster_id=cluster_id,
         rule=rule_id,
+        summary=SUMMARIES.get(rule_id),
         severity=entry.severity,
         kind=entry.kind,
         labels=storable(dict(labels)),
@@ -56,6 +60,7 @@ def from_storage(past: PastFinding) -> Finding:
         id=finding_id(stored.rule_id, stored.labels),
         cluster_id=past.cluster_id or None,
         rule=stored.rule_id,
+        summary=SUMMARIES.get(stored.rule_id),
         severity=stored.severity,
         kind=stored.kind,
         labels=dict(stored.labels),

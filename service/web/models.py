@@ -232,6 +232,10 @@ class Finding(Model):
     id: str
     cluster_id: str | None
     rule: str
+    summary: Annotated[
+        str | None,
+        Field(description="The rule's sentence; its runbook is in /rules. null: it was withdrawn"),
+    ]
     severity: Severity
     kind: Kind
     labels: dict[str, str]
@@ -258,7 +262,7 @@ class FindingPage(Stamped):
 
 
 class Transition(Model):
-    """A change of a finding's verdict."""
+    """A change of a finding's verdict; from breach to breach: an event that happened again."""
 
     at: datetime
     from_verdict: Annotated[VerdictWord | None, Field(description="null: it was not open")]
@@ -283,10 +287,15 @@ class Rule(Model):
     id: str
     summary: str
     severity: Severity
+    milder: Annotated[
+        dict[str, Severity], Field(description="Reasons for which a breach is less bad")
+    ]
     kind: Kind
     for_seconds: float
     is_critical: bool
     reasons: list[str]
+    why_it_matters: Annotated[str | None, Field(description="Markdown")]
+    runbook: Annotated[str | None, Field(description="What to do about a breach, Markdown")]
 
 
 class RulePage(Model):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 
-from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.catalogue.all_rules import EVERY, Declared
+from rules.pages import sections_of
 from service.web import models
 from service.web.paging import decode_cursor, page_of
 from service.web.queries import PageQuery
@@ -35,18 +35,21 @@ def rules_router() -> APIRouter:
 
 
 def catalogue() -> Sequence[models.Rule]:
-    """Return what every rule declares; its reasons stand beside it, in the set called `Why`."""
-    return [
-        models.Rule(
-            id=meta.rule_id,
-            summary=meta.summary,
-            severity=meta.severity,
-            kind=meta.kind,
-            for_seconds=meta.for_.total_seconds(),
-            is_critical=meta.is_critical,
-            reasons=[
-                str(why) for why in importlib.import_module(f"rules.catalogue.{meta.rule_id}").Why
-            ],
-        )
-        for meta in (*(rule.meta for rule in RULES), OWN_SIGHT)
-    ]
+    """Return what every rule declares, with what its page says of why it matters and what to do."""
+    return [_view(rule) for rule in EVERY]
+
+
+def _view(rule: Declared) -> models.Rule:
+    meta, sections = rule.meta, sections_of(rule.text)
+    return models.Rule(
+        id=meta.rule_id,
+        summary=meta.summary,
+        severity=meta.severity,
+        milder=dict(meta.milder),
+        kind=meta.kind,
+        for_seconds=meta.for_.total_seconds(),
+        is_critical=meta.is_critical,
+        reasons=[str(why) for why in rule.reasons],
+        why_it_matters=sections.get("Why it matters"),
+        runbook=sections.get("Runbook"),
+    )

@@ -11,16 +11,18 @@ import pytest
 
 from rules.catalogue import observation_stale
 from rules.catalogue.all_rules import (
+    EVERY,
     OWN_SIGHT,
     RULES,
+    Declared,
     Judged,
     count_verdicts,
     judge_blind,
     judge_round,
 )
-from rules.judgement import Judgement, Reason
+from rules.judgement import Judgement
 from rules.pages import HEADINGS, IncompleteRuleError, page
-from rules.verdict import RuleMeta, Verdict
+from rules.verdict import Verdict
 from tests.factories import NOON, commits, group, snapshot
 from tests.unit.rules.catalogue.judging import view_of
 
@@ -81,16 +83,11 @@ def test_rule_ids_are_unique_and_equal_to_their_files() -> None:
         assert rule.judge.__module__ == f"rules.catalogue.{rule.meta.rule_id}"
 
 
-def reasons_of(module_name: str) -> list[str]:
-    why: type[Reason] = sys.modules[module_name].Why
-    return [str(reason) for reason in why]
-
-
-@pytest.mark.parametrize("meta", [*(rule.meta for rule in RULES), OWN_SIGHT], ids=ALL_IDS)
-def test_page_says_what_the_rule_says(meta: RuleMeta) -> None:
-    module = f"rules.catalogue.{meta.rule_id}"
-    written = (PAGES / f"{meta.rule_id}.md").read_text(encoding="utf-8")
-    assert written == page(meta, module, reasons_of(module)), "run `make golden`"
+@pytest.mark.parametrize("rule", EVERY, ids=ALL_IDS)
+def test_page_says_what_the_rule_says(rule: Declared) -> None:
+    written = (PAGES / f"{rule.meta.rule_id}.md").read_text(encoding="utf-8")
+    reasons = [str(reason) for reason in rule.reasons]
+    assert written == page(rule.meta, rule.text, reasons), "run `make golden`"
     assert all(f"## {heading}" in written for heading in HEADINGS)
 
 
@@ -100,7 +97,15 @@ def test_there_is_a_page_for_every_rule_and_no_other() -> None:
 
 def test_a_rule_that_does_not_say_its_runbook_is_refused() -> None:
     with pytest.raises(IncompleteRuleError, match="Runbook"):
-        page(RULES[0].meta, __name__, ["led"])
+        page(RULES[0].meta, __doc__, ["led"])
+
+
+@pytest.mark.parametrize("rule", EVERY, ids=ALL_IDS)
+def test_what_a_rule_declares_comes_from_its_own_file(rule: Declared) -> None:
+    file = f"rules.catalogue.{rule.meta.rule_id}"
+    assert rule.reasons.__module__ == file
+    assert rule.text == sys.modules[file].__doc__
+    assert {reason for reason, _ in rule.meta.milder} <= {str(reason) for reason in rule.reasons}
 
 
 def test_own_sight_lists_only_critical_rules() -> None:

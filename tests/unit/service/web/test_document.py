@@ -48,10 +48,15 @@ def test_the_catalogue_lists_every_rule_with_its_reasons() -> None:
     told = client_of().get("/api/v1/rules").json()
     ids = [rule.meta.rule_id for rule in RULES] + [OWN_SIGHT.rule_id]
     assert [rule["id"] for rule in told["items"]] == ids
-    assert told["items"][-1] == {
+    assert all(rule["why_it_matters"] and rule["runbook"] for rule in told["items"])
+    sight = told["items"][-1]
+    assert sight.pop("why_it_matters").startswith("While we cannot see, records may be lost")
+    assert sight.pop("runbook").startswith("`tidemark collect --once` prints what cannot be seen")
+    assert sight == {
         "id": "observation_stale",
         "summary": OWN_SIGHT.summary,
         "severity": "critical",
+        "milder": {},
         "kind": "state",
         "for_seconds": 0.0,
         "is_critical": False,

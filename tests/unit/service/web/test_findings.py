@@ -26,6 +26,7 @@ from tests.unit.service.web.given import (
 )
 
 LABELS = {"topic": "orders", "cluster": "default", "partition": "0"}
+SUMMARY = "A partition has no leader."
 ID = "partition_offline-733c6ba4140170b9"
 
 
@@ -57,6 +58,7 @@ def test_open_findings_tell_all_that_is_known() -> None:
                 "id": ID,
                 "cluster_id": CLUSTER_ID,
                 "rule": "partition_offline",
+                "summary": SUMMARY,
                 "severity": "critical",
                 "kind": "state",
                 "labels": LABELS,
@@ -122,6 +124,13 @@ def test_ended_findings_say_when_and_why() -> None:
     (told,) = world(findings=[past()]).client().get("/api/v1/findings?state=ended").json()["items"]
     assert (told["id"], told["state"], told["verdict"]) == (ID, "ended", "ok")
     assert (told["ended_at"], told["end_reason"]) == ("2025-06-02T12:01:01Z", "ok")
+    assert told["summary"] == SUMMARY
+
+
+def test_a_finding_of_a_rule_that_was_withdrawn_has_no_summary() -> None:
+    made = world(findings=[past(rule_id="of_the_past")])
+    (told,) = made.client().get("/api/v1/findings?state=ended").json()["items"]
+    assert (told["rule"], told["summary"]) == ("of_the_past", None)
 
 
 def test_filters_of_stored_findings_go_to_the_database() -> None:

@@ -50,6 +50,7 @@ def test_the_status_of_a_quiet_service() -> None:
     assert told["storage"] == {
         "state": "stored",
         "trouble": None,
+        "is_final": False,
         "waiting_rounds": 0,
         "lost_rounds": 0,
         "lost_transitions": 0,

@@ -8,8 +8,9 @@ from datetime import datetime, timedelta
 from rules.facts.column import Bools, Column
 from rules.facts.history import matching_rows
 from rules.facts.last_look import microseconds
-from rules.facts.memory import Memory, Standing
+from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
+from rules.facts.standing import Standing
 
 MICROSECONDS_PER_MS = 1000
 
@@ -27,7 +28,7 @@ class View:
         """Return since when a partition's value has stood, by rows of the snapshot."""
         if self.memory.partitions is self.snapshot.partitions:
             return standing.since_us
-        rows = matching_rows(self.snapshot.partitions, self.memory.partitions)
+        rows = matching_rows(self.snapshot.partitions, self.memory.partitions, needs_id=False)
         return standing.since_us.take(rows)
 
     def stands_ms(self, since_us: Column) -> Column:

@@ -12,7 +12,9 @@ Inputs:
     Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members.
     For larger lags `nothing_to_read` is asked for and known some rounds later; until then a larger
     lag counts as something to read. To look into the log needs READ on the topic: without it, or
-    while the leader gives no answer, the rule is UNKNOWN.
+    while the leader gives no answer, the rule is UNKNOWN. Where brokers tell no topic ids (before
+    Kafka 2.8) a topic that was created again is taken for the same one: a commit that is the same
+    afterwards has stood.
 
 Thresholds:
     1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
@@ -41,8 +43,8 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_memory import matching_commits
 from rules.facts.groups import GroupType
-from rules.facts.memory import matching_commits
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG, Question, ReadableQuestion
@@ -132,11 +134,15 @@ def _positions(snapshot: Snapshot) -> Int64s:
 
 
 def _lag(snapshot: Snapshot, places: Int64s) -> Column:
-    """Return the read_committed lag, or the other for a group that stands above the LSO."""
+    """Return the read_committed lag, or the other for a group that stands above the LSO.
+
+    Where the LSO was not seen neither counts: below it there may be nothing left to read.
+    """
     committed = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
     uncommitted = snapshot.commits.read_uncommitted_lag(snapshot.offsets).take(places)
+    stable = snapshot.offsets.last_stable_offset.take(snapshot.commits.row[places])
     values = np.where(committed.valid, committed.values, uncommitted.values)
-    return Column(values, committed.valid | uncommitted.valid)
+    return Column(values, committed.valid | uncommitted.valid).where(stable.valid)
 
 
 def _since(view: View, places: Int64s) -> Column:

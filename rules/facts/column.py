@@ -59,6 +59,17 @@ class Column:
         valid = self.valid[safe] & inside
         return Column(np.where(valid, self.values[safe], 0), valid)
 
+    def joined(self, other: Column) -> Column:
+        """Return these rows, then those of `other`."""
+        return Column(
+            np.concatenate([self.values, other.values]), np.concatenate([self.valid, other.valid])
+        )
+
+    def padded(self, rows: int) -> Column:
+        """Return `rows` rows, of which nothing is known behind the ones that are here."""
+        missing = rows - len(self)
+        return self.joined(Column.absent(missing)) if missing else self
+
     def where(self, mask: Bools) -> Column:
         """Keep the values where `mask` is True; the others become absent."""
         valid = self.valid & mask
@@ -106,6 +117,25 @@ class Ragged:
     def row_of_value(self) -> Int64s:
         """Row to which each flat value belongs, shape (values,)."""
         return np.repeat(np.arange(len(self), dtype=np.int64), self.lengths)
+
+    def take(self, rows: Int64s) -> Ragged:
+        """Return the lists at `rows`, in that order; a negative row number is unknown."""
+        if not len(self):
+            return Ragged.of([None] * len(rows))
+        inside = rows >= 0
+        safe = np.where(inside, rows, 0)
+        lengths = np.where(inside, self.lengths[safe], 0)
+        starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        place = np.repeat(self.starts[safe] - starts[:-1], lengths) + np.arange(starts[-1])
+        return Ragged(starts, self.values[place], self.valid[safe] & inside)
+
+    def joined(self, other: Ragged) -> Ragged:
+        """Return these rows, then those of `other`."""
+        return Ragged(
+            np.concatenate([self.starts, other.starts[1:] + self.starts[-1]]),
+            np.concatenate([self.values, other.values]),
+            np.concatenate([self.valid, other.valid]),
+        )
 
     def to_list(self) -> list[list[int] | None]:
         """Return Python lists, `None` where unknown."""

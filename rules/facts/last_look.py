@@ -2,7 +2,8 @@
 
 After a change of leader the new leader is asked where the remembered epoch ended; the answer is
 compared with the offsets remembered here (DESIGN 6.1). A round in which a partition's leader gave
-no answer keeps the older memory and its older time.
+no answer keeps the older memory and its older time. Whoever remembers decides for which partitions:
+what a round does not list is not thereby gone.
 """
 
 from __future__ import annotations
@@ -51,6 +52,23 @@ class LastLooks:
             looked_at_us=looked_at,
         )
 
+    def over(self, partitions: Partitions) -> LastLooks:
+        """Return the looks at `partitions`, which begin with these; there is none at the others."""
+        if partitions is self.partitions:
+            return self
+        rows = np.arange(len(partitions), dtype=np.int64)
+        rows[len(self.partitions) :] = -1
+        return LastLooks(
+            partitions=partitions,
+            leader_epoch=self.leader_epoch.take(rows),
+            last_stable_offset=self.last_stable_offset.take(rows),
+            high_watermark=self.high_watermark.take(rows),
+            log_end_offset=self.log_end_offset.take(rows),
+            isr=self.isr.take(rows),
+            elr=self.elr.take(rows),
+            looked_at_us=self.looked_at_us.take(rows),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastLook:
@@ -66,14 +84,14 @@ class LastLook:
     looked_at_us: int
 
 
-def remember(snapshot: Snapshot, before: LastLooks | None = None) -> LastLooks:
+def remember(
+    snapshot: Snapshot, before: LastLooks | None = None, known: Partitions | None = None
+) -> LastLooks:
     """Merge a snapshot into the memory.
 
-    Partitions that are gone are forgotten, but only by a round that could read the whole list of
-    topics; another one leaves the memory as it was.
+    It has the rows of `known`, which begin with those of the snapshot and are no others by default;
+    other partitions are forgotten.
     """
-    if before is not None and not snapshot.placement_complete:
-        return before
     offsets, partitions = snapshot.offsets, snapshot.partitions
     seen = (
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
@@ -89,7 +107,8 @@ def remember(snapshot: Snapshot, before: LastLooks | None = None) -> LastLooks:
         elr=partitions.elr,
         looked_at_us=now.where(seen),
     )
-    return fresh if before is None or seen.all() else _keep_older(fresh, before)
+    fresh = fresh.over(partitions if known is None else known)
+    return fresh if before is None or fresh.looked_at_us.valid.all() else _keep_older(fresh, before)
 
 
 def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
@@ -112,20 +131,14 @@ def _keep_older(fresh: LastLooks, before: LastLooks) -> LastLooks:
 def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks:
     """Take the rows marked from the older looks."""
     old_row = matching_rows(fresh.partitions, before.partitions)
+    rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
+    places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
 
     def merged(new: Column, old: Column) -> Column:
-        taken = old.take(old_row)
-        return Column(
-            np.where(unseen, taken.values, new.values), np.where(unseen, taken.valid, new.valid)
-        )
+        return old.joined(new).take(places)
 
     def merged_lists(new: Ragged, old: Ragged) -> Ragged:
-        return Ragged.of(
-            [
-                old[int(old_row[row])] if use_old else new[row]
-                for row, use_old in enumerate(unseen.tolist())
-            ]
-        )
+        return old.joined(new).take(places)
 
     return LastLooks(
         partitions=fresh.partitions,

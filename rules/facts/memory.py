@@ -2,55 +2,30 @@
 
 A rule that asks "has it moved within a minute?" would otherwise compare a window of snapshots in
 every round. The memory is advanced once per round, costs one pass over the columns, and is what a
-restart needs. What a round did not see keeps its older memory.
+restart needs. What a round did not see keeps its older memory: a value, what waits for it, and a
+topic that an incomplete list left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column, Int64s
-from rules.facts.commit_keys import CommitKeys
-from rules.facts.groups import Commits
+from rules.facts.column import Column, Int64s
+from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
 from rules.facts.history import matching_rows
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
+from rules.facts.standing import Standing, earlier, stand
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Standing:
-    """Values, and since when each has stood where it is while it should have moved.
-
-    `since_us` is absent where the value may rest: nothing is waiting for it.
-    """
-
-    values: Column
-    since_us: Column  # microseconds since 1970-01-01 UTC
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CommitMemory:
-    """The last commit of every (group, partition); one row per pair, ordered by group and row."""
-
-    partitions: Partitions
-    group_ids: tuple[str, ...]
-    group: Int64s
-    row: Int64s
-    standing: Standing
-
-    def __len__(self) -> int:
-        return len(self.row)
-
-    @property
-    def keys(self) -> CommitKeys:
-        """Return the pairs without their values."""
-        return CommitKeys(
-            partitions=self.partitions, group_ids=self.group_ids, group=self.group, row=self.row
-        )
+# Topics that no list shows are forgotten so long after their last sign of life. Long, because what
+# is remembered of a partition that is down is the only proof of what it loses when it comes back.
+UNLISTED_FORGOTTEN_AFTER: Final = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -59,7 +34,7 @@ class Memory:
 
     cluster_id: str
     looks: LastLooks
-    partitions: Partitions  # the rows of the next two
+    partitions: Partitions  # the rows of the next two; those of the snapshot, then unlisted ones
     high_watermark: Standing  # stands while the log end is ahead of it
     last_stable_offset: Standing  # stands while the high watermark is ahead of it
     commits: CommitMemory
@@ -67,87 +42,89 @@ class Memory:
 
 def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     """Return the memory one round later; another cluster id starts an empty one."""
-    same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
-    old = None if same is None else _not_after(same, microseconds(snapshot.taken_at))
-    if old is not None and not snapshot.placement_complete and not len(snapshot.partitions):
-        return old  # nothing was seen, and nothing may be forgotten
     now = microseconds(snapshot.taken_at)
-    offsets, partitions = snapshot.offsets, snapshot.partitions
+    same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
+    old = None if same is None else _not_after(same, now)
+    known, offsets = _known_partitions(snapshot, old), snapshot.offsets
     rows = (
-        np.full(len(partitions), -1, np.int64)
+        np.full(len(known), -1, np.int64)
         if old is None
-        else matching_rows(partitions, old.partitions)
+        else matching_rows(known, old.partitions, needs_id=False)
     )
+
+    def stood(values: Column, span: Column, before: Standing | None) -> Standing:
+        standing = Standing.absent(len(known)) if before is None else before.take(rows)
+        return stand(values.padded(len(known)), span.padded(len(known)), now, standing)
+
     return Memory(
         cluster_id=snapshot.cluster_id,
-        partitions=partitions,
-        looks=remember(snapshot, old.looks if old else None),
-        high_watermark=_stand(
-            offsets.high_watermark,
-            _positive(offsets.unreplicated_span),
-            now,
-            _taken(old.high_watermark if old else None, rows),
+        partitions=known,
+        looks=remember(snapshot, old.looks if old else None, known),
+        high_watermark=stood(
+            offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
         ),
-        last_stable_offset=_stand(
-            offsets.last_stable_offset,
-            _positive(offsets.open_span),
-            now,
-            _taken(old.last_stable_offset if old else None, rows),
+        last_stable_offset=stood(
+            offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
-        commits=_advance_commits(snapshot, now, old.commits if old else None),
+        commits=advance_commits(snapshot, known, now, old.commits if old else None),
     )
+
+
+def _known_partitions(snapshot: Snapshot, old: Memory | None) -> Partitions:
+    """Return the partitions that are listed and, if the list is not complete, those that were."""
+    if old is None or snapshot.placement_complete:
+        return snapshot.partitions
+    oldest = microseconds(snapshot.taken_at - UNLISTED_FORGOTTEN_AFTER)
+    is_recent = _last_signs_of_life(old) > oldest
+    left_out = [position for position in _left_out(snapshot.partitions, old) if is_recent[position]]
+    return snapshot.partitions.with_topics_of(old.partitions, left_out)
+
+
+def _left_out(partitions: Partitions, old: Memory) -> list[int]:
+    """Return the positions of the topics that are remembered and not among `partitions`."""
+    listed = partitions.index.position_of_topic
+    return [
+        position
+        for position, topic in enumerate(old.partitions.index.topics)
+        if topic not in listed
+    ]
+
+
+def _last_signs_of_life(memory: Memory) -> Int64s:
+    """Return per topic when something of it was last seen, 0 where nothing ever was."""
+    rows = matching_rows(memory.partitions, memory.looks.partitions, needs_id=False)
+    latest = np.zeros(len(memory.partitions.index.topics), np.int64)
+    for times in (
+        memory.looks.looked_at_us.take(rows),
+        memory.high_watermark.since_us,
+        memory.last_stable_offset.since_us,
+    ):
+        np.maximum.at(latest, memory.partitions.index.topic_of_row, times.values)
+    return latest
 
 
 def laid_under(stored: Memory, seen: Memory) -> Memory:
     """Return the memory of a process that could read an earlier one's only after some rounds.
 
-    What was seen counts. It has stood since the earlier time where it was the same before, and a
-    commit that is lower now is left as it was stored, so that the next round finds the rewind.
+    What was seen counts. It has stood since the earlier time where it was the same before. Topics
+    that were not seen are kept: the next complete list says whether they are gone.
     """
     if stored.cluster_id != seen.cluster_id:
         return seen
-    rows = matching_rows(seen.partitions, stored.partitions)
-    return replace(
-        seen,
-        looks=looks_under(stored.looks, seen.looks),
-        high_watermark=_earlier(seen.high_watermark, _taken(stored.high_watermark, rows)),
-        last_stable_offset=_earlier(
-            seen.last_stable_offset, _taken(stored.last_stable_offset, rows)
-        ),
-        commits=_commits_under(stored.commits, seen.commits),
-    )
+    left_out = _left_out(seen.partitions, stored)
+    known = seen.partitions.with_topics_of(stored.partitions, left_out)
+    rows = matching_rows(known, stored.partitions, needs_id=False)
 
+    def under(standing: Standing, before: Standing) -> Standing:
+        return earlier(standing.padded(len(known)), before.take(rows))
 
-def _earlier(seen: Standing, stored: Standing) -> Standing:
-    """Take the earlier time where a value is the same, and what is stored where none was seen."""
-    is_same = seen.values.valid & stored.values.valid
-    is_same &= seen.values.values == stored.values.values
-    both = is_same & seen.since_us.valid & stored.since_us.valid
-    unseen = ~seen.values.valid
-    since = np.where(
-        both, np.minimum(seen.since_us.values, stored.since_us.values), seen.since_us.values
-    )
-    return Standing(
-        _either(unseen, stored.values, seen.values),
-        _either(unseen, stored.since_us, Column(since, seen.since_us.valid)),
-    )
-
-
-def _commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
-    places = stored.keys.find_keys(seen.keys)
-    old = _taken(stored.standing, places)
-    was_higher = old.values.valid & (old.values.values > seen.standing.values.values)
-    merged = _earlier(seen.standing, old)
-    standing = Standing(
-        _either(was_higher, old.values, merged.values),
-        _either(was_higher, old.since_us, merged.since_us),
-    )
-    return _with_unseen(replace(seen, standing=standing), stored, places)
-
-
-def _either(mask: Bools, there: Column, otherwise: Column) -> Column:
-    return Column(
-        np.where(mask, there.values, otherwise.values), np.where(mask, there.valid, otherwise.valid)
+    return Memory(
+        cluster_id=seen.cluster_id,
+        partitions=known,
+        looks=looks_under(stored.looks, seen.looks.over(known)),
+        high_watermark=under(seen.high_watermark, stored.high_watermark),
+        last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
+        commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
     )
 
 
@@ -172,6 +149,7 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
         memory.commits.standing.since_us,
+        Column.known(memory.commits.seen_us),
     )
 
 
@@ -182,107 +160,11 @@ def _with_times(memory: Memory, change: Callable[[Int64s], Int64s]) -> Memory:
     def moved(standing: Standing) -> Standing:
         return Standing(standing.values, changed(standing.since_us))
 
+    commits = memory.commits
     return replace(
         memory,
         looks=replace(memory.looks, looked_at_us=changed(memory.looks.looked_at_us)),
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
-        commits=replace(memory.commits, standing=moved(memory.commits.standing)),
-    )
-
-
-# ------------------------------------------------------------------ partitions
-def _stand(values: Column, waits: Bools, now_us: int, old: Standing) -> Standing:
-    """Carry `since` on where the value is the same and still waits; unseen rows keep the old."""
-    same = values.valid & old.values.valid & (values.values == old.values.values)
-    goes_on = same & waits & old.since_us.valid
-    begins = values.valid & waits & ~goes_on
-    unseen = ~values.valid
-    since = np.where(begins, now_us, old.since_us.values)
-    return Standing(
-        Column(np.where(unseen, old.values.values, values.values), values.valid | old.values.valid),
-        Column(
-            np.where(goes_on | begins | unseen, since, 0),
-            goes_on | begins | (unseen & old.since_us.valid),
-        ),
-    )
-
-
-def _taken(old: Standing | None, rows: Int64s) -> Standing:
-    if old is None:
-        nothing = Column.absent(len(rows))
-        return Standing(nothing, nothing)
-    return Standing(old.values.take(rows), old.since_us.take(rows))
-
-
-def _positive(span: Column) -> Bools:
-    positive: Bools = span.valid & (span.values > 0)
-    return positive
-
-
-# ------------------------------------------------------------------ commits
-def matching_commits(snapshot: Snapshot, old: CommitMemory) -> Int64s:
-    """Return for each commit of the snapshot its position in the memory, -1 where none."""
-    return old.keys.find(snapshot.partitions, snapshot.groups, snapshot.commits)
-
-
-def _advance_commits(snapshot: Snapshot, now_us: int, old: CommitMemory | None) -> CommitMemory:
-    commits = snapshot.commits
-    places = np.full(len(commits), -1, np.int64) if old is None else matching_commits(snapshot, old)
-    standing = _stand(
-        Column.known(commits.committed_offset),
-        _waits(commits, snapshot),
-        now_us,
-        _taken(old.standing if old else None, places),
-    )
-    fresh = CommitMemory(
-        partitions=snapshot.partitions,
-        group_ids=tuple(group.group_id for group in snapshot.groups),
-        group=commits.group,
-        row=commits.row,
-        standing=standing,
-    )
-    is_complete = not snapshot.gaps
-    return fresh if old is None or is_complete else _with_unseen(fresh, old, places)
-
-
-def _waits(commits: Commits, snapshot: Snapshot) -> Bools:
-    """Mark the commits that records wait behind; unknown lags count, so that a gap resets nothing."""
-    lag = commits.read_uncommitted_lag(snapshot.offsets)
-    waits: Bools = ~lag.valid | (lag.values > 0)
-    return waits
-
-
-def _with_unseen(fresh: CommitMemory, old: CommitMemory, places: Int64s) -> CommitMemory:
-    """Keep the commits that this round did not see: only a complete round may forget."""
-    unseen = np.ones(len(old), np.bool_)
-    unseen[places[places >= 0]] = False
-    back = matching_rows(old.partitions, fresh.partitions)  # old row -> fresh row
-    unseen &= back[old.row] >= 0
-    if not unseen.any():
-        return fresh
-    names = tuple(dict.fromkeys((*fresh.group_ids, *old.group_ids)))
-    place = {name: position for position, name in enumerate(names)}
-    renamed = np.array([place[name] for name in old.group_ids], np.int64)
-    group = np.concatenate([fresh.group, renamed[old.group[unseen]]])
-    row = np.concatenate([fresh.row, back[old.row[unseen]]])
-    order = np.argsort(group * max(len(fresh.partitions), 1) + row, kind="stable")
-    kept = np.flatnonzero(unseen).astype(np.int64)
-    old_standing = _taken(old.standing, kept)
-    return CommitMemory(
-        partitions=fresh.partitions,
-        group_ids=names,
-        group=group[order],
-        row=row[order],
-        standing=Standing(
-            _joined(fresh.standing.values, old_standing.values, order),
-            _joined(fresh.standing.since_us, old_standing.since_us, order),
-        ),
-    )
-
-
-def _joined(first: Column, second: Column, order: Int64s) -> Column:
-    return Column(
-        np.concatenate([first.values, second.values])[order],
-        np.concatenate([first.valid, second.valid])[order],
+        commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
     )

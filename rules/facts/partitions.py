@@ -77,6 +77,30 @@ class Partitions:
         position = int(np.searchsorted(self.index.starts, row, side="right")) - 1
         return self.topic_ids[position]
 
+    def with_topics_of(self, older: Partitions, positions: Sequence[int]) -> Partitions:
+        """Return these partitions, then those of some topics of `older` that are not here."""
+        if not positions:
+            return self
+        starts, mine = older.index.starts, self.index
+        counts = dict(zip(mine.topics, np.diff(mine.starts).tolist(), strict=True))
+        for position in positions:
+            counts[older.index.topics[position]] = int(starts[position + 1] - starts[position])
+        rows = np.concatenate([np.arange(starts[one], starts[one + 1]) for one in positions])
+        return Partitions(
+            index=PartitionIndex.of(counts),
+            topic_ids=(*self.topic_ids, *(older.topic_ids[one] for one in positions)),
+            internal=(*self.internal, *(older.internal[one] for one in positions)),
+            leader=self.leader.joined(older.leader.take(rows)),
+            leader_epoch=self.leader_epoch.joined(older.leader_epoch.take(rows)),
+            replicas=self.replicas.joined(older.replicas.take(rows)),
+            isr=self.isr.joined(older.isr.take(rows)),
+            elr=self.elr.joined(older.elr.take(rows)),
+            last_known_elr=self.last_known_elr.joined(older.last_known_elr.take(rows)),
+            min_insync_replicas=self.min_insync_replicas.joined(
+                older.min_insync_replicas.take(rows)
+            ),
+        )
+
     @classmethod
     def none(cls) -> Partitions:
         """Return the placement of a cluster without topics."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rules.facts.column import Bools
-from rules.facts.gap import Gap, GapCause
+from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.identity import Broker, BrokerId
 from rules.facts.offsets import Offsets
@@ -43,6 +43,23 @@ class Snapshot:
     commits: Commits
     gaps: tuple[Gap, ...]
     report: RoundReport
+
+    @property
+    def groups_complete(self) -> bool:
+        """Whether every group that exists is listed."""
+        return all(gap.scope is not GapScope.GROUPS for gap in self.gaps)
+
+    @property
+    def commits_complete(self) -> bool:
+        """Whether every commit is here, but for those of `groups_without_commits`."""
+        is_whole = all(gap.scope is not GapScope.COMMITS or gap.group for gap in self.gaps)
+        return is_whole and self.placement_complete and self.groups_complete
+
+    @property
+    def groups_without_commits(self) -> frozenset[str]:
+        """The groups some or all of whose commits are known to be missing."""
+        commits = (gap.group for gap in self.gaps if gap.scope is GapScope.COMMITS)
+        return frozenset(group for group in commits if group)
 
     def gaps_by_cause(self) -> Mapping[GapCause, int]:
         """Count the gaps by cause."""

@@ -20,12 +20,15 @@ from numpy.typing import NDArray
 
 from rules.errors import StoreError
 from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.commit_memory import CommitMemory
 from rules.facts.identity import TopicId
 from rules.facts.last_look import LastLooks
-from rules.facts.memory import CommitMemory, Memory, Standing
+from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
+from rules.facts.standing import Standing
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
@@ -60,14 +63,16 @@ def decode(content: bytes, version: int) -> Checkpoint:
     Raises:
         StoreError: another format, or bytes that are damaged.
     """
-    if version != FORMAT:
+    if version not in READABLE:
         raise StoreError(
-            f"the checkpoint has format {version}, and this version reads {FORMAT}: "
+            f"the checkpoint has format {version}, and this version reads up to {FORMAT}: "
             "run the Tidemark that wrote it, or delete it and lose what was remembered",
             retryable=False,
         )
     try:
         arrays = _arrays(content)
+        if version == 1 and "cluster" in arrays:
+            _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None
         since = {str(rule): int(moment) for rule, moment in _read(arrays["unknown_since"]).items()}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
@@ -91,6 +96,13 @@ def _arrays(content: bytes) -> Arrays:
             with archive.open(name) as file:
                 found[name] = np.lib.format.read_array(file, allow_pickle=False)
         return found
+
+
+def _add_commits_seen(arrays: Arrays) -> None:
+    """Take the latest time that format 1 tells for the one at which every commit was last seen."""
+    times = np.concatenate([arrays["look.looked_at_us"], arrays["commit.since"]])
+    latest = int(times.max(initial=0))
+    arrays["commit.seen"] = np.full(len(arrays["commit.row"]), latest, np.int64)
 
 
 # ------------------------------------------------------------------ memory
@@ -155,6 +167,7 @@ def _looks(arrays: Arrays, partitions: Partitions) -> LastLooks:
 def _put_commits(into: Arrays, commits: CommitMemory) -> None:
     into["commit.groups"] = _text(list(commits.group_ids))
     into["commit.group"], into["commit.row"] = commits.group, commits.row
+    into["commit.seen"] = commits.seen_us
     _put_standing(into, "commit", commits.standing)
 
 
@@ -171,6 +184,7 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         group=group,
         row=row,
         standing=_standing(arrays, "commit", len(row)),
+        seen_us=_ints(arrays["commit.seen"], len(row)),
     )
 
 

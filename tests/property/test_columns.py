@@ -60,3 +60,24 @@ def test_lists_come_back_and_their_flat_values_know_their_rows(
     assert ragged.lengths.tolist() == [len(row or ()) for row in rows]
     expected = [(place, item) for place, row in enumerate(rows) for item in row or ()]
     assert list(zip(ragged.row_of_value.tolist(), ragged.values.tolist(), strict=True)) == expected
+
+
+@given(ragged_rows, ragged_rows, st.data())
+def test_lists_are_joined_and_taken_row_by_row(
+    first: list[list[int] | None], second: list[list[int] | None], data: st.DataObject
+) -> None:
+    joined = Ragged.of(first).joined(Ragged.of(second))
+    assert joined.to_list() == [*first, *second]
+    rows = data.draw(st.lists(st.integers(-3, len(joined) - 1), max_size=20))
+    expected = [(*first, *second)[row] if row >= 0 else None for row in rows]
+    assert joined.take(ints(*rows)).to_list() == expected
+
+
+@given(columns, columns)
+def test_columns_are_joined_and_padded_at_their_end(
+    first: list[int | None], second: list[int | None]
+) -> None:
+    joined = Column.of(first).joined(Column.of(second))
+    assert joined.to_list() == [*first, *second]
+    padded = Column.of(first).padded(len(joined))
+    assert padded.to_list() == [*first, *[None] * len(second)]

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rules.catalogue import consumer_data_expired, consumer_group_rewound, consumer_group_stalled
+from rules.facts.gap import GapScope
 from rules.facts.groups import GroupType
 from rules.verdict import Verdict
 from tests.factories import (
@@ -45,6 +46,8 @@ def at(
 
 
 UNSEEN: dict[str, Any] = {"offsets": unseen_offsets(1)}
+UNNAMED: dict[str, Any] = {"partitions": partitions({"orders": 1}, topic_ids=(None,))}
+LEFT_OUT: dict[str, Any] = {"partitions": partitions({}), "placement_complete": False}
 AGAIN: dict[str, Any] = {
     "partitions": partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
 }
@@ -65,6 +68,30 @@ STALLED = [
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
+    ),
+    Case(
+        id="stands-unnamed",
+        because="a commit that is the same by name has stood, whatever became of the topic",
+        looks=(at(50, **UNNAMED), at(50, **UNNAMED)),
+        seconds=60,
+        verdict=BREACH,
+        reason="not_moving",
+    ),
+    Case(
+        id="stable-end-not-seen",
+        because="what waits below the high watermark may all be undecided",
+        looks=(at(50), at(50, offsets=offsets(1, last_stable_offset=[None]))),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="end_not_seen",
+    ),
+    Case(
+        id="end-not-seen-before",
+        because="a lag that nobody saw lets nothing stand",
+        looks=(at(50, **UNSEEN), at(50)),
+        seconds=60,
+        verdict=OK,
+        reason="moves",
     ),
     Case(
         id="commits-seldom",
@@ -209,9 +236,30 @@ REWOUND = [
         reason="first_look",
     ),
     Case(
+        id="no-topic-id",
+        because="the topic may have been created again in between",
+        looks=(at(50, **UNNAMED), at(40, **UNNAMED)),
+        verdict=UNKNOWN,
+        reason="no_topic_id",
+    ),
+    Case(
+        id="topic-id-is-new",
+        because="brokers that were upgraded tell an id, but there is none to compare it with",
+        looks=(at(50, **UNNAMED), at(40)),
+        verdict=OK,
+        reason="first_look",
+    ),
+    Case(
+        id="back-behind-half-a-list",
+        because="a list that leaves its topic out forgets nothing",
+        looks=(at(50), LEFT_OUT, at(40)),
+        verdict=BREACH,
+        reason="went_back",
+    ),
+    Case(
         id="back-behind-a-gap",
         because="a round in which its coordinator was away forgets nothing",
-        looks=(at(50), {"gaps": (gap(),)}, at(40)),
+        looks=(at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}, at(40)),
         verdict=BREACH,
         reason="went_back",
     ),
@@ -279,7 +327,9 @@ def test_share_group_has_no_position_to_judge() -> None:
         pytest.param((at(89), at(89)), 30, True, id="eleven-offsets"),
         pytest.param((at(90), at(90)), 30, False, id="small-lags-are-looked-into-unasked"),
         pytest.param((at(50), at(50, **UNSEEN)), 30, True, id="end-not-seen"),
-        pytest.param((at(50), {"gaps": (gap(),)}), 30, True, id="commit-not-seen"),
+        pytest.param(
+            (at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}), 30, True, id="commit-not-seen"
+        ),
         pytest.param((at(50), {}), 30, False, id="commit-gone"),
     ],
 )

@@ -33,6 +33,8 @@ def ends(stable: int | None, watermark: int | None, end: int | None, **more: Any
 
 
 NO_ONE = Column.of([None])
+UNNAMED = {"partitions": partitions({"orders": 1}, topic_ids=(None,))}
+LEFT_OUT = {"partitions": partitions({}), "placement_complete": False}
 ALONE = {"partitions": partitions({"orders": 1}, replicas=Ragged.of([(1,)]), isr=Ragged.of([(1,)]))}
 
 OFFLINE = [
@@ -101,6 +103,41 @@ UNDER_MIN_ISR = [
 
 AHEAD = ends(10, 10, 15)
 HIGH_WATERMARK = [
+    Case(
+        id="half-an-answer",
+        because="a log end that was not seen once is no sign that the high watermark moved",
+        looks=(ends(100, 100, 120), ends(100, 100, None), ends(100, 100, 120)),
+        verdict=BREACH,
+        reason="stands",
+    ),
+    Case(
+        id="half-an-answer-first",
+        because="nor that anything waited for it",
+        looks=(ends(100, 100, None), ends(100, 100, None), ends(100, 100, 120)),
+        verdict=OK,
+        reason="replicating",
+    ),
+    Case(
+        id="left-out",
+        because="a list of topics that leaves it out changes nothing",
+        looks=(ends(100, 100, 120), LEFT_OUT, ends(100, 100, 120)),
+        verdict=BREACH,
+        reason="stands",
+    ),
+    Case(
+        id="unnamed",
+        because="without topic ids a value that is the same has stood",
+        looks=(UNNAMED | ends(100, 100, 120),) * 3,
+        verdict=BREACH,
+        reason="stands",
+    ),
+    Case(
+        id="unnamed-now-and-then",
+        because="while brokers are upgraded some tell the topic id and some do not",
+        looks=(UNNAMED | ends(100, 100, 120), ends(100, 100, 120), UNNAMED | ends(100, 100, 120)),
+        verdict=BREACH,
+        reason="stands",
+    ),
     Case(id="level", because="nothing waits for replication", verdict=OK, reason="level"),
     Case(
         id="just-written",
@@ -155,6 +192,22 @@ HIGH_WATERMARK = [
 
 HELD = ends(10, 15, 15)
 LAST_STABLE = [
+    Case(
+        id="half-an-answer",
+        because="a high watermark that was not seen once is no sign that the transaction ended",
+        looks=(ends(90, 100, 100), ends(90, None, 100), ends(90, 100, 100)),
+        seconds=60,
+        verdict=BREACH,
+        reason="stands",
+    ),
+    Case(
+        id="unnamed",
+        because="without topic ids a value that is the same has stood",
+        looks=(UNNAMED | ends(90, 100, 100),) * 3,
+        seconds=60,
+        verdict=BREACH,
+        reason="stands",
+    ),
     Case(id="closed", because="LSO equals HWM", verdict=OK, reason="nothing_open"),
     Case(
         id="open",

@@ -9,7 +9,6 @@ import pytest
 
 from rules.facts.column import Ragged
 from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
-from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from tests.factories import NOON, at, offsets, partitions, snapshot, topic_id, unseen_offsets
 
@@ -133,7 +132,12 @@ def test_without_a_memory_an_unseen_partition_has_no_look() -> None:
     assert remember(snapshot(offsets=unseen_offsets())).looked_at_us.to_list() == [None] * 3
 
 
-def test_a_round_without_the_list_of_topics_forgets_nothing() -> None:
-    memory = remember(snapshot())
-    blind = snapshot(partitions=Partitions.none(), placement_complete=False)
-    assert remember(blind, memory) is memory
+def test_what_is_known_but_not_listed_keeps_its_look() -> None:
+    both = partitions({"orders": 1, "audit": 1}, isr=Ragged.of([(1, 2, 3), (2,)]))
+    before = remember(snapshot(partitions=both))
+    listed = partitions({"orders": 1})
+    known = listed.with_topics_of(both, [1])
+    now = remember(snapshot(partitions=listed, taken_at=at(9)), before, known)
+    assert look(now, 0).looked_at_us == microseconds(9)
+    assert now[1] == before[1]
+    assert look(now, 1).isr == (2,)

@@ -12,6 +12,7 @@ import pytest
 
 from rules.errors import StoreError
 from rules.facts.column import Column, Ragged
+from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
@@ -84,9 +85,23 @@ def test_a_checkpoint_without_a_memory() -> None:
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(StoreError, match="has format 2, and this version reads 1") as caught:
-        decode(encode(Checkpoint()), 2)
+    with pytest.raises(StoreError, match="has format 3, and this version reads up to 2") as caught:
+        decode(encode(Checkpoint()), 3)
     assert not caught.value.retryable
+
+
+def test_format_1_took_every_commit_for_seen_at_the_latest_time_it_tells() -> None:
+    memory = later_memory()
+    content = without("commit.seen", encode(Checkpoint(memory=memory, unknown_since={"a": 1})))
+    back = decode(content, 1)
+    assert back.unknown_since == {"a": 1}
+    assert back.memory is not None
+    latest = microseconds(at(15))
+    assert back.memory.commits.seen_us.tolist() == [latest] * len(memory.commits) != []
+    same = replace(memory.commits, seen_us=back.memory.commits.seen_us)
+    assert plain(back.memory) == plain(replace(memory, commits=same))
+    with pytest.raises(StoreError, match="the checkpoint is damaged"):
+        decode(content, FORMAT)
 
 
 def without(name: str, content: bytes, **replaced: Any) -> bytes:

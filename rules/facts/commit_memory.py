@@ -1,0 +1,132 @@
+"""The last commit of every group on every partition, and since when each has stood.
+
+A commit that a round does not show is forgotten if the round could see all commits, and otherwise
+a day after it was last seen: where something is missing in every round, what was there once would
+be kept for ever.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_keys import CommitKeys
+from rules.facts.history import matching_rows
+from rules.facts.partitions import Partitions
+from rules.facts.snapshot import Snapshot
+from rules.facts.standing import Standing, earlier, either, stand
+
+FORGOTTEN_AFTER: Final = timedelta(hours=24)  # as long as an event lasts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CommitMemory:
+    """The last commit of every (group, partition); one row per pair, ordered by group and row."""
+
+    partitions: Partitions
+    group_ids: tuple[str, ...]
+    group: Int64s
+    row: Int64s
+    standing: Standing
+    seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def keys(self) -> CommitKeys:
+        """Return the pairs without their values."""
+        return CommitKeys(
+            partitions=self.partitions, group_ids=self.group_ids, group=self.group, row=self.row
+        )
+
+
+def matching_commits(snapshot: Snapshot, old: CommitMemory, *, needs_id: bool = False) -> Int64s:
+    """Return for each commit of the snapshot its position in the memory, -1 where none.
+
+    Whoever proves something by the two values needs the topic id on both sides (`needs_id`).
+    """
+    return old.keys.find(snapshot.partitions, snapshot.groups, snapshot.commits, needs_id=needs_id)
+
+
+def advance_commits(
+    snapshot: Snapshot, known: Partitions, now_us: int, old: CommitMemory | None
+) -> CommitMemory:
+    """Return the memory one round later; the rows of `known` begin with those of the snapshot."""
+    commits = snapshot.commits
+    places = np.full(len(commits), -1, np.int64) if old is None else matching_commits(snapshot, old)
+    fresh = CommitMemory(
+        partitions=known,
+        group_ids=tuple(group.group_id for group in snapshot.groups),
+        group=commits.group,
+        row=commits.row,
+        standing=stand(
+            Column.known(commits.committed_offset),
+            commits.read_uncommitted_lag(snapshot.offsets),
+            now_us,
+            Standing.absent(len(commits)) if old is None else old.standing.take(places),
+        ),
+        seen_us=np.full(len(commits), now_us, np.int64),
+    )
+    if old is None:
+        return fresh
+    return _with_unseen(fresh, old, _unseen(old, places) & _may_be_there(snapshot, now_us, old))
+
+
+def commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
+    """Return the memory of a process that could read an earlier one's only after some rounds.
+
+    A commit that is lower now is left as it was stored, so that the next round finds the rewind.
+    """
+    places = stored.keys.find_keys(seen.keys)
+    old = stored.standing.take(places)
+    was_higher = old.values.valid & (old.values.values > seen.standing.values.values)
+    merged = earlier(seen.standing, old)
+    standing = Standing(
+        either(was_higher, old.values, merged.values),
+        either(was_higher, old.since_us, merged.since_us),
+    )
+    return _with_unseen(replace(seen, standing=standing), stored, _unseen(stored, places))
+
+
+def _unseen(old: CommitMemory, places: Int64s) -> Bools:
+    unseen = np.ones(len(old), np.bool_)
+    unseen[places[places >= 0]] = False
+    return unseen
+
+
+def _may_be_there(snapshot: Snapshot, now_us: int, old: CommitMemory) -> Bools:
+    """Mark what is remembered and may exist although this round does not show it."""
+    recent: Bools = old.seen_us > now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
+    if not snapshot.commits_complete:
+        return recent
+    hidden = snapshot.groups_without_commits
+    is_hidden = np.array([name in hidden for name in old.group_ids], np.bool_)
+    return recent & is_hidden[old.group] if len(old) else recent
+
+
+def _with_unseen(fresh: CommitMemory, old: CommitMemory, unseen: Bools) -> CommitMemory:
+    """Add older commits, as far as their partitions are known."""
+    back = matching_rows(old.partitions, fresh.partitions, needs_id=False)  # old row -> fresh row
+    kept = np.flatnonzero(unseen & (back[old.row] >= 0)).astype(np.int64)
+    if not len(kept):
+        return fresh
+    kept_groups = [old.group_ids[group] for group in np.unique(old.group[kept]).tolist()]
+    names = tuple(dict.fromkeys((*fresh.group_ids, *kept_groups)))
+    place = {name: position for position, name in enumerate(names)}
+    renamed = np.array([place.get(name, -1) for name in old.group_ids], np.int64)
+    group = np.concatenate([fresh.group, renamed[old.group[kept]]])
+    row = np.concatenate([fresh.row, back[old.row[kept]]])
+    order = np.argsort(group * max(len(fresh.partitions), 1) + row, kind="stable").astype(np.int64)
+    return CommitMemory(
+        partitions=fresh.partitions,
+        group_ids=names,
+        group=group[order],
+        row=row[order],
+        standing=fresh.standing.joined(old.standing.take(kept)).take(order),
+        seen_us=np.concatenate([fresh.seen_us, old.seen_us[kept]])[order],
+    )

@@ -1,0 +1,82 @@
+"""Since when a value has stood still although something waits for it to move.
+
+What a round did not see keeps its older state: neither the value nor what waits for it, when it is
+unknown, makes something stand or lets it rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """Values, and since when each has stood where it is while it should have moved.
+
+    `since_us` is absent where the value may rest: nothing is waiting for it.
+    """
+
+    values: Column
+    since_us: Column  # microseconds since 1970-01-01 UTC
+
+    @classmethod
+    def absent(cls, rows: int) -> Standing:
+        """Return rows of which nothing is known."""
+        return cls(Column.absent(rows), Column.absent(rows))
+
+    def take(self, rows: Int64s) -> Standing:
+        """Return the rows at `rows`, in that order; of a negative row number nothing is known."""
+        return Standing(self.values.take(rows), self.since_us.take(rows))
+
+    def joined(self, other: Standing) -> Standing:
+        """Return these rows, then those of `other`."""
+        return Standing(self.values.joined(other.values), self.since_us.joined(other.since_us))
+
+    def padded(self, rows: int) -> Standing:
+        """Return `rows` rows, of which nothing is known behind the ones that are here."""
+        return Standing(self.values.padded(rows), self.since_us.padded(rows))
+
+
+def stand(values: Column, span: Column, now_us: int, old: Standing) -> Standing:
+    """Return the standing one look later; `span` is by how much the value lies behind.
+
+    `since` is carried on where the value is the same and is still behind, and where it is the same
+    and nobody could see whether it is behind: half an answer ends nothing and begins nothing.
+    """
+    same = values.valid & old.values.valid & (values.values == old.values.values)
+    waits = span.valid & (span.values > 0)
+    goes_on = same & (waits | ~span.valid) & old.since_us.valid
+    begins = values.valid & waits & ~goes_on
+    unseen = ~values.valid
+    since = np.where(begins, now_us, old.since_us.values)
+    stands = goes_on | begins | (unseen & old.since_us.valid)
+    return Standing(
+        either(unseen, old.values, values),
+        Column(np.where(stands, since, 0), stands),
+    )
+
+
+def earlier(seen: Standing, stored: Standing) -> Standing:
+    """Take the earlier time where a value is the same, and what is stored where none was seen."""
+    is_same = seen.values.valid & stored.values.valid
+    is_same &= seen.values.values == stored.values.values
+    both = is_same & seen.since_us.valid & stored.since_us.valid
+    unseen = ~seen.values.valid
+    since = np.where(
+        both, np.minimum(seen.since_us.values, stored.since_us.values), seen.since_us.values
+    )
+    return Standing(
+        either(unseen, stored.values, seen.values),
+        either(unseen, stored.since_us, Column(since, seen.since_us.valid)),
+    )
+
+
+def either(mask: Bools, there: Column, otherwise: Column) -> Column:
+    """Return the values of `there` where `mask` is True, and the others elsewhere."""
+    return Column(
+        np.where(mask, there.values, otherwise.values), np.where(mask, there.valid, otherwise.valid)
+    )

@@ -13,7 +13,7 @@ from collectors.session import Session
 from collectors.wire.api import FETCH
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.groups import GroupType
+from rules.facts.groups import Commits, GroupType
 from rules.facts.offsets import Offsets
 from rules.question import ReadableQuestion
 from tests.factories import broker, commits, group, ints, offsets, partitions

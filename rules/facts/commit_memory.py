@@ -33,6 +33,8 @@ class CommitMemory:
     row: Int64s
     standing: Standing
     seen_us: Int64s  # when each was last seen, microseconds since 1970-01-01 UTC
+    # The log start below which a commit was found when both were last seen; absent: not below it.
+    expired_below: Column
 
     def __len__(self) -> int:
         return len(self.row)
@@ -71,6 +73,7 @@ def advance_commits(
             Standing.absent(len(commits)) if old is None else old.standing.take(places),
         ),
         seen_us=np.full(len(commits), now_us, np.int64),
+        expired_below=_expired_below(snapshot, places, old),
     )
     if old is None:
         return fresh
@@ -90,7 +93,20 @@ def commits_under(stored: CommitMemory, seen: CommitMemory) -> CommitMemory:
         either(was_higher, old.values, merged.values),
         either(was_higher, old.since_us, merged.since_us),
     )
-    return _with_unseen(replace(seen, standing=standing), stored, _unseen(stored, places))
+    told = stored.expired_below.take(places)
+    is_below = ~seen.expired_below.valid & told.valid & (seen.standing.values.values < told.values)
+    merged_seen = replace(
+        seen, standing=standing, expired_below=either(is_below, told, seen.expired_below)
+    )
+    return _with_unseen(merged_seen, stored, _unseen(stored, places))
+
+
+def _expired_below(snapshot: Snapshot, places: Int64s, old: CommitMemory | None) -> Column:
+    """Return the log start where it is above the commit; where it was not seen, what was known."""
+    commits = snapshot.commits
+    log_start = snapshot.offsets.log_start_offset.take(commits.row)
+    below = log_start.where(commits.committed_offset < log_start.values)
+    return below if old is None else either(log_start.valid, below, old.expired_below.take(places))
 
 
 def _unseen(old: CommitMemory, places: Int64s) -> Bools:
@@ -129,4 +145,5 @@ def _with_unseen(fresh: CommitMemory, old: CommitMemory, unseen: Bools) -> Commi
         row=row[order],
         standing=fresh.standing.joined(old.standing.take(kept)).take(order),
         seen_us=np.concatenate([fresh.seen_us, old.seen_us[kept]])[order],
+        expired_below=fresh.expired_below.joined(old.expired_below.take(kept)).take(order),
     )

@@ -31,6 +31,7 @@ FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
+EXPIRED: Final = "commit.expired_below"  # absent in older checkpoints: nothing was told
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
 
 Arrays = dict[str, NDArray[Any]]
@@ -168,6 +169,7 @@ def _put_commits(into: Arrays, commits: CommitMemory) -> None:
     into["commit.groups"] = _text(list(commits.group_ids))
     into["commit.group"], into["commit.row"] = commits.group, commits.row
     into["commit.seen"] = commits.seen_us
+    _put_column(into, EXPIRED, commits.expired_below)
     _put_standing(into, "commit", commits.standing)
 
 
@@ -185,6 +187,9 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         row=row,
         standing=_standing(arrays, "commit", len(row)),
         seen_us=_ints(arrays["commit.seen"], len(row)),
+        expired_below=_column(arrays, EXPIRED, len(row))
+        if EXPIRED in arrays
+        else Column.absent(len(row)),
     )
 
 

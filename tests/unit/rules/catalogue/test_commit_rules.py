@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rules.catalogue import consumer_data_expired, consumer_group_rewound, consumer_group_stalled
+from rules.catalogue import consumer_group_rewound, consumer_group_stalled
 from rules.facts.gap import GapScope
 from rules.facts.groups import GroupType
 from rules.verdict import Verdict
@@ -265,41 +265,9 @@ REWOUND = [
     ),
 ]
 
-EXPIRED = [
-    Case(
-        id="within",
-        because="its next record is still there",
-        looks=(at(50),),
-        verdict=OK,
-        reason="within_log",
-    ),
-    Case(
-        id="at-start",
-        because="the next record to read is the first that is left",
-        looks=(at(50, offsets=offsets(1, log_start_offset=[50])),),
-        verdict=OK,
-        reason="within_log",
-    ),
-    Case(
-        id="below",
-        because="ten offsets were deleted unread",
-        looks=(at(50, offsets=offsets(1, log_start_offset=[60])),),
-        verdict=BREACH,
-        reason="below_log_start",
-    ),
-    Case(
-        id="not-seen",
-        because="without the log start nothing can be said",
-        looks=(at(50, **UNSEEN),),
-        verdict=UNKNOWN,
-        reason="log_start_not_seen",
-    ),
-]
-
 TABLE = [
     *((consumer_group_stalled.judge, case) for case in STALLED),
     *((consumer_group_rewound.judge, case) for case in REWOUND),
-    *((consumer_data_expired.judge, case) for case in EXPIRED),
 ]
 
 
@@ -361,15 +329,3 @@ def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
         "previous_committed_offset": 50,
         "rewound_by": 10,
     }
-
-
-def test_labels_are_cluster_group_topic_and_partition() -> None:
-    case = next(case for case in EXPIRED if case.id == "below")
-    finding = judged(consumer_data_expired.judge, case)
-    assert finding.labels == {
-        "cluster": "default",
-        "group": "billing",
-        "topic": "orders",
-        "partition": "0",
-    }
-    assert finding.evidence["expired_offsets"] == 10

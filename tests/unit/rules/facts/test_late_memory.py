@@ -68,6 +68,18 @@ def test_a_commit_that_was_not_seen_is_kept() -> None:
     assert joined.commits.row.tolist() == [0, 2]
 
 
+def test_a_commit_that_expired_before_is_known_to_have_expired() -> None:
+    start = offsets(log_start_offset=[60, 0, 0])
+    stored = remembered(committed(50) | {"offsets": start})
+    for seen, expected in (
+        (committed(50) | {"offsets": unseen_offsets(3)}, 60),
+        (committed(50) | {"offsets": offsets(log_start_offset=[70, 0, 0])}, 70),
+        (committed(65) | {"offsets": start}, None),
+    ):
+        joined = laid_under(stored, remembered(seen, since=600))
+        assert joined.commits.expired_below.to_list() == [expected]
+
+
 def test_the_look_before_a_change_of_leader_is_the_one_to_compare_with() -> None:
     new_epoch = {"offsets": offsets(leader_epoch=[6, 5, 5], log_end_offset=[9, 100, 100])}
     stored = remembered({})

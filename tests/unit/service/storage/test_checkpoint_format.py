@@ -39,6 +39,7 @@ def full_memory() -> Memory:
             high_watermark=[100, None, 5, 2**62 + 7],
             log_end_offset=[110, None, None, 2**62 + 9],
             leader_epoch=[5, None, 6, 7],
+            log_start_offset=[7, None, 6, 0],
         ),
         groups=(group("billing"), group("nul\0")),
         commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61)),
@@ -82,6 +83,15 @@ def test_parts_that_share_their_partitions_share_them_again() -> None:
 def test_a_checkpoint_without_a_memory() -> None:
     empty = Checkpoint(unknown_since={"some_rule": 5})
     assert decode(encode(empty), FORMAT) == empty
+
+
+def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("commit.expired_below", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert full.commits.expired_below.to_list() == [7, None, None]
+    assert older.commits.expired_below.to_list() == [None] * 3
 
 
 def test_another_format_is_refused() -> None:

@@ -4,8 +4,8 @@ Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next 
 Events do not un-happen: they stay BREACH, whatever the rule says later, until 24 hours have passed
 since it last said BREACH, or a person closes them. A rule of events says BREACH only in the round
 that finds out that it happened, so that every BREACH of it is told by itself. A subject that is
-absent from two complete rounds ends its finding; a round that could not see everything proves no
-absence.
+absent from two complete rounds ends its finding; a round that could not see all of its kind proves
+no absence.
 
 Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
 the subjects of findings that are open.
@@ -21,6 +21,7 @@ from typing import Final
 
 import numpy as np
 
+from rules.completeness import Completeness
 from rules.facts.snapshot import Snapshot
 from rules.judgement import (
     CommitSubjects,
@@ -104,16 +105,11 @@ class Change:
         return self.before is not self.after
 
 
-def is_complete(snapshot: Snapshot) -> bool:
-    """Whether a subject that a round does not show is really gone."""
-    return snapshot.placement_complete and not snapshot.gaps
-
-
 def next_changes(
     open_findings: Mapping[Identity, OpenFinding],
     judgements: Sequence[Judgement],
     *,
-    is_complete: bool,
+    completeness: Completeness,
     now: datetime,
 ) -> list[Change]:
     """Return what a round changes: judgements in order, then the findings without a subject."""
@@ -129,7 +125,7 @@ def next_changes(
                 changes.append(change)
     seen = {change.identity for change in changes}
     absent = [entry for identity, entry in open_findings.items() if identity not in seen]
-    return [*changes, *(_absent(entry, is_complete=is_complete, now=now) for entry in absent)]
+    return [*changes, *(_absent(entry, completeness, now) for entry in absent)]
 
 
 def apply_changes(
@@ -236,8 +232,8 @@ def _breach_step(entry: OpenFinding | None) -> Step:
     return Step.AGAIN if entry.kind is Kind.EVENT else Step.STILL
 
 
-def _absent(entry: OpenFinding, *, is_complete: bool, now: datetime) -> Change:
-    rounds = entry.absent_rounds + is_complete
+def _absent(entry: OpenFinding, completeness: Completeness, now: datetime) -> Change:
+    rounds = entry.absent_rounds + completeness.proves_absence(dict(entry.identity[1]))
     change = Change(
         step=Step.ABSENT,
         identity=entry.identity,

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from rules.catalogue.all_rules import count_verdicts
+from rules.completeness import Completeness
 from rules.facts.memory import Memory, laid_under
 from rules.open_findings import (
     Change,
@@ -19,7 +20,6 @@ from rules.open_findings import (
     OpenFinding,
     all_gone,
     apply_changes,
-    is_complete,
     next_changes,
 )
 from rules.verdict import Severity
@@ -159,7 +159,7 @@ class Pipeline:
         changes = next_changes(
             before,
             watched.judged.judgements,
-            is_complete=snapshot is not None and is_complete(snapshot),
+            completeness=Completeness.of(snapshot),
             now=watched.at,
         )
         self._open[self._cluster_id] = apply_changes(before, changes, watched.at)

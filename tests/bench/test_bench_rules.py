@@ -13,12 +13,13 @@ from typing import TypeVar
 import numpy as np
 
 from rules.catalogue.all_rules import Judged, count_verdicts, judge_round
+from rules.completeness import Completeness
 from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
-from rules.open_findings import Identity, OpenFinding, apply_changes, is_complete, next_changes
+from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Verdict
 from rules.view import View
 from service.clock import monotonic
@@ -60,10 +61,10 @@ class Process:
         counts = count_verdicts(judged.judgements)
         totals = self.totals.after_round(seen.report, counts)
         self.timed("metrics text", lambda: self.exposition.update(seen, totals))
-        complete = is_complete(seen)
+        whole = Completeness.of(seen)
         changes = self.timed(
             "lifecycle",
-            lambda: next_changes(self.open, judged.judgements, is_complete=complete, now=now),
+            lambda: next_changes(self.open, judged.judgements, completeness=whole, now=now),
         )
         self.open = self.timed("apply", lambda: apply_changes(self.open, changes, now))
         self.memory, self.judged, self.totals = memory, judged, totals

@@ -14,6 +14,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
+from rules.completeness import Completeness
 from rules.facts.column import Column
 from rules.facts.groups import Commits
 from rules.facts.memory import Memory, advance
@@ -69,7 +70,8 @@ def test_storing_a_round(database: Database) -> None:
         checkpoint = Checkpoint(memory=advance(seen, checkpoint.memory))
         begin = monotonic()
         said = [_judgement(seen, number)]
-        changes = next_changes(open_findings, said, is_complete=True, now=seen.taken_at)
+        whole = Completeness.of(seen)
+        changes = next_changes(open_findings, said, completeness=whole, now=seen.taken_at)
         open_findings = apply_changes(open_findings, changes, seen.taken_at)
         took["judge"].append(monotonic() - begin)
         begin = monotonic()

@@ -35,7 +35,7 @@ from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
 from service.rounds import Scope
 from service.watch import WatchedRound, Watcher
-from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
+from tests.factories import CLUSTER_ID, NOON, at, snapshot
 from tests.fakes import MemoryStore
 from tests.integration.storage.given import judged
 
@@ -68,10 +68,10 @@ class ScriptedWatcher(Watcher):
 
     def make_round(self) -> WatchedRound:
         now, turn = at(self.seconds), self.turn
-        gaps = () if turn.is_complete else (gap(),)
+        seen = snapshot(taken_at=now, placement_complete=turn.is_complete)
         return WatchedRound(
             at=now,
-            snapshot=snapshot(taken_at=now, gaps=gaps) if turn.sees else None,
+            snapshot=seen if turn.sees else None,
             judged=Judged(judgements=(judged(turn.verdicts, self.kind),)),
         )
 

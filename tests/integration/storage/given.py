@@ -9,6 +9,7 @@ from uuid import UUID
 import numpy as np
 from sqlalchemy import Engine
 
+from rules.completeness import Completeness
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
@@ -17,7 +18,7 @@ from service.storage import clusters
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.rounds import Round
-from tests.factories import CLUSTER_ID, NOON
+from tests.factories import CLUSTER_ID, NOON, snapshot
 
 WRITER = UUID(int=7)
 
@@ -75,7 +76,8 @@ class Story:
         self._number += 1
         now = at or NOON + timedelta(seconds=15 * self._number)
         said = [judged(verdicts, kind, lag=self._number)]
-        changes = next_changes(self.open, said, is_complete=True, now=now)
+        everything = Completeness.of(snapshot())
+        changes = next_changes(self.open, said, completeness=everything, now=now)
         self.open = apply_changes(self.open, changes, now)
         return made_round(self.key, self._number, changes, now, self._writer)
 

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import pytest
 
+from rules.completeness import Completeness
 from rules.facts.snapshot import Snapshot
 from rules.judgement import (
     CommitSubjects,
@@ -27,15 +28,15 @@ from rules.open_findings import (
     Step,
     all_gone,
     apply_changes,
-    is_complete,
     next_changes,
     rebased,
 )
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
-from tests.factories import at, commits, gap, group, partitions, snapshot
+from tests.factories import at, commits, group, partitions, snapshot
 
 NOW: Final = at(0)
 HOUR: Final = timedelta(hours=1)
+ALL: Final = Completeness.of(snapshot())
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
@@ -140,7 +141,7 @@ def test_steps(case: Case) -> None:
     changes = next_changes(
         {entry.identity: entry} if entry else {},
         [judged(subjects, *verdicts, meta=rule(case.kind))],
-        is_complete=case.complete,
+        completeness=ALL if case.complete else Completeness(),
         now=NOW,
     )
     if case.step is None:
@@ -156,7 +157,7 @@ def run(
 ) -> tuple[dict[Identity, OpenFinding], list[Change]]:
     subjects = PartitionSubjects(snapshot(partitions=partitions({"orders": 1})))
     said = [judged(subjects, verdict, meta=rule(kind))]
-    changes = next_changes(entries, said, is_complete=True, now=now)
+    changes = next_changes(entries, said, completeness=ALL, now=now)
     return apply_changes(entries, changes, now), changes
 
 
@@ -177,7 +178,7 @@ def test_a_finding_is_as_bad_as_its_reason_says() -> None:
     entries: dict[Identity, OpenFinding] = {}
     for meta, severity in ((mild, Severity.INFO), (rule(Kind.EVENT), Severity.WARNING)):
         said = [judged(subjects, BREACH, meta=meta)]
-        changes = next_changes(entries, said, is_complete=True, now=NOW)
+        changes = next_changes(entries, said, completeness=ALL, now=NOW)
         entries = apply_changes(entries, changes, NOW)
         assert [entry.severity for entry in entries.values()] == [severity]
 
@@ -234,21 +235,15 @@ def test_every_open_subject_is_found_again_whatever_it_is(subjects: Subjects) ->
     )
     entries = {name: replace(entry, identity=name) for name in (*here, gone, other)}
     said = [judged(subjects, *[UNKNOWN] * len(subjects))]
-    changes = next_changes(entries, said, is_complete=True, now=NOW)
+    changes = next_changes(entries, said, completeness=ALL, now=NOW)
     steps = {change.identity: change.step for change in changes}
     assert steps == dict.fromkeys(here, Step.UNKNOWN) | dict.fromkeys((gone, other), Step.ABSENT)
 
 
 def test_a_rule_that_was_withdrawn_leaves_nothing_open() -> None:
     entry = open_finding(Kind.STATE, BREACH, age=HOUR, absent=1)
-    (change,) = next_changes({entry.identity: entry}, [], is_complete=True, now=NOW)
+    (change,) = next_changes({entry.identity: entry}, [], completeness=ALL, now=NOW)
     assert change.end_reason is EndReason.SUBJECT_GONE
-
-
-def test_a_round_with_a_gap_or_without_all_topics_is_not_complete() -> None:
-    assert is_complete(snapshot())
-    assert not is_complete(snapshot(gaps=(gap(),)))
-    assert not is_complete(snapshot(placement_complete=False))
 
 
 # ------------------------------------------------------------------ what was stored is read late
@@ -260,7 +255,7 @@ def breached(partition: int = 1) -> Judgement:
 
 def test_a_finding_that_was_stored_did_not_open_anew() -> None:
     stored = open_finding(Kind.STATE, UNKNOWN, age=HOUR)
-    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    opened = next_changes({}, [breached()], completeness=ALL, now=NOW)
     assert opened[0].identity == stored.identity
     (first,), (second,) = rebased([opened, opened], {stored.identity: stored})
     assert (first.step, first.before, first.after) == (Step.STILL, UNKNOWN, BREACH)
@@ -276,13 +271,13 @@ def test_an_event_that_was_stored_happened_again_unless_it_is_the_same(
     reason: str, step: Step
 ) -> None:
     stored = replace(open_finding(Kind.EVENT, BREACH, age=HOUR), reason=reason)
-    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    opened = next_changes({}, [breached()], completeness=ALL, now=NOW)
     ((change,),) = rebased([opened], {stored.identity: stored})
     assert (change.step, change.is_transition) == (step, step is Step.AGAIN)
 
 
 def test_what_was_not_stored_opened() -> None:
-    opened = next_changes({}, [breached()], is_complete=True, now=NOW)
+    opened = next_changes({}, [breached()], completeness=ALL, now=NOW)
     assert rebased([opened], {}) == [opened]
 
 
@@ -297,26 +292,26 @@ def test_an_open_finding_carries_what_was_last_said_and_an_event_its_last_breach
     for kind, reason in ((Kind.STATE, "said"), (Kind.EVENT, "before")):
         entry = replace(open_finding(kind, BREACH, age=HOUR), reason="before")
         said = judged(PartitionSubjects(snapshot()), OK, UNKNOWN, OK)
-        changes = next_changes({entry.identity: entry}, [said], is_complete=True, now=NOW)
+        changes = next_changes({entry.identity: entry}, [said], completeness=ALL, now=NOW)
         after = apply_changes({entry.identity: entry}, changes, NOW)[entry.identity]
         assert (after.reason, after.last_judged_at) == (reason, NOW)
 
 
 # ------------------------------------------------------------------ a rule that could not judge
-@pytest.mark.parametrize("is_complete", [True, False])
+@pytest.mark.parametrize("completeness", [Completeness(), ALL], ids=["blind", "complete"])
 @pytest.mark.parametrize(
     ("kind", "step", "verdict"),
     [(Kind.STATE, Step.UNKNOWN, UNKNOWN), (Kind.EVENT, Step.HELD, BREACH)],
 )
 def test_a_rule_that_could_not_judge_makes_its_states_unknown_and_ends_nothing(
-    kind: Kind, step: Step, verdict: Verdict, *, is_complete: bool
+    kind: Kind, step: Step, verdict: Verdict, completeness: Completeness
 ) -> None:
     entry = replace(open_finding(kind, BREACH, age=HOUR), evidence={"log_end_offset": 7})
     cluster = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": "default"},))
     open_findings = {entry.identity: entry}
     for _ in range(3):
         said = judged(cluster, UNKNOWN, meta=rule(kind))
-        changes = next_changes(open_findings, [said], is_complete=is_complete, now=NOW)
+        changes = next_changes(open_findings, [said], completeness=completeness, now=NOW)
         assert [change.step for change in changes] == [step]
         open_findings = apply_changes(open_findings, changes, NOW)
     (after,) = open_findings.values()

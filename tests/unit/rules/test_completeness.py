@@ -1,0 +1,60 @@
+"""Which gaps keep the finding of a subject that is not there: a table of kinds and scopes."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from rules.completeness import Completeness, subject_kind
+from rules.facts.gap import GapScope
+from rules.judgement import CommitSubjects, Labels, PartitionSubjects
+from rules.verdict import SubjectKind
+from tests.factories import commits, gap, group, snapshot
+
+CLUSTER: Final = {"cluster": "default"}
+RULE: Final = CLUSTER | {"rule": "some_rule"}
+PARTITION: Final = CLUSTER | {"topic": "orders", "partition": "0"}
+COMMIT: Final = PARTITION | {"group": "billing"}
+HIDING_COMMITS: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})
+
+
+def absent_after(labels: Labels, **overrides: Any) -> bool:
+    return Completeness.of(snapshot(**overrides)).proves_absence(labels)
+
+
+@pytest.mark.parametrize("scope", GapScope)
+def test_a_gap_hides_what_it_is_about_and_nothing_else(scope: GapScope) -> None:
+    gaps = (gap(scope=scope),)
+    assert absent_after(PARTITION, gaps=gaps)
+    assert absent_after(COMMIT, gaps=gaps) is (scope not in HIDING_COMMITS)
+    assert absent_after(CLUSTER, gaps=gaps)
+    assert absent_after(RULE, gaps=gaps)
+
+
+def test_a_list_of_topics_that_is_cut_short_hides_partitions_and_their_commits() -> None:
+    assert not absent_after(PARTITION, placement_complete=False)
+    assert not absent_after(COMMIT, placement_complete=False)
+    assert absent_after(RULE, placement_complete=False)
+
+
+@pytest.mark.parametrize(("name", "is_gone"), [("billing", False), ("audit", True)])
+def test_commits_that_one_group_does_not_show_hide_no_others(name: str, *, is_gone: bool) -> None:
+    assert absent_after(COMMIT, gaps=(gap(scope=GapScope.COMMITS, group=name),)) is is_gone
+
+
+def test_a_list_of_groups_that_is_cut_short_hides_all_commits_whatever_group_it_names() -> None:
+    assert not absent_after(COMMIT, gaps=(gap(scope=GapScope.GROUPS, group="audit"),))
+
+
+@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT])
+def test_a_round_that_was_not_made_proves_nothing(labels: Labels) -> None:
+    assert not Completeness.of(None).proves_absence(labels)
+
+
+def test_labels_tell_the_kind_of_their_subject() -> None:
+    seen = snapshot(groups=(group(),), commits=commits((0, 0, 5)))
+    for subjects in (PartitionSubjects(seen), CommitSubjects.all_of(seen)):
+        assert subject_kind(subjects.labels(0)) is subjects.kind
+    assert subject_kind(CLUSTER) is SubjectKind.CLUSTER
+    assert subject_kind(RULE) is SubjectKind.RULE

@@ -164,7 +164,13 @@ def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
     if change.finding is None or change.step is Step.HELD:
         return carried  # an event keeps the evidence of its last breach
     said = change.finding
-    return replace(carried, severity=said.severity, reason=said.reason, evidence=said.evidence)
+    return replace(
+        carried,
+        kind=said.rule.kind,
+        severity=said.severity,
+        reason=said.reason,
+        evidence=said.evidence,
+    )
 
 
 def all_gone(open_findings: Mapping[Identity, OpenFinding]) -> list[Change]:

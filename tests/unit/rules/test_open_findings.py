@@ -183,6 +183,14 @@ def test_a_finding_is_as_bad_as_its_reason_says() -> None:
         assert [entry.severity for entry in entries.values()] == [severity]
 
 
+def test_a_state_whose_rule_has_become_one_of_events_does_not_end_with_ok() -> None:
+    entries, _ = run({}, BREACH, NOW, Kind.STATE)
+    entries, _ = run(entries, BREACH, NOW, Kind.EVENT)
+    entries, changes = run(entries, OK, NOW + HOUR, Kind.EVENT)
+    assert [change.step for change in changes] == [Step.HELD]
+    assert [entry.kind for entry in entries.values()] == [Kind.EVENT]
+
+
 def test_every_occurrence_of_an_event_is_a_transition() -> None:
     entries: dict[Identity, OpenFinding] = {}
     told: list[bool] = []

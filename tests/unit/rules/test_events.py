@@ -1,0 +1,72 @@
+"""Events from round to round: each occurrence is told once, with its own evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rules.catalogue.all_rules import RULES, judge_round
+from rules.completeness import Completeness
+from rules.facts.memory import Memory, advance
+from rules.facts.snapshot import Snapshot
+from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
+from rules.verdict import Kind
+from rules.view import View
+from tests.factories import at, commits, group, offsets, partitions, snapshot
+
+EVENTS = {rule.meta.rule_id for rule in RULES if rule.meta.kind is Kind.EVENT}
+
+
+def look(number: int, committed: int, log_start: int = 0) -> Snapshot:
+    """Return one of several looks at one group on one partition, 15 s apart."""
+    placed = partitions({"orders": 1})
+    return snapshot(
+        taken_at=at(15 * number),
+        partitions=placed,
+        groups=(group(),),
+        commits=commits((0, 0, committed)),
+        offsets=offsets(1, log_start_offset=[log_start]),
+    )
+
+
+def told(looks: Sequence[Snapshot]) -> list[tuple[int, str, dict[str, Any]]]:
+    """Play rounds; return the transitions of events: round, step and evidence."""
+    memory: Memory | None = None
+    entries: dict[Identity, OpenFinding] = {}
+    made: list[tuple[int, Change]] = []
+    for number, seen in enumerate(looks):
+        before, memory = memory, advance(seen, memory)
+        view = View(snapshot=seen, memory=memory, before=before, now=seen.taken_at)
+        said = judge_round(view, {}).judgements
+        changes = next_changes(entries, said, completeness=Completeness.of(seen), now=seen.taken_at)
+        entries = apply_changes(entries, changes, seen.taken_at)
+        made += [(number, change) for change in changes if change.is_transition]
+    return [
+        (number, str(change.step), dict(change.finding.evidence))
+        for number, change in made
+        if change.finding is not None and change.identity[0] in EVENTS
+    ]
+
+
+def test_a_second_rewind_is_told_with_its_own_offsets() -> None:
+    offsets_ = (90, 80, 80, 95, 10, 10, 10)
+    steps = told([look(number, committed) for number, committed in enumerate(offsets_)])
+    assert [(number, step, said["rewound_by"]) for number, step, said in steps] == [
+        (1, "opened", 10),
+        (4, "again", 85),
+    ]
+
+
+def test_two_rewinds_in_two_rounds_are_two() -> None:
+    steps = told([look(number, committed) for number, committed in enumerate((90, 80, 70))])
+    assert [(number, step) for number, step, _ in steps] == [(1, "opened"), (2, "again")]
+
+
+def test_what_expires_in_two_steps_is_told_twice_however_long_it_stands() -> None:
+    starts = (0, 60, 60, 60, 80, 80)
+    looks = [look(number, 50, start) for number, start in enumerate(starts)]
+    steps = told([*looks, look(len(looks), 90, 80)])
+    assert [(number, step, said["expired_offsets"]) for number, step, said in steps] == [
+        (1, "opened", 10),
+        (4, "again", 30),
+    ]

@@ -51,8 +51,9 @@ def create_app(
         middleware=[
             Middleware(Stamp),
             Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
-            Middleware(Busy, limit=max_concurrent_requests),
+            # First who asks: strangers must not take the places of those who may.
             Middleware(Access, tokens=tokens, is_loopback=is_loopback),
+            Middleware(Busy, limit=max_concurrent_requests),
             Middleware(BodyLimit),
         ],
     )

@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
@@ -19,6 +20,8 @@ REQUEST_ID: Final = "X-Request-ID"
 USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 MAX_BODY: Final = 64 * 1024  # bytes
 BODY_SECONDS: Final = 10.0
+SCRAPE_PATH: Final = "/metrics"
+SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
 ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
     "X-Content-Type-Options": "nosniff",
@@ -47,25 +50,42 @@ class Stamp:
 
 
 class Busy:
-    """Refuses a request while too many others are being answered; probes always pass."""
+    """Refuses a request while too many others are being answered.
 
-    def __init__(self, app: ASGIApp, *, limit: int) -> None:
+    Probes always pass, and a few scrapes have places of their own: when many ask, it is most needed
+    to know how the service is.
+    """
+
+    def __init__(self, app: ASGIApp, *, limit: int, scrapes: int = SCRAPES_AT_ONCE) -> None:
         self._app = app
-        self._limit = limit
-        self._running = 0
+        self._scrapes = _Places(scrapes)
+        self._others = _Places(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass one request on."""
-        if scope["path"] in PUBLIC_PATHS:
+        path = scope["path"]
+        if path in PUBLIC_PATHS:
             await self._app(scope, receive, send)
             return
-        if self._running >= self._limit:
-            raise unavailable(f"{self._limit} requests are being answered already")
-        self._running += 1
+        is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
+        places = self._scrapes if is_scrape else self._others
+        if not places.has_room:
+            raise unavailable(f"{places.limit} requests are being answered already")
+        places.taken += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._running -= 1
+            places.taken -= 1
+
+
+@dataclass(slots=True)
+class _Places:
+    limit: int
+    taken: int = 0
+
+    @property
+    def has_room(self) -> bool:
+        return self.taken < self.limit
 
 
 class BodyLimit:

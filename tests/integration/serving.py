@@ -80,6 +80,11 @@ class Peer:
         self.socket.close()
 
 
+def asking(path: bytes) -> bytes:
+    """Return a request after which the connection closes."""
+    return b"GET " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+
+
 def parsed(raw: bytes) -> Answer:
     head, _, body = raw.partition(b"\r\n\r\n")
     line, *headers = head.decode("latin-1").split("\r\n")

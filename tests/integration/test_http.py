@@ -5,22 +5,18 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import threading
 from collections.abc import Iterator
 
 import pytest
-from starlette.types import Receive, Scope, Send
 
 from rules.errors import SettingsError
 from service.clock import wait_until
 from service.latest import Latest
 from service.metrics.totals import SelfMetrics
-from service.storage.tokens import Scope as Right
-from service.threads import in_thread
 from service.web.server import HttpServer, bind, is_loopback
 from tests.factories import commits, group, snapshot
-from tests.integration.serving import Answer, Peer, Served, serving
-from tests.unit.service.web.given import FakeTokens, World, look
+from tests.integration.serving import Answer, Peer, Served, asking, serving
+from tests.unit.service.web.given import World, look
 
 pytestmark = pytest.mark.integration
 
@@ -190,77 +186,6 @@ def test_a_broken_chunk_is_told_so(served: Served, world: World) -> None:
     assert world.log.events == []
 
 
-# ------------------------------------------------------------------ many clients, slow readers
-class Gate:
-    """An application whose answers wait until they may go."""
-
-    def __init__(self) -> None:
-        self.may_go = threading.Event()
-        self.waiting = 0
-
-    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
-        self.waiting += 1
-        await in_thread(lambda: self.may_go.wait(10))
-        await send({"type": "http.response.start", "status": 204, "headers": []})
-        await send({"type": "http.response.body", "body": b""})
-
-
-def test_connections_above_the_limit_are_dropped_and_the_others_served() -> None:
-    gate = Gate()
-    with serving(gate, limit=1) as served:
-        request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
-        peers = [served.peer().send(request) for _ in range(3)]
-        assert wait_until(lambda: gate.waiting == 3, timeout_seconds=5)
-        with served.peer() as too_many:
-            assert too_many.read() == b""
-        gate.may_go.set()
-        assert [peer.answer().status for peer in peers] == [204] * 3
-        for peer in peers:
-            peer.socket.close()
-
-
-async def endless(_scope: Scope, _receive: Receive, send: Send) -> None:
-    await send({"type": "http.response.start", "status": 200, "headers": []})
-    for _ in range(1000):
-        await send({"type": "http.response.body", "body": b"x" * MEGABYTE, "more_body": True})
-
-
-def test_a_client_that_does_not_read_is_let_go() -> None:
-    with serving(endless) as served, served.peer() as lazy:
-        lazy.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        protocols = served.server._server.server_state.connections  # noqa: SLF001
-        assert wait_until(lambda: len(protocols) == 1, timeout_seconds=5)
-        assert wait_until(lambda: not protocols, timeout_seconds=5)
-
-
-class SlowTokens(FakeTokens):
-    """Checks a token only when it may."""
-
-    may_go = threading.Event()
-
-    def verify(self, secret: str) -> frozenset[Right] | None:
-        super().verify(secret)
-        self.may_go.wait(10)
-        return frozenset({Right.READ})
-
-
-def test_requests_above_the_limit_are_told_so_and_probes_pass() -> None:
-    checker = SlowTokens()
-    slow = World(tokens=checker, in_thread=in_thread)
-    with serving(slow.app(is_loopback=False, limit=2)) as served:
-        request = b"GET /metrics HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer tidemark_x\r\n"
-        peers = [served.peer().send(request + b"Connection: close\r\n\r\n") for _ in range(2)]
-        assert wait_until(lambda: checker.calls == 2, timeout_seconds=5)
-        busy = served.get("/metrics")
-        refused(busy, 503)
-        assert busy.headers["retry-after"] == "10"
-        assert_well(served)
-        checker.may_go.set()
-        assert [peer.answer().status for peer in peers] == [200, 200]
-        for peer in peers:
-            peer.socket.close()
-
-
 # ------------------------------------------------------------------ life of the server
 def test_it_ends_in_time_with_idle_connections_and_frees_its_port(world: World) -> None:
     with serving(world.app()) as served:
@@ -273,19 +198,34 @@ def test_it_ends_in_time_with_idle_connections_and_frees_its_port(world: World) 
             Peer(served.address)
 
 
-def test_signals_stay_with_the_process(world: World) -> None:
-    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+async def is_up(port: int) -> None:
+    """Wait until a server of this loop answers a probe."""
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(asking(b"/livez"))
+        assert (await reader.read()).endswith(b"\r\n\r\nok")
+        writer.close()
 
-    async def scenario() -> tuple[object, object]:
-        server = HttpServer(world.app(), bind("127.0.0.1", 0), max_concurrent_requests=4)
+
+def handlers() -> tuple[object, object]:
+    return signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+
+
+def test_signals_stay_with_the_process(world: World) -> None:
+    bound = bind("127.0.0.1", 0)
+
+    async def scenario() -> tuple[tuple[object, object], tuple[object, object]]:
+        server = HttpServer(world.app(), bound, max_concurrent_requests=4)
+        before = handlers()  # asyncio has one of its own for SIGINT
         task = asyncio.create_task(server.run())
-        await asyncio.sleep(0.3)
-        during = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+        await is_up(bound.getsockname()[1])
+        during = handlers()
         server.stop()
         await task
-        return during
+        return before, during
 
-    assert asyncio.run(scenario())[0] == before[0]
+    before, during = asyncio.run(scenario())
+    assert during == before
 
 
 def test_a_cancelled_server_frees_its_port(world: World) -> None:
@@ -295,7 +235,7 @@ def test_a_cancelled_server_frees_its_port(world: World) -> None:
     async def scenario() -> None:
         server = HttpServer(world.app(), bound, max_concurrent_requests=4)
         task = asyncio.create_task(server.run())
-        await asyncio.sleep(0.3)
+        await is_up(port)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

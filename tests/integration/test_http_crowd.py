@@ -1,0 +1,150 @@
+"""Many clients, slow ones, idle ones and strangers: the others are served all the same."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from starlette.types import Receive, Scope, Send
+
+from service.clock import wait_until
+from service.metrics.totals import SelfMetrics
+from service.storage.history import PastFinding, Wanted
+from service.storage.tokens import Scope as Right
+from service.threads import in_thread
+from tests.factories import snapshot
+from tests.integration.serving import Served, asking, serving
+from tests.unit.service.web.given import STATIC, FakeHistory, FakeTokens, World
+
+pytestmark = pytest.mark.integration
+
+MEGABYTE = 1024 * 1024
+
+
+def assert_well(served: Served) -> None:
+    assert served.get("/livez").body == b"ok"
+
+
+class Gate:
+    """An application whose answers wait until they may go."""
+
+    def __init__(self) -> None:
+        self.may_go = threading.Event()
+        self.waiting = 0
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        self.waiting += 1
+        await in_thread(lambda: self.may_go.wait(10))
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def test_connections_above_the_limit_are_dropped_and_the_others_served() -> None:
+    gate = Gate()
+    with serving(gate, limit=1) as served:
+        request = b"GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        peers = [served.peer().send(request) for _ in range(3)]
+        assert wait_until(lambda: gate.waiting == 3, timeout_seconds=5)
+        with served.peer() as too_many:
+            assert too_many.read() == b""
+        gate.may_go.set()
+        assert [peer.answer().status for peer in peers] == [204] * 3
+        for peer in peers:
+            peer.socket.close()
+
+
+def test_a_connection_too_many_takes_the_place_of_the_one_that_is_silent_longest() -> None:
+    with serving(World().app(), limit=1) as served:
+        idle = [served.peer() for _ in range(3)]
+        for peer in (idle[1], idle[0], idle[2]):
+            peer.send(asking(b"/livez").replace(b"close", b"keep-alive"))
+            peer.read_until(b"\r\n\r\nok")
+        assert_well(served)
+        assert idle[1].read() == b"", "it was silent longest"
+        idle[0].send(asking(b"/livez"))
+        assert idle[0].answer().status == 200
+        for peer in idle:
+            peer.socket.close()
+
+
+def test_connections_that_say_nothing_do_not_keep_a_probe_out() -> None:
+    with serving(World().app(), limit=4) as served:
+        silent = [served.peer() for _ in range(40)]
+        assert_well(served)
+        for peer in silent:
+            peer.socket.close()
+
+
+async def endless(_scope: Scope, _receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    for _ in range(1000):
+        await send({"type": "http.response.body", "body": b"x" * MEGABYTE, "more_body": True})
+
+
+def test_a_client_that_does_not_read_is_let_go() -> None:
+    with serving(endless) as served, served.peer() as lazy:
+        lazy.send(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        protocols = served.server._server.server_state.connections  # noqa: SLF001
+        assert wait_until(lambda: len(protocols) == 1, timeout_seconds=5)
+        assert wait_until(lambda: not protocols, timeout_seconds=5)
+
+
+class SlowHistory(FakeHistory):
+    """Reads findings only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go = threading.Event()
+        self.calls = 0
+
+    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+        self.calls += 1
+        self.may_go.wait(10)
+        return super().page(wanted, limit)
+
+
+def test_requests_above_the_limit_are_told_so_and_probes_and_scrapes_pass() -> None:
+    history = SlowHistory()
+    slow = World(history=history, in_thread=in_thread)
+    slow.exposition.update(snapshot(), SelfMetrics(version="1.2.3"))
+    with serving(slow.app(limit=2)) as served:
+        request = asking(b"/api/v1/findings?state=ended")
+        peers = [served.peer().send(request) for _ in range(2)]
+        assert wait_until(lambda: history.calls == 2, timeout_seconds=5)
+        busy = served.get("/api/v1/status")
+        assert (busy.status, busy.headers["content-type"]) == (503, "application/problem+json")
+        assert busy.headers["retry-after"] == "10"
+        assert served.get("/metrics").status == 200
+        assert_well(served)
+        history.may_go.set()
+        assert [peer.answer().status for peer in peers] == [200, 200]
+        for peer in peers:
+            peer.socket.close()
+
+
+def test_who_has_no_token_takes_no_place_from_who_has_one() -> None:
+    checker = SlowTokens()
+    slow = World(tokens=checker, in_thread=in_thread)
+    with serving(slow.app(is_loopback=False, limit=1)) as served:
+        guess = "Authorization: Bearer tidemark_x"
+        guessing = served.peer().send(
+            f"GET / HTTP/1.1\r\nHost: x\r\n{guess}\r\nConnection: close\r\n\r\n".encode()
+        )
+        assert wait_until(lambda: checker.calls == 1, timeout_seconds=5)
+        assert served.get("/api/v1/status", f"Authorization: Bearer {STATIC}").status == 200
+        checker.may_go.set()
+        assert guessing.answer().status == 401
+        guessing.socket.close()
+
+
+class SlowTokens(FakeTokens):
+    """Checks a token only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_go = threading.Event()
+
+    def verify(self, secret: str) -> frozenset[Right] | None:
+        found = super().verify(secret)
+        self.may_go.wait(10)
+        return found

@@ -13,9 +13,9 @@ from service.storage.history import FindingHistory
 from service.storage.store import PostgresStore
 from service.storage.token_check import StoredTokens
 from service.threads import in_thread
-from service.web.access import Tokens
 from service.web.app import create_app
 from service.web.ports import FewAtOnce, Sources
+from service.web.rights import Tokens
 from service.web.server import HttpServer, is_loopback
 
 

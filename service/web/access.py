@@ -7,92 +7,20 @@ with scope read is needed, for everything but the probes of an orchestrator.
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import ipaddress
-from collections.abc import Callable
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rules.errors import StoreError
-from service.storage.tokens import PREFIX
 from service.storage.tokens import Scope as Right
-from service.web.ports import InThread, TokenChecker
-from service.web.problems import ProblemError, unavailable
+from service.web.problems import ProblemError
+from service.web.rights import Tokens
 
 PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz"})
-TRUSTED_SECONDS: Final = 60.0  # how long a revoked token may still work
-RETRY_SECONDS: Final = 10.0  # a database that is away is not asked for every request
-MAX_REMEMBERED: Final = 1000  # tokens
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
-
-
-class Tokens:
-    """Tells what a secret allows; it remembers hashes, never secrets."""
-
-    def __init__(
-        self,
-        checker: TokenChecker | None,
-        *,
-        static: str | None,
-        in_thread: InThread,
-        monotonic: Callable[[], float],
-    ) -> None:
-        self._checker = checker
-        self._static = None if static is None else _digest(static)
-        self._in_thread = in_thread
-        self._monotonic = monotonic
-        self._verified: dict[bytes, _Verified] = {}
-
-    async def rights(self, secret: str) -> frozenset[Right] | None:
-        """Return what a secret allows, None if it is nobody's.
-
-        Raises:
-            ProblemError: the database is away, and the secret was never verified before.
-        """
-        digest = _digest(secret)
-        if self._static is not None and hmac.compare_digest(digest, self._static):
-            return frozenset({Right.READ})
-        known = self._verified.get(digest)
-        if known is not None and self._monotonic() < known.until:
-            return known.rights
-        if self._checker is None or not secret.startswith(PREFIX):
-            return None
-        return await self._asked(self._checker, secret, digest)
-
-    async def _asked(
-        self, checker: TokenChecker, secret: str, digest: bytes
-    ) -> frozenset[Right] | None:
-        try:
-            rights = await self._in_thread(lambda: checker.verify(secret))
-        except StoreError as exc:
-            known = self._verified.get(digest)
-            if known is None:
-                raise unavailable("tokens cannot be checked: the database is away") from exc
-            self._remember(digest, known.rights, RETRY_SECONDS)
-            return known.rights
-        if rights is None:
-            self._verified.pop(digest, None)
-        else:
-            self._remember(digest, rights, TRUSTED_SECONDS)
-        return rights
-
-    def _remember(self, digest: bytes, rights: frozenset[Right], seconds: float) -> None:
-        self._verified.pop(digest, None)
-        if len(self._verified) >= MAX_REMEMBERED:
-            del self._verified[next(iter(self._verified))]
-        self._verified[digest] = _Verified(rights, self._monotonic() + seconds)
-
-
-@dataclass(frozen=True, slots=True)
-class _Verified:
-    rights: frozenset[Right]
-    until: float  # on the monotonic clock
 
 
 class Access:
@@ -159,7 +87,3 @@ def bearer_of(headers: Headers) -> str | None:
 def _unauthorized(detail: str, error: str) -> ProblemError:
     challenge = {"WWW-Authenticate": CHALLENGE + error}
     return ProblemError(HTTPStatus.UNAUTHORIZED, detail, headers=challenge)
-
-
-def _digest(secret: str) -> bytes:
-    return hashlib.sha256(secret.encode()).digest()

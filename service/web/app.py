@@ -16,12 +16,13 @@ from starlette.routing import Route
 
 from rules.errors import StoreError
 from service.events import Event
-from service.web.access import Access, Tokens
+from service.web.access import Access
 from service.web.document import PROBLEM, openapi_document
 from service.web.edge import BodyLimit, Busy, Stamp
 from service.web.ports import Log, Sources
 from service.web.problems import ProblemError, on_problem
 from service.web.queries import no_repeats
+from service.web.rights import Tokens
 from service.web.routes.clusters import clusters_router
 from service.web.routes.findings import findings_router
 from service.web.routes.groups import groups_router

@@ -1,4 +1,7 @@
-"""What the HTTP API needs from others: nothing here asks Kafka, and only `History` asks a database."""
+"""What the HTTP API needs from others: nothing here asks Kafka.
+
+Only `History` and `TokenChecker` ask a database, and both only through `FewAtOnce`.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,13 @@ from service.metrics.exposition import Exposition
 from service.storage.findings import StoredTransition
 from service.storage.history import PastFinding, Wanted
 from service.storage.tokens import Scope
+from service.web.problems import unavailable
 
 DATABASE_CALLS_AT_ONCE: Final = (
     3  # fewer than the pool has connections: rounds store through it too
 )
+WAITING_CALLS: Final = 16  # for their turn: who comes then is told so at once
+CALL_SECONDS: Final = 10.0  # waiting included
 
 T = TypeVar("T")
 
@@ -56,19 +62,54 @@ class History(Protocol):
 
 
 class FewAtOnce:
-    """Lets few calls pass at a time; the others wait for their turn.
+    """Lets few calls pass at a time; a few others wait for their turn, and none for long.
 
-    A database that hangs would otherwise collect a thread for every request.
+    A database that hangs would otherwise collect a thread for every request, and then requests
+    until there is no room for one that needs no database.
     """
 
-    def __init__(self, in_thread: InThread, limit: int = DATABASE_CALLS_AT_ONCE) -> None:
+    def __init__(
+        self,
+        in_thread: InThread,
+        limit: int = DATABASE_CALLS_AT_ONCE,
+        *,
+        queue: int = WAITING_CALLS,
+        seconds: float = CALL_SECONDS,
+    ) -> None:
         self._in_thread = in_thread
         self._free = asyncio.Semaphore(limit)
+        self._queue = queue
+        self._waiting = 0
+        self._seconds = seconds
 
     async def __call__(self, function: Callable[[], T], /) -> T:
-        """Wait for a turn, then call in a thread."""
-        async with self._free:
+        """Wait for a turn, then call in a thread.
+
+        Raises:
+            ProblemError: too many wait already, or there was no answer in time.
+        """
+        if self._waiting >= self._queue:
+            raise unavailable("too many requests wait for the database")
+        try:
+            async with asyncio.timeout(self._seconds):
+                await self._turn()
+                return await asyncio.shield(asyncio.ensure_future(self._called(function)))
+        except TimeoutError as exc:
+            raise unavailable("the database did not answer in time") from exc
+
+    async def _turn(self) -> None:
+        self._waiting += 1
+        try:
+            await self._free.acquire()
+        finally:
+            self._waiting -= 1
+
+    async def _called(self, function: Callable[[], T]) -> T:
+        """Call, and keep the place until the thread ends, also when nobody waits for it any more."""
+        try:
             return await self._in_thread(function)
+        finally:
+            self._free.release()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

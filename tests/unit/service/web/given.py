@@ -21,10 +21,10 @@ from service.metrics.exposition import Exposition
 from service.storage.findings import StoredFinding, StoredTransition, labels_hash
 from service.storage.history import PastFinding, Wanted
 from service.storage.tokens import Scope
-from service.web.access import Tokens
 from service.web.app import create_app
 from service.web.document import openapi_page
 from service.web.ports import History, InThread, Sources
+from service.web.rights import Tokens
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 
 OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"

@@ -1,0 +1,128 @@
+"""What a secret allows: the static one by comparison, all others by the database.
+
+A token that was verified is answered from memory and asked for again beside the request, so that a
+scrape never waits for a database. Memory holds hashes, never secrets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Final, TypeVar
+
+from rules.errors import StoreError
+from service.storage.tokens import PREFIX, Scope
+from service.web.ports import InThread, TokenChecker
+from service.web.problems import ProblemError, unavailable
+
+TRUSTED_SECONDS: Final = 60.0  # after these a token that is used is asked for again
+UNUSED_SECONDS: Final = 300.0  # after these first of all: it may have been revoked long ago
+RETRY_SECONDS: Final = 10.0  # a database that is away is not asked for every request
+REFUSED_SECONDS: Final = 5.0  # guessing the same again costs no query; a new token waits so long
+ANSWER_SECONDS: Final = 2.0  # how long a request waits for the database
+MAX_REMEMBERED: Final = 1000  # tokens, and as many refused secrets
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Verified:
+    rights: frozenset[Scope]
+    tried: float  # on the monotonic clock: when the database was last asked for it
+    due: float  # when to ask again
+
+
+class Tokens:
+    """Tells what a secret allows."""
+
+    def __init__(
+        self,
+        checker: TokenChecker | None,
+        *,
+        static: str | None,
+        in_thread: InThread,
+        monotonic: Callable[[], float],
+    ) -> None:
+        self._checker = checker
+        self._static = None if static is None else _digest(static)
+        self._in_thread = in_thread
+        self._monotonic = monotonic
+        self._verified: dict[bytes, _Verified] = {}
+        self._refused: dict[bytes, float] = {}  # until when
+        self._asking: dict[bytes, asyncio.Task[bool]] = {}  # one question per secret at a time
+
+    async def rights(self, secret: str) -> frozenset[Scope] | None:
+        """Return what a secret allows, None if it is nobody's.
+
+        Raises:
+            ProblemError: the database gives no answer, and the secret was never verified before.
+        """
+        digest, now = _digest(secret), self._monotonic()
+        if self._static is not None and hmac.compare_digest(digest, self._static):
+            return frozenset({Scope.READ})
+        if self._checker is None or not secret.startswith(PREFIX):
+            return None
+        known = self._verified.get(digest)
+        if known is not None and now < known.tried + UNUSED_SECONDS:
+            if now >= known.due:
+                self._ask(self._checker, secret, digest)
+            return known.rights
+        if now < self._refused.get(digest, now):
+            return None
+        return await self._answer(self._ask(self._checker, secret, digest), digest)
+
+    async def _answer(self, asking: asyncio.Task[bool], digest: bytes) -> frozenset[Scope] | None:
+        """Wait for the database, but not for long: the question goes on without the request."""
+        is_answered = False
+        with suppress(TimeoutError):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                is_answered = await asyncio.shield(asking)
+        known = self._verified.get(digest)
+        if known is None and not is_answered:
+            raise unavailable("tokens cannot be checked: the database gives no answer")
+        return None if known is None else known.rights
+
+    def _ask(self, checker: TokenChecker, secret: str, digest: bytes) -> asyncio.Task[bool]:
+        asking = self._asking.get(digest)
+        if asking is None:
+            asking = asyncio.create_task(self._asked(checker, secret, digest), name="token")
+            self._asking[digest] = asking
+            asking.add_done_callback(lambda _: self._asking.pop(digest, None))
+        return asking
+
+    async def _asked(self, checker: TokenChecker, secret: str, digest: bytes) -> bool:
+        """Ask the database and remember what it says; whether it said anything."""
+        try:
+            rights = await self._in_thread(lambda: checker.verify(secret))
+        except (StoreError, ProblemError):
+            self._put_off(digest)
+            return False
+        now = self._monotonic()
+        if rights is None:
+            self._verified.pop(digest, None)
+            _remember(self._refused, digest, now + REFUSED_SECONDS)
+        else:
+            known = _Verified(rights=rights, tried=now, due=now + TRUSTED_SECONDS)
+            _remember(self._verified, digest, known)
+        return True
+
+    def _put_off(self, digest: bytes) -> None:
+        known, now = self._verified.get(digest), self._monotonic()
+        if known is not None:
+            self._verified[digest] = replace(known, tried=now, due=now + RETRY_SECONDS)
+
+
+def _remember(memory: dict[bytes, V], digest: bytes, value: V) -> None:
+    """Put a value last; the oldest goes when there are too many."""
+    memory.pop(digest, None)
+    if len(memory) >= MAX_REMEMBERED:
+        del memory[next(iter(memory))]
+    memory[digest] = value
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

@@ -79,6 +79,13 @@ class _Lags:
         return self.keys[place][0][1]
 
 
+def _expired(commits: Commits, offsets: Offsets) -> Bools:
+    """Mark the commits below the log start: there is nothing at that offset that could be fetched."""
+    start = offsets.log_start_offset.take(commits.row)
+    expired: Bools = start.valid & (commits.committed_offset < start.values)
+    return expired
+
+
 @dataclass(slots=True)
 class ReadableReader:
     """Fills in `nothing_to_read`, and remembers what was found out."""
@@ -106,7 +113,7 @@ class ReadableReader:
         later round: meanwhile a rule takes a larger lag for something to read, so nothing is hidden.
         """
         lag = commits.read_committed_lag(offsets)
-        waits = lag.valid & (lag.values > 0)
+        waits = lag.valid & (lag.values > 0) & ~_expired(commits, offsets)
         small = np.flatnonzero(waits & wanted.small & (lag.values <= SMALL_LAG)).tolist()
         large = np.flatnonzero(waits & wanted.asked & (lag.values > SMALL_LAG)).tolist()
         places = np.array([*small, *large], np.int64)

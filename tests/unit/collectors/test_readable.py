@@ -277,3 +277,12 @@ def test_a_share_group_is_never_looked_into() -> None:
     wanted = wanted_of(placed, groups, found, [ReadableQuestion(keys)])
     assert wanted.small.tolist() == [True, True, False]
     assert wanted.asked.tolist() == [False, True, False]
+
+
+def test_a_commit_that_retention_overtook_is_not_looked_into() -> None:
+    """The broker would answer OFFSET_OUT_OF_RANGE in every round, and no round would be complete."""
+    session = session_of(ME)
+    ends = offsets(log_start_offset=[98, 0, 0])
+    assert look(session, (0, 95), ends=ends) == [None]
+    assert session.requests == {}
+    assert session.gaps == []

@@ -48,7 +48,8 @@ class FakePipeline(Pipeline):
     def open_findings(self) -> int:
         return 3
 
-    def load(self, *, is_start: bool = False) -> bool:
+    def load(self, *, is_start: bool = False, at_once: bool = False) -> bool:
+        del at_once
         self.calls.append("load at start" if is_start else "load")
         self.began.set()
         self.released.wait(LONG)

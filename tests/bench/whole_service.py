@@ -16,6 +16,7 @@ from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
+from service.allocator import keep_memory_small
 from service.app.front import make_front
 from service.clock import monotonic, utc_now
 from service.keeping import Keeper, KeepingState
@@ -90,6 +91,7 @@ class Parts:
 
 def build(folder: Path) -> Parts:
     """Build the service as the wiring does, and what answers HTTP too."""
+    keep_memory_small()
     source, exposition = Source(), Exposition()
     store = PostgresStore(lambda: open_database(None, folder))
     first = Look(

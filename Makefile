@@ -66,10 +66,10 @@ bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 QUIET := -m pytest tests/integration/test_quiet.py -q --log-cli-level=INFO --log-disable=httpx2
 
 quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: no breach
-	@TIDEMARK_QUIET_SECONDS=180 $(BIN)/python $(QUIET)
+	@QUIET_SECONDS=180 $(BIN)/python $(QUIET)
 
 quiet-long: $(READY) ## the same for 15 minutes
-	@TIDEMARK_QUIET_SECONDS=900 $(BIN)/python $(QUIET)
+	@QUIET_SECONDS=900 $(BIN)/python $(QUIET)
 
 golden: $(READY) ## write the generated pages again
 	@$(BIN)/python -m tests.golden

@@ -1,6 +1,6 @@
 """A healthy pipeline breaches nothing, whatever ordinary things happen to it meanwhile.
 
-The whole service watches; TIDEMARK_QUIET_SECONDS sets for how long (`make quiet`, `make quiet-long`).
+The whole service watches; QUIET_SECONDS sets for how long (`make quiet`, `make quiet-long`).
 """
 
 from __future__ import annotations
@@ -25,13 +25,9 @@ from tests.integration.conftest import MakeReader, is_whole
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
 from tests.integration.serve.served import Document, Served, Start
 
-QUIET_SECONDS: Final = float(os.environ.get("TIDEMARK_QUIET_SECONDS", CYCLE_SECONDS))
+QUIET_SECONDS: Final = float(os.environ.get("QUIET_SECONDS", CYCLE_SECONDS))
 ROUND_SECONDS: Final = 2.0
 MOVE_SECONDS: Final = 20.0  # a restart has just happened
-
-# librdkafka (issues 5511, 5456) waits without a limit for a group coordinator that left while
-# offsets of a transaction were sent; it looks for the new one when its memory of the old has aged.
-FORGET_COORDINATORS: Final = {"metadata.max.age.ms": "5000", "connections.max.idle.ms": "5000"}
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(2 * QUIET_SECONDS + 150)]
 
@@ -74,7 +70,6 @@ def test_healthy_load_breaches_nothing(
     )
     reader = make_reader()
     load = standard_workload(faults, plan)
-    load.parts["pipeline"].settings = FORGET_COORDINATORS
     with load, ExitStack() as undo:
         served = Served(start, folder / "serve.log")
         undo.callback(served.stop)

@@ -25,6 +25,9 @@ from service.sandbox.workloads.clients import (
 from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.producer import PRODUCER_SETTINGS, value_of
 
+# librdkafka (its issues 5511 and 5456) waits without a limit for a group's coordinator that left
+# while it was sent the offsets of a transaction; it looks for the new one when its memory has aged.
+FORGET_COORDINATORS = {"metadata.max.age.ms": 5000, "connections.max.idle.ms": 5000}
 ATTEMPT_SECONDS = 2.0  # short, so that a stop is noticed between two attempts
 TRANSACTION_SECONDS = 10.0
 INIT_SECONDS = 30.0  # on a fresh cluster __transaction_state is created first
@@ -52,7 +55,12 @@ def transactional_config(
     transactional_id: str, settings: Mapping[str, str]
 ) -> dict[str, str | int | bool]:
     """Return the settings of a transactional producer; `settings` win."""
-    return {**PRODUCER_SETTINGS, "transactional.id": transactional_id, **settings}
+    return {
+        **PRODUCER_SETTINGS,
+        **FORGET_COORDINATORS,
+        "transactional.id": transactional_id,
+        **settings,
+    }
 
 
 def _random_id() -> str:

@@ -7,6 +7,8 @@ one database, which a rolling update starts, the newest one stores and the other
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -55,13 +57,18 @@ def row_id(connection: Connection, key: ClusterKey, now: datetime) -> int:
     return int(found)
 
 
-def claim(engine: Engine, name: str, writer: UUID) -> None:
-    """Make all clusters of a name a writer's; what is theirs already stays as it is."""
+@contextmanager
+def claimed(engine: Engine, name: str, writer: UUID) -> Iterator[None]:
+    """Make all clusters of a name a writer's when the block ends well; nobody stores meanwhile.
+
+    What is theirs already stays as it is.
+    """
     mine = update(CLUSTER).values(last_writer=writer, last_round=0, claimed_at=func.now())
     others = CLUSTER.c.last_writer.is_distinct_from(writer)
     with translated(f"cluster {name} cannot be claimed"), engine.begin() as connection:
         _take_turn(connection, name)
         connection.execute(mine.where(CLUSTER.c.name == name, others))
+        yield
 
 
 def require_own(connection: Connection, name: str, writer: UUID) -> None:

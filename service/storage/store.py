@@ -58,17 +58,10 @@ class PostgresStore:
     def load(self, name: str, writer: UUID) -> Loaded:
         """Claim and read what is kept under a cluster's name; the schema is brought up before."""
         engine = self._opened().engine
-        # Whoever kept it before is refused from here on, so that what is read now stays true.
-        clusters.claim(engine, name, writer)
-        known = clusters.list_by_name(engine, name)
-        if not known:
-            return Loaded()
-        newest, key = known[-1]
-        return Loaded(
-            cluster_id=key.cluster_id,
-            checkpoint=checkpoints.load(engine, newest),
-            open_findings={key.cluster_id: findings.load_open(engine, row) for row, key in known},
-        )
+        # Whoever kept it before is refused from here on, so that what is read stays true; but a
+        # service that cannot read it, and ends, takes it from nobody.
+        with clusters.claimed(engine, name, writer):
+            return _read(engine, name)
 
     def store(self, rounds: Sequence[Round]) -> None:
         """Store rounds in their order, all or none; storing one twice changes nothing."""
@@ -117,3 +110,15 @@ class PostgresStore:
     def _refuse_if_closed(self) -> None:
         if self._is_closed:
             raise StoreError("the database is closed: the service ends", retryable=True)
+
+
+def _read(engine: Engine, name: str) -> Loaded:
+    known = clusters.list_by_name(engine, name)
+    if not known:
+        return Loaded()
+    newest, key = known[-1]
+    return Loaded(
+        cluster_id=key.cluster_id,
+        checkpoint=checkpoints.load(engine, newest),
+        open_findings={key.cluster_id: findings.load_open(engine, row) for row, key in known},
+    )

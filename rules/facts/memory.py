@@ -92,14 +92,19 @@ def _left_out(partitions: Partitions, old: Memory) -> list[int]:
 
 def _last_signs_of_life(memory: Memory) -> Int64s:
     """Return per topic when something of it was last seen, 0 where nothing ever was."""
-    rows = matching_rows(memory.partitions, memory.looks.partitions, needs_id=False)
-    latest = np.zeros(len(memory.partitions.index.topics), np.int64)
+    partitions, commits = memory.partitions, memory.commits
+    rows = matching_rows(partitions, memory.looks.partitions, needs_id=False)
+    latest = np.zeros(len(partitions.index.topics), np.int64)
     for times in (
         memory.looks.looked_at_us.take(rows),
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
     ):
-        np.maximum.at(latest, memory.partitions.index.topic_of_row, times.values)
+        np.maximum.at(latest, partitions.index.topic_of_row, times.values)
+    own = matching_rows(commits.partitions, partitions, needs_id=False)[commits.row]
+    is_known = own >= 0
+    of_commit = partitions.index.topic_of_row[own[is_known]]
+    np.maximum.at(latest, of_commit, commits.seen_us[is_known])
     return latest
 
 

@@ -151,6 +151,21 @@ def test_a_topic_that_no_list_shows_is_forgotten_in_the_end(seconds: float, topi
     assert len(now.partitions.index.topics) == topics
 
 
+def test_without_topic_ids_a_topic_may_be_left_out_twice() -> None:
+    """No look is kept of it then, and yet its commits and what stands are signs of life."""
+    unnamed = partitions({"orders": 1, "audit": 2}, topic_ids=(None, None))
+    orders = partitions({"orders": 1}, topic_ids=(None,))
+    memory = advance(both(partitions=unnamed))
+    for seconds in (15, 30, 45):
+        memory = advance(without_audit(seconds, partitions=orders), memory)
+        assert times(memory)[1] == [None, None, 0]
+        assert memory.commits.standing.values.to_list() == [100, 50]
+    at_rest = advance(both(partitions=unnamed, offsets=offsets(3)))
+    for seconds in (15, 30, 45):
+        at_rest = advance(without_audit(seconds, partitions=orders), at_rest)
+        assert at_rest.commits.standing.values.to_list() == [100, 50]
+
+
 def test_a_topic_made_again_takes_the_place_of_the_one_that_was_left_out() -> None:
     again = partitions({"audit": 2}, topic_ids=(topic_id("audit", creation=1),))
     now = advance(without_audit(15, partitions=again, commits=commits()), advance(both()))

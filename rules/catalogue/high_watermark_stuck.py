@@ -12,6 +12,8 @@ Why it matters:
 Inputs:
     High watermark and log end offset (ListOffsets, replica id -2); since when the high watermark
     has stood while the log end was ahead of it, carried from round to round.
+    Brokers before Kafka 2.8 tell no topic ids: a topic that was created again under its name is then
+    taken for the same one.
 
 Thresholds:
     30 s, Kafka's default `replica.lag.time.max.ms`: by then a follower that cannot keep up has left

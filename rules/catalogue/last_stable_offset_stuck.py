@@ -11,6 +11,8 @@ Why it matters:
 Inputs:
     Last stable offset and high watermark; since when the former has stood while the latter was
     ahead of it, carried from round to round.
+    Brokers before Kafka 2.8 tell no topic ids: a topic that was created again under its name is then
+    taken for the same one.
 
 Thresholds:
     2 minutes: a producer's default transaction timeout is 60 s, and the coordinator aborts at most

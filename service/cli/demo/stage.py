@@ -13,6 +13,7 @@ from typing import Final
 
 from rules.errors import SandboxError
 from service import clock
+from service.events import Event
 from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
@@ -178,6 +179,7 @@ def _settings(servers: str, data_dir: Path) -> str:
 name = "demo"
 bootstrap_servers = {json.dumps(servers)}
 request_timeout_seconds = 1.0
+round_timeout_seconds = 1.9
 
 [service]
 data_dir = {json.dumps(str(data_dir))}
@@ -190,8 +192,10 @@ port = 0
 
 
 def _address_in(log: Path) -> str | None:
-    """Return the address that the first line of a service's log tells."""
-    with contextlib.suppress(OSError, ValueError, KeyError):
-        first = log.read_text(encoding="utf-8").partition("\n")[0]
-        return str(json.loads(first)["address"])
+    """Return the address that a service's log tells."""
+    with contextlib.suppress(OSError, ValueError):  # a line may be half written
+        for line in log.read_text(encoding="utf-8").splitlines():
+            told = json.loads(line)
+            if told.get("event") == Event.STARTED:
+                return str(told["address"])
     return None

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AREAS := lint types layers unit property integration story
 
-.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ unit: $(READY) ## pure tests
 
 property: $(READY) ## laws, by Hypothesis
 	@$(BIN)/python -m pytest tests/property -q
+
+property-long: $(READY) ## the same laws with a thousand new examples each
+	@PROPERTY_PROFILE=long $(BIN)/python -m pytest tests/property -q --timeout 1800
 
 integration: $(READY) ## on the sandbox's real brokers
 	@$(BIN)/python -m pytest tests/contract tests/integration -q

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.catalogue.all_rules import judge_round
@@ -27,7 +27,6 @@ from rules.view import View
 from tests.factories import at, commits, gap, group, partitions, snapshot
 from tests.property.worlds import NOTHING_HIDDEN, Hidden, Round, courses, hidden, look
 
-few = settings(max_examples=40)  # each judges up to sixteen rounds by every rule
 EVERY_SECONDS = 40  # longer than what may stand unnoticed, for most rules
 MEMORY_HOURS = 24
 TOPIC_HOURS = 7 * 24
@@ -62,7 +61,6 @@ class Play:
         return changes
 
 
-@few
 @given(course=courses, unseen=st.lists(hidden, min_size=8, max_size=8), has_ids=st.booleans())
 def test_what_a_round_does_not_see_neither_opens_nor_ends_a_finding(
     *, course: Sequence[Round], unseen: Sequence[Hidden], has_ids: bool
@@ -83,7 +81,6 @@ def test_what_a_round_does_not_see_neither_opens_nor_ends_a_finding(
         healthy -= {name for name, said in partial.verdicts.items() if said is Verdict.BREACH}
 
 
-@few
 @given(course=courses, unseen=st.lists(hidden, min_size=8, max_size=8), has_ids=st.booleans())
 def test_a_state_that_nobody_saw_end_is_open_when_all_is_seen_again(
     *, course: Sequence[Round], unseen: Sequence[Hidden], has_ids: bool

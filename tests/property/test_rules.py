@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.catalogue.all_rules import RULES, judge_round
@@ -26,7 +26,6 @@ HEALTHY = Ends(
     leader_epoch=5,
     isr=(1, 2, 3),
 )
-few = settings(max_examples=30)  # each judges up to four rounds by every rule
 histories = st.lists(topics, min_size=1, max_size=4)
 
 
@@ -54,7 +53,6 @@ def backwards(found: Topics) -> Topics:
     return dict(reversed(list(found.items())))
 
 
-@few
 @given(histories)
 def test_every_subject_has_one_verdict_and_a_reason_of_its_rule(history: list[Topics]) -> None:
     view = views(looks_at(history))
@@ -66,7 +64,6 @@ def test_every_subject_has_one_verdict_and_a_reason_of_its_rule(history: list[To
         assert all(len(column) == len(judgement.subjects) for column in judgement.evidence.values())
 
 
-@few
 @given(histories)
 def test_order_of_topics_changes_no_finding(history: list[Topics]) -> None:
     straight = findings(views(looks_at(history)))
@@ -74,13 +71,11 @@ def test_order_of_topics_changes_no_finding(history: list[Topics]) -> None:
     assert straight == reversed_
 
 
-@few
 @given(histories)
 def test_same_rounds_give_the_same_findings(history: list[Topics]) -> None:
     assert findings(views(looks_at(history))) == findings(views(looks_at(history)))
 
 
-@few
 @given(histories)
 def test_a_healthy_partition_adds_no_breach(history: list[Topics]) -> None:
     fine = Topic(topic_id=None, ends=(HEALTHY,))
@@ -89,7 +84,6 @@ def test_a_healthy_partition_adds_no_breach(history: list[Topics]) -> None:
     assert with_it == without
 
 
-@few
 @given(histories)
 def test_less_time_between_rounds_never_adds_a_breach(history: list[Topics]) -> None:
     slow = _breaches(findings(views(looks_at(history, every=40))))
@@ -97,7 +91,6 @@ def test_less_time_between_rounds_never_adds_a_breach(history: list[Topics]) -> 
     assert quick <= slow
 
 
-@few
 @given(histories)
 def test_what_was_not_seen_is_never_ok_and_never_a_breach(history: list[Topics]) -> None:
     last = looks_at(history)[-1]
@@ -108,7 +101,6 @@ def test_what_was_not_seen_is_never_ok_and_never_a_breach(history: list[Topics])
         assert np.all(by_rule[name].verdicts == Verdict.UNKNOWN)
 
 
-@few
 @given(histories)
 def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
     history: list[Topics],
@@ -126,7 +118,6 @@ def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
     assert all(after[name].verdict is Verdict.BREACH for name in stands)
 
 
-@few
 @given(histories, st.integers(-(2**33), 2**33))
 def test_a_clock_that_is_set_between_two_rounds_changes_no_finding(
     history: list[Topics], milliseconds: int

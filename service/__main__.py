@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from service.cli.main import run
+INTERRUPTED = 130
 
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    try:
+        from service.cli.main import run  # noqa: PLC0415 - Ctrl-C may come while this imports
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     sys.exit(run())
 
 

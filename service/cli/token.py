@@ -111,6 +111,9 @@ def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
 def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
     """Take a token's rights away for ever. Ends with 9 if there is no such token.
 
+    A running service asks for a token in use again after 10 seconds, beside the request: it passes
+    once more. One that was not used for two minutes is asked for first.
+
     \b
     Examples:
       tidemark token revoke prometheus
@@ -124,7 +127,9 @@ def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
         if not tokens.revoke(engine, name, utc_now()):
             told = f"there is no token {name} that could be revoked: see `tidemark token list`"
             raise StoreError(told, retryable=False)
-    click.echo(f"token {name} is revoked", err=True)
+    click.echo(
+        f"token {name} is revoked; a running service honours this within two minutes", err=True
+    )
     return ExitCode.OK
 
 

@@ -106,6 +106,10 @@ class SandboxAdmin:
         _ask(self._client.delete_topics([name], request_timeout=ANSWER_SECONDS))
         self._settle(lambda: name not in self._topics(), f"topic {name} is still listed")
 
+    def delete_group(self, name: str) -> None:
+        """Delete a consumer group that has no members, with all that it committed."""
+        _ask(self._client.delete_consumer_groups([name], request_timeout=ANSWER_SECONDS))
+
     def set_topic_config(self, topic: str, configs: Mapping[str, str | None]) -> None:
         """Set a topic's settings at run time; None returns one to its default."""
         self._alter(ConfigResource.Type.TOPIC, topic, configs)

@@ -36,7 +36,7 @@ from service.sandbox.state import (
 
 __all__ = ["NodeStatus", "Sandbox", "SandboxOptions", "UpReport"]
 
-NO_SANDBOX = "no sandbox in {}; start one with: tidemark sandbox up"
+NO_SANDBOX = "no sandbox in {0}; start one with: tidemark sandbox up --dir {0}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

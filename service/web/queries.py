@@ -68,8 +68,8 @@ class PartitionQuery(PageQuery):
     at_risk: Annotated[
         bool,
         Field(
-            description="Only those with fewer in-sync replicas than replicas, an open span or an "
-            "unreplicated span; what could not be seen is among the gaps of the cluster instead"
+            description="Only those with fewer in-sync replicas than replicas, or an unreplicated "
+            "span; what could not be seen is among the gaps of the cluster instead"
         ),
     ] = False
 

@@ -19,8 +19,8 @@ from service.storage.tokens import PREFIX, Scope
 from service.web.ports import InThread, TokenChecker
 from service.web.problems import ProblemError, unavailable
 
-TRUSTED_SECONDS: Final = 60.0  # after these a token that is used is asked for again
-UNUSED_SECONDS: Final = 300.0  # after these first of all: it may have been revoked long ago
+TRUSTED_SECONDS: Final = 10.0  # after these a token that is used is asked for again
+UNUSED_SECONDS: Final = 120.0  # after these first of all: it may have been revoked long ago
 RETRY_SECONDS: Final = 10.0  # a database that is away is not asked for every request
 REFUSED_SECONDS: Final = 5.0  # guessing the same again costs no query; a new token waits so long
 ANSWER_SECONDS: Final = 2.0  # how long a request waits for the database

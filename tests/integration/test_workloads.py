@@ -336,5 +336,6 @@ def test_the_command_without_a_sandbox_is_one_clear_line(tmp_path: Path) -> None
         output, errors = process.communicate(timeout=SOON)
     assert (process.returncode, output) == (7, "")
     assert errors.strip() == (
-        f"tidemark: no sandbox in {tmp_path / 'none'}; start one with: tidemark sandbox up"
+        f"tidemark: no sandbox in {tmp_path / 'none'}; "
+        f"start one with: tidemark sandbox up --dir {tmp_path / 'none'}"
     )

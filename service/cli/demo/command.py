@@ -17,7 +17,7 @@ from service.cli.exit_codes import ExitCode
 )
 @click.option("--end", is_flag=True, help="End what an earlier --keep left running, and remove it.")
 def command(*, keep: bool, acts: int | None, end: bool) -> int:
-    """Start a cluster, a load and Tidemark itself, and tell a story of faults in three minutes.
+    """Start a cluster, a load and Tidemark itself, and tell a story of five faults in a minute and a half.
 
     A healthy pipeline; a group that is too slow; an open transaction that holds the last stable
     offset below the high watermark, and whom it blocks; followers that freeze, so that the log end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from dataclasses import asdict
@@ -12,10 +13,9 @@ from typing import Final
 import click
 
 from rules.errors import SandboxError
-from service.cli.demo.stage import ORDERS, Stage, end_in_order
+from service.cli.demo.stage import BILLING, ORDERS, Stage, end_in_order
 from service.sandbox import processes
 from service.sandbox.cluster import Sandbox
-from service.sandbox.layout import default_directory
 from service.sandbox.processes import Liveness
 from service.sandbox.state import ProcessId
 
@@ -23,8 +23,9 @@ STATE_FILE: Final = "demo.json"
 
 
 def kept_folder() -> Path:
-    """Return the folder of a kept demo, beside that of the sandbox."""
-    return default_directory().with_name("demo")
+    """Return the folder of a kept demo; the sandbox's own folder has nothing to do with it."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(home) / "tidemark/demo"
 
 
 def require_none_kept() -> None:
@@ -43,6 +44,7 @@ def require_none_kept() -> None:
 def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
+    stage.admin.delete_group(BILLING)  # nobody reads for it any more: it would be found to stand
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
     load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
     workload = processes.spawn(load, output=stage.folder / "workload.log")
@@ -57,11 +59,20 @@ def leave_running(stage: Stage) -> None:
         ("metrics", f"{stage.address}/metrics"),
         ("status", f"{stage.address}/api/v1/status"),
         ("findings", f"{stage.address}/api/v1/findings"),
+        ("at risk", f"{stage.address}/api/v1/partitions?at_risk=true"),
         ("files", str(stage.folder)),
     ):
         click.echo(f"  {what:9} {where}")
-    click.echo(f"Break it: tidemark sandbox kill 3 --dir {stage.sandbox.directory}")
-    click.echo("End it:   tidemark sandbox demo --end")
+    where = f"--dir {stage.sandbox.directory}"
+    click.echo("Break it, and look at the addresses above:")
+    click.echo(
+        f"  tidemark sandbox kill 3 {where}   partitions at risk; no finding: two replicas do"
+    )
+    click.echo(
+        f"  tidemark sandbox kill 2 {where}   partition_under_min_isr is found within seconds"
+    )
+    click.echo(f"  tidemark sandbox up {where}       mends both; the findings end")
+    click.echo("End it:\n  tidemark sandbox demo --end")
 
 
 def end_kept() -> bool:
@@ -70,11 +81,12 @@ def end_kept() -> bool:
     if not (folder / STATE_FILE).exists():
         click.echo(f"No demo was left running in {folder}.", err=True)
         return False
+    click.echo("Ending Tidemark, the load and the cluster ...")
     for process in _kept():
         end_in_order(process)
     report = Sandbox(folder / "kafka").down()
     shutil.rmtree(folder, ignore_errors=True)
-    click.echo(f"Ended Tidemark, the load and {report.ended} nodes; {folder} is removed.")
+    click.echo(f"Ended; {report.ended} nodes ran to the last. {folder} is removed.")
     return True
 
 

@@ -52,7 +52,7 @@ def readiness(look: Look) -> dict[str, str | None]:
     """Return what has to be so before answers mean anything, with what is amiss."""
     is_loaded = look.keeping.state is not KeepingState.NOT_LOADED
     return {
-        "first-round": None if look.rounds else "no round was made yet",
+        "first-round-made": None if look.rounds else "no round was made yet",
         "memory": None if is_loaded else "what was remembered could not be read yet",
     }
 

@@ -39,11 +39,11 @@ def partitions_router(sources: Sources) -> APIRouter:
 
 
 def at_risk(seen: Snapshot) -> Bools:
-    """Tell per row whether records are less safe than they should be, or held back."""
+    """Tell per row whether records are on fewer replicas than they should be."""
     replicas, isr = seen.partitions.replicas, seen.partitions.isr
     is_short = replicas.valid & isr.valid & (isr.lengths < replicas.lengths)
-    open_span, unreplicated = seen.offsets.open_span, seen.offsets.unreplicated_span
-    found: Bools = is_short | (open_span.values > 0) | (unreplicated.values > 0)
+    unreplicated = seen.offsets.unreplicated_span
+    found: Bools = is_short | (unreplicated.valid & (unreplicated.values > 0))
     return found
 
 

@@ -36,13 +36,13 @@ def test_readyz_lists_its_checks() -> None:
     client = World().client()
     assert client.get("/readyz").text == "ok"
     assert client.get("/readyz?verbose").text.splitlines() == [
-        "[+]first-round ok",
+        "[+]first-round-made ok",
         "[+]memory ok",
         "readyz check passed",
     ]
     unready = World(latest=Latest(look(keeping=KeepingStatus()))).client()
     assert unready.get("/readyz").text.splitlines() == [
-        "[+]first-round ok",
+        "[+]first-round-made ok",
         "[-]memory failed: what was remembered could not be read yet",
         "readyz check failed",
     ]

@@ -47,9 +47,10 @@ def test_a_row_is_that_of_the_document_and_the_spans() -> None:
     assert (dark["isr"], dark["high_watermark"], dark["open_span"]) == (None, None, None)
 
 
-def test_at_risk_is_a_short_isr_or_a_span() -> None:
+def test_at_risk_is_a_short_isr_or_offsets_on_too_few_replicas() -> None:
+    """A transaction in flight is no risk: under load nearly every partition has one."""
     told = client_of(snapshot=seen()).get("/api/v1/partitions?at_risk=true").json()
-    assert names(told) == [("orders", 1), ("payments", 0), ("payments", 1)]
+    assert names(told) == [("orders", 1), ("payments", 1)]
     every = client_of(snapshot=seen()).get("/api/v1/partitions?at_risk=false").json()
     assert len(every["items"]) == 5
 
@@ -70,8 +71,8 @@ def test_pages_follow_their_links_with_the_same_filter() -> None:
         assert ("next" in answer.links) == (answer.json()["next"] is not None)
         url = answer.links.get("next", {}).get("url", "")
         pages += 1
-    assert found == [("orders", 1), ("payments", 0), ("payments", 1)]
-    assert pages == 3
+    assert found == [("orders", 1), ("payments", 1)]
+    assert pages == 2
 
 
 def test_a_topic_that_went_away_does_not_stop_the_next_page() -> None:

@@ -13,7 +13,7 @@ from typing import Final
 import click
 
 from rules.errors import SandboxError
-from service.cli.demo.stage import BILLING, ORDERS, Stage, end_in_order
+from service.cli.demo.stage import ORDERS, Stage, end_in_order
 from service.sandbox import processes
 from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
@@ -44,7 +44,8 @@ def require_none_kept() -> None:
 def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
-    stage.admin.delete_group(BILLING)  # nobody reads for it any more: it would be found to stand
+    for group in stage.passing_groups:  # nobody reads for it any more: it would be found to stand
+        stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
     load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
     workload = processes.spawn(load, output=stage.folder / "workload.log")

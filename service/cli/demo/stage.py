@@ -49,6 +49,7 @@ class Stage:
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
+    passing_groups: list[str] = field(default_factory=list)  # that only a step needs
     loads: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     open_transaction: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -79,6 +80,7 @@ class Stage:
         billing = GroupConsumer(self.servers, topic=PAYMENTS, group=BILLING)
         self.loads.enter_context(producer)
         self.loads.enter_context(billing)
+        self.passing_groups.append(BILLING)
         clock.wait_until(lambda: billing.counts.consumed > 20, timeout_seconds=START_SECONDS)
         held = OpenTransaction(self.servers, topic=PAYMENTS, records=5)
         self.open_transaction.enter_context(held)

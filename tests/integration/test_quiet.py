@@ -5,6 +5,7 @@ The whole service watches; QUIET_SECONDS sets for how long (`make quiet`, `make 
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import shutil
@@ -88,7 +89,8 @@ def test_healthy_load_breaches_nothing(
             elapsed=lambda: monotonic() - began,
         )
         logger.info("%s", told(served))
-        assert served.findings(state="all") == []
+        found = served.findings(state="all")
+        assert found == [], json.dumps(found, indent=1)
         assert served.events("finding") == []
         assert_watched(served)
         after = leader_epochs(served, plan.output_topic)

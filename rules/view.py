@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.facts.column import Bools, Column
-from rules.facts.history import matching_rows
 from rules.facts.last_look import microseconds
+from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing

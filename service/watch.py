@@ -20,7 +20,7 @@ from rules.catalogue.all_rules import (
     run_unguarded,
 )
 from rules.errors import CollectError
-from rules.facts.history import matching_rows
+from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
 from rules.facts.snapshot import Snapshot
 from rules.question import Question

@@ -14,7 +14,7 @@ import numpy as np
 
 from rules.facts.column import Int64s
 from rules.facts.groups import Commits, Group
-from rules.facts.history import matching_rows
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_keys import CommitKeys
-from rules.facts.history import matching_rows
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing, earlier, either, stand

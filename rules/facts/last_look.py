@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Bools, Column, Ragged
-from rules.facts.history import matching_rows
 from rules.facts.identity import TopicId
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 

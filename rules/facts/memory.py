@@ -17,8 +17,8 @@ import numpy as np
 
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
-from rules.facts.history import matching_rows
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing, earlier, stand

@@ -14,8 +14,8 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from rules.facts.gap import GapCause
-from rules.facts.history import matching_rows
 from rules.facts.last_look import remember
+from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
 from service.clock import monotonic, wait_until
 from service.rounds import ClusterReader, Scope

@@ -1,43 +1,16 @@
-"""A bounded window of snapshots of one cluster, newest last.
+"""Which partitions are the same in two rounds.
 
 Rows of two snapshots may differ when topics come and go. They are matched by topic, partition and
-topic id: a topic that was deleted and created again is another topic, not a rewind. Brokers before
-Kafka 2.8 tell no topic ids: by name alone nothing is proven, but a value that is the same as before
-has stood.
+topic id: a topic that was deleted and created again is another topic, not a rewind.
 """
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from rules.facts.column import Int64s
 from rules.facts.identity import TopicId
 from rules.facts.partitions import Partitions
-from rules.facts.snapshot import Snapshot
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class History:
-    """At most `limit` snapshots of the same cluster id, oldest first."""
-
-    limit: int
-    snapshots: tuple[Snapshot, ...] = ()
-
-    def __post_init__(self) -> None:
-        if self.limit < 1:
-            raise ValueError(f"a history of {self.limit} snapshots remembers nothing")
-
-    @property
-    def latest(self) -> Snapshot | None:
-        """Return the newest snapshot, or None before the first round."""
-        return self.snapshots[-1] if self.snapshots else None
-
-    def with_snapshot(self, snapshot: Snapshot) -> History:
-        """Return the history one round later; another cluster id starts an empty memory."""
-        same = tuple(old for old in self.snapshots if old.cluster_id == snapshot.cluster_id)
-        return History(self.limit, (*same, snapshot)[-self.limit :])
 
 
 def matching_rows(newer: Partitions, older: Partitions, *, needs_id: bool = True) -> Int64s:

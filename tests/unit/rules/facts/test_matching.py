@@ -1,4 +1,4 @@
-"""The window of snapshots, and which partitions are the same in two of them."""
+"""Which partitions are the same in two rounds."""
 
 from __future__ import annotations
 
@@ -7,33 +7,9 @@ from collections.abc import Mapping
 import pytest
 
 from rules.facts.gap import GapCause
-from rules.facts.history import History, matching_rows
+from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
-from tests.factories import at, gap, partitions, snapshot, topic_id
-
-
-def test_before_the_first_round_there_is_no_latest_snapshot() -> None:
-    assert History(3).latest is None
-
-
-def test_only_the_newest_snapshots_are_kept_oldest_first() -> None:
-    history = History(2)
-    for seconds in range(4):
-        history = history.with_snapshot(snapshot(taken_at=at(seconds)))
-    assert [kept.taken_at for kept in history.snapshots] == [at(2), at(3)]
-    assert history.latest is history.snapshots[-1]
-
-
-def test_another_cluster_id_starts_an_empty_memory() -> None:
-    history = History(5).with_snapshot(snapshot()).with_snapshot(snapshot(taken_at=at(1)))
-    other = snapshot(cluster_id="BBBBBBBBQACAAAAAAAAAAQ", taken_at=at(2))
-    assert history.with_snapshot(other).snapshots == (other,)
-
-
-def test_a_history_is_not_changed_by_the_next_round() -> None:
-    before = History(3).with_snapshot(snapshot())
-    before.with_snapshot(snapshot(taken_at=at(1)))
-    assert len(before.snapshots) == 1
+from tests.factories import gap, partitions, snapshot, topic_id
 
 
 def rows(newer: Mapping[str, int], older: Mapping[str, int]) -> list[int]:

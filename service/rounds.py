@@ -25,7 +25,10 @@ from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
+from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
+from rules.facts.transaction_log import TransactionLog
+from rules.facts.transactions import Transactions
 from rules.question import Question, by_kind
 
 
@@ -117,6 +120,9 @@ class ClusterReader:
             followed=round_.followed,
             groups=groups,
             commits=commits,
+            transactions=Transactions.none(),
+            producers=Producers.none(len(partitions)),
+            transaction_log=TransactionLog.unread(),
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )

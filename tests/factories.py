@@ -14,10 +14,13 @@ from collectors.translate import topic_id_of
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
-from rules.facts.identity import Broker, BrokerId, TopicId
+from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import PartitionIndex, Partitions
+from rules.facts.producers import OpenProducer, Producers
 from rules.facts.snapshot import RoundReport, Snapshot
+from rules.facts.transaction_log import TransactionLog
+from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
 
 NOON: Final = datetime(2025, 6, 2, 12, 0, tzinfo=UTC)
 CLUSTER_ID: Final = "AAAAAAAAQACAAAAAAAAAAQ"
@@ -139,6 +142,54 @@ def report(**overrides: Any) -> RoundReport:
     return replace(base, **overrides)
 
 
+def transaction(transactional_id: str = "payments", **overrides: Any) -> Transaction:
+    """Return a transaction of producer 7 that has been open for 5 s on orders-0, timeout 60 s."""
+    base = Transaction(
+        transactional_id=transactional_id,
+        coordinator=BrokerId(2),
+        producer_id=7,
+        state=TransactionState.ONGOING,
+        producer_epoch=3,
+        timeout=timedelta(seconds=60),
+        started_at=at(-5),
+        partitions=frozenset({TopicPartition("orders", 0)}),
+    )
+    return replace(base, **overrides)
+
+
+def transactions(*known: Transaction, **overrides: Any) -> Transactions:
+    """Return all that every coordinator of a cluster without authorizer knows."""
+    base = Transactions(
+        known={entry.transactional_id: entry for entry in known},
+        sight=Sight.NO_AUTHORIZER,
+        is_complete=True,
+        looked_up=frozenset(),
+    )
+    return replace(base, **overrides)
+
+
+def open_producer(**overrides: Any) -> OpenProducer:
+    """Return producer 7 in epoch 3, whose transaction on the first partition begins at 90."""
+    base = OpenProducer(
+        row=0,
+        producer_id=7,
+        producer_epoch=3,
+        coordinator_epoch=None,
+        start_offset=90,
+        last_record_at=at(-5),
+    )
+    return replace(base, **overrides)
+
+
+def producers(
+    *found: OpenProducer, rows: int = 3, looked: Sequence[int] | None = None
+) -> Producers:
+    """Return what the leaders of the rows in `looked` said, of those with a producer by default."""
+    mask = np.zeros(rows, np.bool_)
+    mask[[entry.row for entry in found] if looked is None else list(looked)] = True
+    return Producers(looked=mask, open=found)
+
+
 def snapshot(**overrides: Any) -> Snapshot:
     """Return a complete look at a quiet cluster; offsets fit the partitions that are given."""
     placed: Partitions = overrides.get("partitions", partitions())
@@ -155,6 +206,9 @@ def snapshot(**overrides: Any) -> Snapshot:
         followed=np.zeros(rows, np.bool_),
         groups=(),
         commits=Commits.none(),
+        transactions=transactions(),
+        producers=Producers.none(rows),
+        transaction_log=TransactionLog(is_read=True),
         gaps=(),
         report=report(),
     )

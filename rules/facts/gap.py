@@ -41,6 +41,9 @@ class GapScope(StrEnum):
     OFFSETS = "offsets"  # what the leader of a partition answers, and lags measured against it
     REPLICAS = "replicas"  # log ends of followers, eligible leader replicas
     READABLE = "readable"  # whether there is anything to read behind a commit
+    TRANSACTIONS = "transactions"  # what a coordinator knows of transactions
+    PRODUCERS = "producers"  # who has a transaction open on a partition
+    TRANSACTION_LOG = "transaction_log"  # how transactions ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

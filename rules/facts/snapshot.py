@@ -13,6 +13,9 @@ from rules.facts.groups import Commits, Group
 from rules.facts.identity import Broker, BrokerId
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
+from rules.facts.producers import Producers
+from rules.facts.transaction_log import TransactionLog
+from rules.facts.transactions import Transactions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,9 @@ class Snapshot:
     followed: Bools  # rows whose every replica was asked for its log end offset
     groups: tuple[Group, ...]
     commits: Commits
+    transactions: Transactions
+    producers: Producers
+    transaction_log: TransactionLog
     gaps: tuple[Gap, ...]
     report: RoundReport
 

@@ -1,0 +1,39 @@
+"""Transactions as partitions see them: which producer's is open, and from which offset on.
+
+Source: DescribeProducers (KIP-664), asked of the leader after the coordinators had answered, and
+only where the last stable offset is held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from rules.facts.column import Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenProducer:
+    """A producer with an open transaction on one partition."""
+
+    row: int  # of the snapshot's partitions
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None  # of the last marker it got here; absent: it never got one
+    start_offset: int  # of its open transaction
+    last_record_at: datetime | None  # aware, UTC, by the records' own timestamps, which may lie
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Producers:
+    """What leaders said of the producers of some partitions."""
+
+    looked: Bools  # rows whose leader described its producers in this round
+    open: tuple[OpenProducer, ...]  # of those rows, ordered by row and start offset
+
+    @classmethod
+    def none(cls, rows: int) -> Producers:
+        """Return what is known where nobody was asked."""
+        return cls(looked=np.zeros(rows, np.bool_), open=())

@@ -1,0 +1,59 @@
+"""Transactions that ended since the last round, read from the coordinators' own log.
+
+Only `__transaction_state` tells how long a transaction took and how it ended; requests show the
+present state alone. The log is read from its end on, so that what ended earlier is not here.
+Source: TransactionLogKey and TransactionLogValue of the broker, KIP-98, KIP-360, KIP-890.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    """How a transaction ended."""
+
+    COMMITTED = "committed"
+    ABORTED = "aborted"
+
+
+class Cut(StrEnum):
+    """Who aborted an open transaction that was not its owner, which is fenced thereby."""
+
+    SECOND_INSTANCE = "second_instance"  # a producer with the same transactional id began
+    TIMEOUT = "timeout"  # the coordinator, because its timeout was over
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedTransaction:
+    """One transaction all of whose markers are written; times are aware, UTC, of the coordinator."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int  # while it was open
+    outcome: Outcome
+    started_at: datetime
+    ended_at: datetime
+    timeout: timedelta
+    cut: Cut | None = None  # None: its owner ended it, or its decision was not seen
+
+    @property
+    def duration(self) -> timedelta:
+        """Return how long it took, until its last marker was written."""
+        return self.ended_at - self.started_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TransactionLog:
+    """What ended since the last round; nothing is known where the log may not be read."""
+
+    is_read: bool  # False: durations, commits and aborts are unknown, not zero
+    ended: tuple[EndedTransaction, ...] = ()  # in no order across transactional ids
+    is_whole: bool = True  # False: some partitions of it gave no answer, or were too far ahead
+
+    @classmethod
+    def unread(cls) -> TransactionLog:
+        """Return what is known without READ on the log."""
+        return cls(is_read=False)

@@ -20,12 +20,16 @@ Thresholds:
     1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
     above the checkpoint interval of most stream processors. Above a lag of 10 offsets the log is
     looked into after half a minute, so that the answer is there when the minute is over.
+    10 minutes where the group works off a backlog on another partition: a client reads what it has
+    fetched of one partition, 1 MB by default, before it turns to the next, and at 50 records of
+    100 bytes a second that takes 3 minutes for each.
 
 False positives:
     Groups that commit less often than every 5 minutes; groups that nobody uses any more, until
     their commits expire (reason `no_members`); a long stretch of aborted records, until it has been
     looked through. The reverse: a read_uncommitted group that stands before aborted records alone
-    is taken for one that has read everything.
+    is taken for one that has read everything; a member that stands while another member of its
+    group works off a backlog is told after 10 minutes.
 
 Runbook:
     Reason `cannot_tell`: give Tidemark READ on the topic; the gaps of the round name it. Reason
@@ -53,6 +57,7 @@ from rules.view import View
 
 STANDS: Final = timedelta(minutes=1)
 ASKS_AFTER: Final = STANDS / 2
+STANDS_BESIDE_BACKLOG: Final = timedelta(minutes=10)
 
 RULE: Final = RuleMeta(
     rule_id="consumer_group_stalled",
@@ -69,6 +74,7 @@ class Why(Reason):
 
     NOTHING_TO_READ = "nothing_to_read"
     MOVES = "moves"
+    READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
     NOT_MOVING = "not_moving"
     NO_MEMBERS = "no_members"
     END_NOT_SEEN = "end_not_seen"
@@ -96,6 +102,7 @@ def judge(view: View) -> Judgement:
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
             Case(lag.values == 0, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.MOVES),
+            Case(_reads_elsewhere(view, places, lag, since), Verdict.OK, Why.READS_ELSEWHERE),
             Case(may_be_nothing, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(members.valid & (members.values == 0), Verdict.BREACH, Why.NO_MEMBERS),
         ],
@@ -108,6 +115,20 @@ def judge(view: View) -> Judgement:
         },
     )
     return replace(judgement, questions=_questions(view))
+
+
+def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> Bools:
+    """Mark the commits of groups that work off a backlog on another partition, for a while.
+
+    A commit that moved within the last minute and still has a larger lag shows that; one that keeps
+    up with what arrives does not explain why another partition has to wait.
+    """
+    groups = view.snapshot.commits.group[places]
+    works = since.valid & ~view.has_stood(since, STANDS) & lag.valid & (lag.values > SMALL_LAG)
+    has_backlog = np.zeros(len(view.snapshot.groups), np.bool_)
+    has_backlog[groups[works]] = True
+    elsewhere: Bools = has_backlog[groups] & ~view.has_stood(since, STANDS_BESIDE_BACKLOG)
+    return elsewhere
 
 
 def _questions(view: View) -> tuple[Question, ...]:

@@ -5,6 +5,7 @@ To add a case, say in one sentence why it is so. Changing an old one needs an ar
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -329,3 +330,30 @@ def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
         "previous_committed_offset": 50,
         "rewound_by": 10,
     }
+
+
+@pytest.mark.parametrize(
+    ("other", "minutes", "verdict", "reason"),
+    [
+        pytest.param(20, 2, OK, "reads_elsewhere", id="works-off-a-backlog-elsewhere"),
+        pytest.param(20, 10, BREACH, "not_moving", id="elsewhere-for-too-long"),
+        pytest.param(0, 2, BREACH, "not_moving", id="everything-stands"),
+        pytest.param(94, 2, BREACH, "not_moving", id="only-keeps-up-elsewhere"),
+    ],
+)
+def test_group_that_works_off_a_backlog_lets_another_partition_wait(
+    other: int, minutes: int, verdict: Verdict, reason: str
+) -> None:
+    """The commit of partition 1 begins at `other` and moves, but for one at 0."""
+    moves = int(other > 0)
+    looks = [
+        snapshot(
+            groups=(group(), group("other")),
+            commits=commits((0, 0, 50), (0, 1, other + number * moves), (1, 2, 1 + number)),
+            taken_at=NOON + number * timedelta(seconds=30),
+        )
+        for number in range(2 * minutes + 1)
+    ]
+    said = consumer_group_stalled.judge(view_of(looks)).finding(0)
+    assert said.labels["partition"] == "0"
+    assert (said.verdict, said.reason) == (verdict, reason)

@@ -6,7 +6,7 @@ columnar like the facts. `Finding` is its row view: for storing, telling and tes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
@@ -14,6 +14,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.evidence import Evidence
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
@@ -49,7 +50,7 @@ class Finding:
     labels: Labels  # cluster, and what the subject kind adds; values as text
     verdict: Verdict
     reason: str
-    evidence: Mapping[str, int | None]  # name -> number; absent is None
+    evidence: Evidence
 
     @property
     def identity(self) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -72,6 +73,8 @@ class Judgement:
     reasons: Sequence[Reason]  # the rule's closed set, in the order of `reason`
     reason: NDArray[np.int8]  # position in `reasons`, shape (subjects,)
     evidence: Mapping[str, Column] = field(default_factory=dict)
+    # What else is shown of one subject: made only of those that somebody looks at.
+    details: Callable[[int], Evidence] | None = None
     questions: tuple[Question, ...] = ()  # for the next round
 
     def count(self, verdict: Verdict) -> int:
@@ -90,7 +93,10 @@ class Judgement:
             labels=self.subjects.labels(position),
             verdict=Verdict(int(self.verdicts[position])),
             reason=str(self.reasons[int(self.reason[position])]),
-            evidence={name: column[position] for name, column in self.evidence.items()},
+            evidence={
+                **{name: column[position] for name, column in self.evidence.items()},
+                **(self.details(position) if self.details is not None else {}),
+            },
         )
 
 

@@ -22,6 +22,7 @@ from typing import Final
 import numpy as np
 
 from rules.completeness import Completeness
+from rules.evidence import Evidence
 from rules.facts.snapshot import Snapshot
 from rules.judgement import (
     CommitSubjects,
@@ -69,7 +70,7 @@ class OpenFinding:
     verdict: Verdict  # BREACH or UNKNOWN
     severity: Severity
     reason: str  # what the rule last said
-    evidence: Mapping[str, int | None]
+    evidence: Evidence
     since: datetime  # aware, UTC: when it opened
     last_breach_at: datetime
     last_judged_at: datetime

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, RowMapping, select, text
 
+from rules.evidence import Evidence, EvidenceValue, Scalar
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
@@ -74,7 +75,7 @@ class StoredFinding:
     labels: Mapping[str, str]
     verdict: Verdict
     reason: str
-    evidence: Mapping[str, int | None]
+    evidence: Evidence
     severity: Severity
     kind: Kind
     since: datetime
@@ -99,7 +100,7 @@ class StoredTransition:
     from_verdict: Verdict | None  # None: it was not open
     to_verdict: Verdict | None  # None: it is judged no more
     reason: str
-    evidence: Mapping[str, int | None]
+    evidence: Evidence
 
 
 def load_open(engine: Engine, cluster: int) -> dict[Identity, OpenFinding]:
@@ -193,7 +194,7 @@ def _said(change: Change, finding: Finding | None) -> dict[str, Any]:
         return {"reason": reason, "evidence": {}}
     return {
         "reason": reason,
-        "evidence": dict(finding.evidence),
+        "evidence": storable_evidence(finding.evidence),
         "severity": finding.severity,
         "kind": finding.rule.kind,
     }
@@ -206,7 +207,25 @@ def labels_hash(labels: Mapping[str, str]) -> str:
 
 def storable(labels: Mapping[str, str]) -> dict[str, str]:
     """PostgreSQL's text cannot hold NUL, which a group's name may; one name must not stop all."""
-    return {name: value.replace("\0", "\N{SYMBOL FOR NULL}") for name, value in labels.items()}
+    return {name: _without_nul(value) for name, value in labels.items()}
+
+
+def storable_evidence(evidence: Evidence) -> dict[str, EvidenceValue]:
+    """Return evidence as the database can hold it; names of groups and producers are in it too."""
+    return {
+        name: [{key: _scalar(one) for key, one in row.items()} for row in value]
+        if isinstance(value, list)
+        else _scalar(value)
+        for name, value in evidence.items()
+    }
+
+
+def _scalar(value: Scalar) -> Scalar:
+    return _without_nul(value) if isinstance(value, str) else value
+
+
+def _without_nul(text: str) -> str:
+    return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 
 def _word(verdict: Verdict | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from rules.evidence import EvidenceValue
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import GroupType
 from rules.open_findings import EndReason
@@ -241,7 +242,7 @@ class Finding(Model):
     labels: dict[str, str]
     verdict: VerdictWord
     reason: str
-    evidence: dict[str, int | None]
+    evidence: dict[str, EvidenceValue]
     since: datetime
     last_breach_at: datetime
     last_judged_at: datetime
@@ -268,7 +269,7 @@ class Transition(Model):
     from_verdict: Annotated[VerdictWord | None, Field(description="null: it was not open")]
     to_verdict: Annotated[VerdictWord | None, Field(description="null: it is judged no more")]
     reason: str
-    evidence: dict[str, int | None]
+    evidence: dict[str, EvidenceValue]
 
 
 class FindingDetail(Stamped):

@@ -10,6 +10,7 @@ import numpy as np
 from sqlalchemy import Engine
 
 from rules.completeness import Completeness
+from rules.evidence import Scalar
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
@@ -25,6 +26,9 @@ WRITER = UUID(int=7)
 
 class Why(Reason):
     SAID = "said"
+
+
+BLOCKED: dict[str, Scalar] = {"group": "bill\0ing", "offsets": 5, "waits": True, "end": None}
 
 
 def meta(kind: Kind = Kind.STATE) -> RuleMeta:
@@ -50,6 +54,7 @@ def judged(verdicts: Mapping[str, Verdict], kind: Kind = Kind.STATE, lag: int = 
             "lag": Column.of([lag] * len(labels)),
             "end": Column.of([None] * len(labels)),
         },
+        details=lambda _position: {"held_by": "pay\0ments", "blocked": [dict(BLOCKED)]},
     )
 
 

@@ -47,7 +47,14 @@ def test_a_breach_is_stored_with_all_that_was_said(database: Engine) -> None:
     assert stored.rule_id == "some_rule"
     assert stored.labels == {"cluster": "default", "topic": "orders"}
     assert (stored.verdict, stored.reason) == (BREACH, "said")
-    assert stored.evidence == {"lag": 1, "end": None}
+    assert stored.evidence == {
+        "lag": 1,
+        "end": None,
+        "held_by": "pay\N{SYMBOL FOR NULL}ments",  # PostgreSQL cannot hold NUL
+        "blocked": [
+            {"group": "bill\N{SYMBOL FOR NULL}ing", "offsets": 5, "waits": True, "end": None}
+        ],
+    }
     assert (stored.severity, stored.kind) == (Severity.WARNING, Kind.STATE)
     assert stored.since == stored.last_judged_at == stored.last_breach_at == at(15)
     assert stored.since.utcoffset() == timedelta(0)

@@ -28,7 +28,7 @@ class Why(Reason):
     SAID = "said"
 
 
-BLOCKED: dict[str, Scalar] = {"group": "bill\0ing", "offsets": 5, "waits": True, "end": None}
+BLOCKED: dict[str, Scalar] = {"group": "billing", "offsets": 5, "waits": True, "end": None}
 
 
 def meta(kind: Kind = Kind.STATE) -> RuleMeta:
@@ -54,7 +54,7 @@ def judged(verdicts: Mapping[str, Verdict], kind: Kind = Kind.STATE, lag: int = 
             "lag": Column.of([lag] * len(labels)),
             "end": Column.of([None] * len(labels)),
         },
-        details=lambda _position: {"held_by": "pay\0ments", "blocked": [dict(BLOCKED)]},
+        details=lambda _position: {"held_by": "payments", "blocked": [dict(BLOCKED)]},
     )
 
 

@@ -50,14 +50,23 @@ def test_a_breach_is_stored_with_all_that_was_said(database: Engine) -> None:
     assert stored.evidence == {
         "lag": 1,
         "end": None,
-        "held_by": "pay\N{SYMBOL FOR NULL}ments",  # PostgreSQL cannot hold NUL
-        "blocked": [
-            {"group": "bill\N{SYMBOL FOR NULL}ing", "offsets": 5, "waits": True, "end": None}
-        ],
+        "held_by": "payments",
+        "blocked": [{"group": "billing", "offsets": 5, "waits": True, "end": None}],
     }
     assert (stored.severity, stored.kind) == (Severity.WARNING, Kind.STATE)
     assert stored.since == stored.last_judged_at == stored.last_breach_at == at(15)
     assert stored.since.utcoffset() == timedelta(0)
+
+
+def test_postgresql_cannot_hold_nul_which_names_in_evidence_may() -> None:
+    evidence = findings.storable_evidence(
+        {"held_by": "pay\0ments", "offsets": 5, "blocked": [{"group": "bill\0ing", "end": None}]}
+    )
+    assert evidence == {
+        "held_by": "pay\N{SYMBOL FOR NULL}ments",
+        "offsets": 5,
+        "blocked": [{"group": "bill\N{SYMBOL FOR NULL}ing", "end": None}],
+    }
 
 
 def test_the_stored_open_findings_are_those_of_the_lifecycle(database: Engine) -> None:

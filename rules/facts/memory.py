@@ -9,7 +9,7 @@ topic that an incomplete list left out.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Final
 
@@ -22,6 +22,12 @@ from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing, earlier, stand
+from rules.facts.transaction_memory import (
+    TransactionMemory,
+    advance_transactions,
+    latest_time,
+    with_times,
+)
 
 # Topics that no list shows are forgotten so long after their last sign of life. Long, because what
 # is remembered of a partition that is down is the only proof of what it loses when it comes back.
@@ -38,6 +44,7 @@ class Memory:
     high_watermark: Standing  # stands while the log end is ahead of it
     last_stable_offset: Standing  # stands while the high watermark is ahead of it
     commits: CommitMemory
+    transactions: TransactionMemory = field(default_factory=TransactionMemory)
 
 
 def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
@@ -67,6 +74,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
+        transactions=advance_transactions(snapshot, now, old.transactions if old else None),
     )
 
 
@@ -130,13 +138,14 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         high_watermark=under(seen.high_watermark, stored.high_watermark),
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
+        transactions=seen.transactions,
     )
 
 
 # ------------------------------------------------------------------ the clock was set
 def shifted(memory: Memory, by_us: int) -> Memory:
     """Return the memory with all its times moved, so that durations survive a step of the clock."""
-    return _with_times(memory, lambda times: times + by_us)
+    return _with_times(memory, lambda times: times + by_us, lambda moment: moment + by_us)
 
 
 def _not_after(memory: Memory, now_us: int) -> Memory:
@@ -145,7 +154,11 @@ def _not_after(memory: Memory, now_us: int) -> Memory:
     What stands would otherwise not be told before the clock had caught up.
     """
     is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
-    return _with_times(memory, lambda times: np.minimum(times, now_us)) if is_ahead else memory
+    if not is_ahead and latest_time(memory.transactions) <= now_us:
+        return memory
+    return _with_times(
+        memory, lambda times: np.minimum(times, now_us), lambda moment: min(moment, now_us)
+    )
 
 
 def _times(memory: Memory) -> tuple[Column, ...]:
@@ -158,7 +171,9 @@ def _times(memory: Memory) -> tuple[Column, ...]:
     )
 
 
-def _with_times(memory: Memory, change: Callable[[Int64s], Int64s]) -> Memory:
+def _with_times(
+    memory: Memory, change: Callable[[Int64s], Int64s], change_one: Callable[[int], int]
+) -> Memory:
     def changed(times: Column) -> Column:
         return Column(np.where(times.valid, change(times.values), 0), times.valid)
 
@@ -172,4 +187,5 @@ def _with_times(memory: Memory, change: Callable[[Int64s], Int64s]) -> Memory:
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
+        transactions=with_times(memory.transactions, change_one),
     )

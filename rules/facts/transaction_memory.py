@@ -1,0 +1,243 @@
+"""What is remembered of transactions from round to round.
+
+Three things: since when each open transaction was seen and in its present state, since when a
+transaction that a partition has open was seen without any coordinator listing it, and how many
+ended lately. It is not part of the checkpoint: a restart sees them anew within two rounds, and what
+it cannot confirm yet is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from rules.facts.gap import GapScope
+from rules.facts.identity import TopicPartition
+from rules.facts.producers import OpenProducer
+from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import Outcome
+from rules.facts.transactions import Transaction
+
+MICROSECONDS_PER_SECOND: Final = 1_000_000
+OUTCOMES_KEPT: Final = timedelta(minutes=10)
+SLICE: Final = timedelta(minutes=1)  # outcomes are counted by the minute
+
+# Topic id, or its name where brokers tell none; partition, producer id, start offset. A transaction
+# keeps its start offset while it is open, and its producer's epoch may rise meanwhile.
+SightingKey: TypeAlias = tuple[str, int, int, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenTransaction:
+    """An open transaction; times in microseconds since 1970-01-01 UTC, by our own clock."""
+
+    transaction: Transaction
+    first_seen_us: int
+    state_since_us: int
+    is_seen: bool = True  # False: it was seen before, and now its coordinator gave no answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """An open transaction as its partition shows it; times as above."""
+
+    row_name: TopicPartition
+    first_seen_us: int
+    # Since which look no coordinator lists the partition for this producer; None: one does, or
+    # not all could be asked.
+    unlisted_since_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeCounts:
+    """How many transactions of one transactional id ended within a minute."""
+
+    minute: int  # minutes since 1970-01-01 UTC
+    committed: int
+    aborted: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionMemory:
+    """All that is remembered of the transactions of one cluster id."""
+
+    open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
+    sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
+    outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
+
+
+def advance_transactions(
+    snapshot: Snapshot, now_us: int, old: TransactionMemory | None
+) -> TransactionMemory:
+    """Return the memory one round later."""
+    before = old or TransactionMemory()
+    return TransactionMemory(
+        open=_open(snapshot, now_us, before.open),
+        sightings=_sightings(snapshot, now_us, before.sightings),
+        outcomes=_outcomes(snapshot, now_us, before.outcomes),
+    )
+
+
+def sighting_key(snapshot: Snapshot, producer: OpenProducer) -> SightingKey:
+    """Return what tells this open transaction from every other one."""
+    name = snapshot.partitions.index.topic_partition(producer.row)
+    topic = snapshot.partitions.topic_id(producer.row) or name.topic
+    return topic, name.partition, producer.producer_id, producer.start_offset
+
+
+def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> TransactionMemory:
+    """Return the memory with all its times changed; the minutes of outcomes move by whole ones."""
+    return TransactionMemory(
+        open={
+            name: replace(
+                seen,
+                first_seen_us=change(seen.first_seen_us),
+                state_since_us=change(seen.state_since_us),
+            )
+            for name, seen in memory.open.items()
+        },
+        sightings={
+            key: replace(
+                seen,
+                first_seen_us=change(seen.first_seen_us),
+                unlisted_since_us=None
+                if seen.unlisted_since_us is None
+                else change(seen.unlisted_since_us),
+            )
+            for key, seen in memory.sightings.items()
+        },
+        outcomes={
+            name: tuple(
+                replace(counts, minute=_minute(change(counts.minute * _SLICE_US)))
+                for counts in slices
+            )
+            for name, slices in memory.outcomes.items()
+        },
+    )
+
+
+def latest_time(memory: TransactionMemory) -> int:
+    """Return the latest time that is remembered, 0 where nothing is."""
+    times = [seen.state_since_us for seen in memory.open.values()]
+    times += [seen.first_seen_us for seen in memory.open.values()]
+    times += [seen.first_seen_us for seen in memory.sightings.values()]
+    times += [slices[-1].minute * _SLICE_US for slices in memory.outcomes.values()]
+    return max(times, default=0)
+
+
+# ------------------------------------------------------------------ what coordinators list
+def _open(
+    snapshot: Snapshot, now_us: int, old: Mapping[str, SeenTransaction]
+) -> dict[str, SeenTransaction]:
+    known = snapshot.transactions.known
+    found = {
+        name: _seen(entry, now_us, old.get(name)) for name, entry in known.items() if entry.is_open
+    }
+    if all(gap.scope is not GapScope.TRANSACTIONS for gap in snapshot.gaps):
+        return found
+    unseen = {name: seen for name, seen in old.items() if name not in known}
+    return found | {name: replace(seen, is_seen=False) for name, seen in unseen.items()}
+
+
+def _seen(entry: Transaction, now_us: int, old: SeenTransaction | None) -> SeenTransaction:
+    is_same = old is not None and _identity(old.transaction) == _identity(entry)
+    if old is None or not is_same:
+        return SeenTransaction(transaction=entry, first_seen_us=now_us, state_since_us=now_us)
+    goes_on = old.transaction.state is entry.state
+    return SeenTransaction(
+        transaction=entry,
+        first_seen_us=old.first_seen_us,
+        state_since_us=old.state_since_us if goes_on else now_us,
+    )
+
+
+def _identity(entry: Transaction) -> tuple[int, datetime | None]:
+    """Return what two transactions of one transactional id differ in."""
+    return entry.producer_id, entry.started_at
+
+
+# ------------------------------------------------------------------ what partitions show
+def _sightings(
+    snapshot: Snapshot, now_us: int, old: Mapping[SightingKey, Sighting]
+) -> dict[SightingKey, Sighting]:
+    by_producer = snapshot.transactions.by_producer()
+    found: dict[SightingKey, Sighting] = {}
+    for producer in snapshot.producers.open:
+        key = sighting_key(snapshot, producer)
+        before = old.get(key)
+        name = snapshot.partitions.index.topic_partition(producer.row)
+        found[key] = Sighting(
+            row_name=name,
+            first_seen_us=now_us if before is None else before.first_seen_us,
+            unlisted_since_us=_unlisted_since(
+                by_producer.get(producer.producer_id), name, now_us, before
+            ),
+        )
+    return found | _unlooked(snapshot, found, old)
+
+
+def _unlisted_since(
+    entry: Transaction | None, name: TopicPartition, now_us: int, before: Sighting | None
+) -> int | None:
+    """Return since when nobody lists it; an id that could not be described proves nothing."""
+    since = None if before is None else before.unlisted_since_us
+    if lists(entry, name):
+        return None
+    if entry is not None and entry.partitions is None:
+        return since
+    return now_us if since is None else since
+
+
+def lists(entry: Transaction | None, name: TopicPartition) -> bool:
+    """Whether the coordinator knows that this transaction is open on the partition."""
+    return (
+        entry is not None
+        and entry.is_open
+        and entry.partitions is not None
+        and name in entry.partitions
+    )
+
+
+def _unlooked(
+    snapshot: Snapshot,
+    found: Mapping[SightingKey, Sighting],
+    old: Mapping[SightingKey, Sighting],
+) -> dict[SightingKey, Sighting]:
+    """Keep what may still be open on partitions whose leader was not asked, or gave no answer."""
+    kept: dict[SightingKey, Sighting] = {}
+    stable = snapshot.offsets.last_stable_offset
+    for key, seen in old.items():
+        row = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
+        if key in found or row is None or snapshot.producers.looked[row]:
+            continue
+        ended_before = stable[row]
+        if ended_before is None or ended_before <= key[3]:
+            kept[key] = seen
+    return kept
+
+
+# ------------------------------------------------------------------ how transactions ended
+_SLICE_US: Final = SLICE // timedelta(microseconds=1)
+
+
+def _minute(moment_us: int) -> int:
+    return moment_us // _SLICE_US
+
+
+def _outcomes(
+    snapshot: Snapshot, now_us: int, old: Mapping[str, tuple[OutcomeCounts, ...]]
+) -> dict[str, tuple[OutcomeCounts, ...]]:
+    now, oldest = _minute(now_us), _minute(now_us) - OUTCOMES_KEPT // SLICE
+    kept = {
+        name: tuple(one for one in slices if one.minute > oldest) for name, slices in old.items()
+    }
+    for ended in snapshot.transaction_log.ended:
+        slices = kept.get(ended.transactional_id, ())
+        is_current = bool(slices) and slices[-1].minute == now
+        last = slices[-1] if is_current else OutcomeCounts(now, 0, 0)
+        is_commit = ended.outcome is Outcome.COMMITTED
+        counted = OutcomeCounts(now, last.committed + is_commit, last.aborted + (not is_commit))
+        kept[ended.transactional_id] = (*(slices[:-1] if is_current else slices), counted)
+    return {name: slices for name, slices in kept.items() if slices}

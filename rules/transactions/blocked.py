@@ -1,0 +1,73 @@
+"""Whom a transaction holds up: the groups that cannot read past it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue, Scalar
+from rules.facts.groups import GroupType
+from rules.facts.snapshot import Snapshot
+
+SHOWN: Final = 20  # groups in one finding
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockedGroup:
+    """A group that reads a partition and cannot get past a transaction on it.
+
+    Its isolation level cannot be asked: it reads committed records only, as all of an exactly-once
+    pipeline do, if it has not been seen beyond.
+    """
+
+    group_id: str
+    blocked_offsets: int  # from the transaction's first offset to the high watermark
+    still_to_read: int  # offsets before the transaction: how far it is from being blocked
+    is_waiting: bool  # whether it has read all that it can
+
+
+def blocked_groups(snapshot: Snapshot, row: int, start_offset: int) -> list[BlockedGroup]:
+    """Return the groups with a commit at or before `start_offset`, those that wait first.
+
+    Share groups are left out: what is stored of them is not a position.
+    """
+    commits = snapshot.commits
+    end = snapshot.offsets.high_watermark[row]
+    if end is None:
+        return []
+    places = np.flatnonzero((commits.row == row) & (commits.committed_offset <= start_offset))
+    found = [_blocked(snapshot, place, start_offset, end) for place in places.tolist()]
+    return sorted(
+        (one for one in found if one is not None),
+        key=lambda one: (not one.is_waiting, one.group_id),
+    )
+
+
+def _blocked(snapshot: Snapshot, place: int, start: int, end: int) -> BlockedGroup | None:
+    commits = snapshot.commits
+    group = snapshot.groups[int(commits.group[place])]
+    if group.group_type is GroupType.SHARE:
+        return None
+    before = start - int(commits.committed_offset[place])
+    return BlockedGroup(
+        group_id=group.group_id,
+        blocked_offsets=end - start,
+        still_to_read=before,
+        is_waiting=before == 0 or commits.nothing_to_read[place] == 1,
+    )
+
+
+def shown(groups: list[BlockedGroup]) -> dict[str, EvidenceValue]:
+    """Return the groups as evidence, the first of them by name."""
+    rows: list[dict[str, Scalar]] = [
+        {
+            "group": one.group_id,
+            "blocked_offsets": one.blocked_offsets,
+            "still_to_read": one.still_to_read,
+            "is_waiting": one.is_waiting,
+        }
+        for one in groups[:SHOWN]
+    ]
+    return {"blocked_groups": rows, "blocked_group_count": len(groups)}

@@ -1,0 +1,145 @@
+"""What holds each last stable offset back: the classifier.
+
+A transaction hangs when a partition has it open and no coordinator will ever write its marker. On
+Kafka 4 its producer is usually listed, as Empty: what decides is that the coordinator does not list
+the partition (`kafka-transactions.sh find-hanging` asks the same, KIP-664). Requests are not atomic,
+so that this counts when the same open transaction was seen so in two rounds, each time by the
+leader after the coordinators had answered.
+
+ListTransactions leaves out what we may not see. A producer that nobody lists hangs only if each
+coordinator answered and it is proven that we see every transactional id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from rules.facts.identity import TopicPartition
+from rules.facts.producers import OpenProducer
+from rules.facts.transaction_memory import Sighting, lists, sighting_key
+from rules.facts.transactions import Sight, Transaction, Transactions
+from rules.transactions.classes import TransactionClass, class_of
+from rules.view import View
+
+
+class Doubt(StrEnum):
+    """Why a class is unknown."""
+
+    CONFIRMING = "confirming"  # seen once: the next round decides
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # not every coordinator could be asked
+    PERMISSION_UNPROVEN = "permission_unproven"  # it may be an id that we may not see
+    NOT_DESCRIBED = "not_described"  # its coordinator lists it and did not describe it
+    NOBODY_FOUND = "nobody_found"  # no transaction was open any more, or not yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldUp:
+    """One transaction that a partition has open, or the marker for which its LSO waits."""
+
+    row: int  # of the snapshot's partitions
+    name: TopicPartition
+    class_: TransactionClass
+    doubt: Doubt | None = None  # set where the class is unknown
+    producer: OpenProducer | None = None  # None: nobody has a transaction open any more
+    transaction: Transaction | None = None  # None: no coordinator lists its producer
+    first_seen_us: int | None = None
+
+    @property
+    def start_offset(self) -> int | None:
+        """Return from which offset on it holds back."""
+        return None if self.producer is None else self.producer.start_offset
+
+
+def hold_ups(view: View) -> tuple[HoldUp, ...]:
+    """Return what the leaders said holds back, ordered by row and start offset.
+
+    Rows that were not looked at have none: see `Producers.looked`.
+    """
+    return tuple(_of_producers(view)) + tuple(_of_markers(view))
+
+
+def _of_producers(view: View) -> Iterator[HoldUp]:
+    snapshot = view.snapshot
+    by_producer = snapshot.transactions.by_producer()
+    for producer in snapshot.producers.open:
+        name = snapshot.partitions.index.topic_partition(producer.row)
+        entry = by_producer.get(producer.producer_id)
+        seen = view.memory.transactions.sightings[sighting_key(snapshot, producer)]
+        class_, doubt = _judged(view, entry, name, producer, seen)
+        yield HoldUp(
+            row=producer.row,
+            name=name,
+            class_=class_,
+            doubt=doubt,
+            producer=producer,
+            transaction=entry,
+            first_seen_us=seen.first_seen_us,
+        )
+
+
+def _judged(
+    view: View,
+    entry: Transaction | None,
+    name: TopicPartition,
+    producer: OpenProducer,
+    seen: Sighting,
+) -> tuple[TransactionClass, Doubt | None]:
+    if entry is not None and lists(entry, name):
+        class_ = class_of(entry, view.now)
+        return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
+    doubt = _doubt(view.snapshot.transactions, entry, producer)
+    if doubt is not None:
+        return TransactionClass.UNKNOWN, doubt
+    if seen.unlisted_since_us is None or not _seen_unlisted_before(view, producer):
+        return TransactionClass.UNKNOWN, Doubt.CONFIRMING
+    return TransactionClass.HANGING, None
+
+
+def _doubt(
+    transactions: Transactions, entry: Transaction | None, producer: OpenProducer
+) -> Doubt | None:
+    """Return why it cannot be said that no coordinator will end it."""
+    if entry is not None:
+        return Doubt.NOT_DESCRIBED if entry.partitions is None else None
+    if not transactions.is_complete:
+        return Doubt.COORDINATOR_NOT_SEEN
+    if transactions.sight is Sight.UNPROVEN:
+        return Doubt.PERMISSION_UNPROVEN
+    # Until its id was asked for by number only open transactions are listed.
+    return None if producer.producer_id in transactions.looked_up else Doubt.CONFIRMING
+
+
+def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
+    """Whether an earlier round saw the same open transaction that nobody listed."""
+    if view.before is None:
+        return False
+    earlier = view.before.transactions.sightings.get(sighting_key(view.snapshot, producer))
+    return earlier is not None and earlier.unlisted_since_us is not None
+
+
+def _of_markers(view: View) -> Iterator[HoldUp]:
+    """Give the partitions that are held although nobody has a transaction open from there on.
+
+    The last stable offset waits for an end marker until the marker is replicated.
+    """
+    snapshot = view.snapshot
+    stable, span = snapshot.offsets.last_stable_offset, snapshot.offsets.open_span
+    first_open: dict[int, int] = {}
+    for producer in snapshot.producers.open:
+        first_open.setdefault(producer.row, producer.start_offset)
+    is_held = snapshot.producers.looked & span.valid & (span.values > 0)
+    for row in np.flatnonzero(is_held).tolist():
+        held_from = stable[row]
+        if held_from is None or first_open.get(row, held_from + 1) <= held_from:
+            continue
+        waits = snapshot.offsets.unreplicated_span[row]
+        yield HoldUp(
+            row=row,
+            name=snapshot.partitions.index.topic_partition(row),
+            class_=TransactionClass.MARKER_NOT_REPLICATED if waits else TransactionClass.UNKNOWN,
+            doubt=None if waits else Doubt.NOBODY_FOUND,
+        )

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
+from rules.facts.column import Int64s
 from rules.facts.commit_keys import CommitKeys
+from rules.facts.partitions import Partitions
 
 SMALL_LAG: Final = 10  # offsets; up to here the log is looked into without a question
 
@@ -26,7 +28,19 @@ class ReadableQuestion:
     commits: CommitKeys
 
 
-Question: TypeAlias = ReadableQuestion  # a union, as soon as a second rule has to ask
+@dataclass(frozen=True, slots=True, eq=False)
+class ProducersQuestion:
+    """Whose transactions are open on these partitions?
+
+    Answered by `Snapshot.producers`, where something is still open.
+    """
+
+    partitions: Partitions  # of an earlier round
+    rows: Int64s  # of these partitions
+    is_urgent: bool = False  # the answer decides a verdict: it is worth a round before its time
+
+
+Question: TypeAlias = ReadableQuestion | ProducersQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,15 +48,19 @@ class Asked:
     """The questions of a round by kind; each kind is given to the collector that answers it."""
 
     readable: tuple[ReadableQuestion, ...]
+    producers: tuple[ProducersQuestion, ...]
 
 
 def by_kind(questions: Iterable[Question]) -> Asked:
     """Sort questions; a kind that nobody takes here is an error of types, not a lost question."""
     readable: list[ReadableQuestion] = []
+    producers: list[ProducersQuestion] = []
     for question in questions:
         match question:
             case ReadableQuestion():
                 readable.append(question)
+            case ProducersQuestion():
+                producers.append(question)
             case _:
                 assert_never(question)
-    return Asked(readable=tuple(readable))
+    return Asked(readable=tuple(readable), producers=tuple(producers))

@@ -7,18 +7,21 @@ from typing import cast
 import pytest
 
 from rules.facts.commit_keys import CommitKeys
-from rules.question import Question, ReadableQuestion, by_kind
+from rules.question import ProducersQuestion, Question, ReadableQuestion, by_kind
 from tests.factories import ints, partitions
 
 READABLE = ReadableQuestion(
     CommitKeys(partitions=partitions(), group_ids=("billing",), group=ints(0), row=ints(1))
 )
+PRODUCERS = ProducersQuestion(partitions(), ints(0, 2))
 
 
 def test_questions_are_sorted_by_kind_in_their_order() -> None:
     other = ReadableQuestion(READABLE.commits.take(ints()))
-    assert by_kind([READABLE, other]).readable == (READABLE, other)
-    assert by_kind([]).readable == ()
+    asked = by_kind([READABLE, PRODUCERS, other])
+    assert asked.readable == (READABLE, other)
+    assert asked.producers == (PRODUCERS,)
+    assert (by_kind([]).readable, by_kind([]).producers) == ((), ())
 
 
 def test_a_kind_that_nobody_answers_is_not_passed_over() -> None:

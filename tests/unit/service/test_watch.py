@@ -11,7 +11,7 @@ from rules.errors import UnreachableError
 from rules.facts.column import Column
 from rules.facts.memory import advance
 from rules.facts.snapshot import Snapshot
-from rules.question import Question
+from rules.question import Question, ReadableQuestion
 from rules.verdict import Verdict
 from service.rounds import Scope
 from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
@@ -169,6 +169,7 @@ def test_a_question_is_given_to_the_next_round_and_outlives_one_that_cannot_be_m
     watch(script)
     assert [len(asked) for asked in script.asked] == [0, 0, 0, 1, 1, 1, 1]
     [question] = script.asked[-1]
+    assert isinstance(question, ReadableQuestion)
     assert (question.commits.group_ids, question.commits.row.tolist()) == (("billing",), [0])
 
 

@@ -13,6 +13,7 @@ import pytest
 from rules.catalogue import consumer_group_rewound, consumer_group_stalled
 from rules.facts.gap import GapScope
 from rules.facts.groups import GroupType
+from rules.question import ReadableQuestion
 from rules.verdict import Verdict
 from tests.factories import (
     NOON,
@@ -319,6 +320,7 @@ def test_a_question_names_the_commits_that_stand() -> None:
         for now, moves in ((NOON, 10), (NOON + consumer_group_stalled.ASKS_AFTER, 20))
     ]
     [question] = consumer_group_stalled.judge(view_of(looks)).questions
+    assert isinstance(question, ReadableQuestion)
     assert question.commits.group.tolist() == [0, 0]
     assert question.commits.row.tolist() == [0, 1]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from rules.facts.snapshot import Snapshot
-from rules.verdict import SubjectKind
+from rules.verdict import Kind, SubjectKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,7 @@ class Completeness:
     placement: bool = False
     commits: bool = False
     but_groups: frozenset[str] = frozenset()  # those whose commits may be missing all the same
+    transactions: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot | None) -> Completeness:
@@ -33,16 +34,22 @@ class Completeness:
             placement=snapshot.placement_complete,
             commits=snapshot.commits_complete,
             but_groups=snapshot.groups_without_commits,
+            transactions=snapshot.transactions_seen,
         )
 
-    def proves_absence(self, labels: Mapping[str, str]) -> bool:
-        """Whether the subject with these labels is gone if it was not judged."""
+    def proves_absence(self, labels: Mapping[str, str], finding: Kind = Kind.STATE) -> bool:
+        """Whether the subject with these labels is gone if it was not judged.
+
+        A transaction that ended is gone, and what happened to it is not: an event stays.
+        """
         kind = subject_kind(labels)
         match kind:
             case SubjectKind.PARTITION:
                 return self.placement
             case SubjectKind.COMMIT:
                 return self.commits and labels["group"] not in self.but_groups
+            case SubjectKind.TRANSACTION:
+                return self.transactions and finding is Kind.STATE
             case SubjectKind.CLUSTER | SubjectKind.RULE:
                 return self.was_made
             case _:
@@ -53,6 +60,8 @@ def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
     """Return what labels name; a kind of subject fixes them."""
     if "group" in labels:
         return SubjectKind.COMMIT
+    if "transactional_id" in labels:
+        return SubjectKind.TRANSACTION
     if "topic" in labels:
         return SubjectKind.PARTITION
     return SubjectKind.RULE if "rule" in labels else SubjectKind.CLUSTER

@@ -172,12 +172,15 @@ class Case:
     reason: Reason
 
 
-def decide(
+def decide(  # noqa: PLR0913 - what is shown and asked beside what is said
     rule: RuleMeta,
     subjects: Subjects,
     cases: Sequence[Case],
     otherwise: tuple[Verdict, Reason],
     evidence: Mapping[str, Column] | None = None,
+    *,
+    details: Callable[[int], Evidence] | None = None,
+    questions: tuple[Question, ...] = (),
 ) -> Judgement:
     """Judge every subject by the first case that holds for it, read from the top."""
     verdict, last = otherwise
@@ -196,4 +199,6 @@ def decide(
         reasons=reasons,
         reason=reason.astype(np.int8),
         evidence=evidence or {},
+        details=details,
+        questions=questions,
     )

@@ -240,7 +240,7 @@ def _breach_step(entry: OpenFinding | None) -> Step:
 
 
 def _absent(entry: OpenFinding, completeness: Completeness, now: datetime) -> Change:
-    rounds = entry.absent_rounds + completeness.proves_absence(dict(entry.identity[1]))
+    rounds = entry.absent_rounds + completeness.proves_absence(dict(entry.identity[1]), entry.kind)
     change = Change(
         step=Step.ABSENT,
         identity=entry.identity,

@@ -40,6 +40,7 @@ class SubjectKind(StrEnum):
     CLUSTER = "cluster"  # cluster
     PARTITION = "partition"  # cluster, topic, partition
     COMMIT = "commit"  # cluster, group, topic, partition
+    TRANSACTION = "transaction"  # cluster, transactional_id
     RULE = "rule"  # cluster, rule: our own sight
 
 

@@ -40,7 +40,7 @@ class RoundLoop:
                 began,
                 self._monotonic(),
                 interval_seconds=self._interval,
-                early=made.watched.leaders_moved,
+                early=made.watched.next_is_early,
             )
             self._log.tell(made)
 

@@ -23,7 +23,7 @@ from rules.errors import CollectError
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
 from rules.facts.snapshot import Snapshot
-from rules.question import Question
+from rules.question import ProducersQuestion, Question
 from rules.view import View
 from service.clock import ClockReading, step_between
 from service.rounds import Scope
@@ -48,6 +48,15 @@ class WatchedRound:
     trouble: str | None = None  # why there is no snapshot, one line
     leaders_moved: bool = False
     clock_step: timedelta | None = None  # by how much the wall clock was set since the last round
+
+    @property
+    def next_is_early(self) -> bool:
+        """Whether the next round should not wait: a new leader, or a verdict that waits for it."""
+        urgent = (
+            isinstance(asked, ProducersQuestion) and asked.is_urgent
+            for asked in self.judged.questions
+        )
+        return self.leaders_moved or any(urgent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -150,7 +159,7 @@ def next_due(began: float, ended: float, *, interval_seconds: float, early: bool
 
     Rounds are counted from start to start and never overlap: one that took longer than the
     interval is followed at once. After a leader change the next is early, so that what the new
-    leader says is seen while it is fresh.
+    leader says is seen while it is fresh; so it is where a verdict waits for a second look.
     """
     regular = began + interval_seconds
     wanted = min(regular, ended + EARLY_SECONDS) if early else regular

@@ -19,7 +19,7 @@ from rules.facts.offsets import Offsets
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.producers import OpenProducer, Producers
 from rules.facts.snapshot import RoundReport, Snapshot
-from rules.facts.transaction_log import TransactionLog
+from rules.facts.transaction_log import EndedTransaction, Outcome, TransactionLog
 from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
 
 NOON: Final = datetime(2025, 6, 2, 12, 0, tzinfo=UTC)
@@ -188,6 +188,20 @@ def producers(
     mask = np.zeros(rows, np.bool_)
     mask[[entry.row for entry in found] if looked is None else list(looked)] = True
     return Producers(looked=mask, open=found)
+
+
+def ended(**overrides: Any) -> EndedTransaction:
+    """Return a transaction that producer 7 committed at noon after 5 s."""
+    base = EndedTransaction(
+        transactional_id="payments",
+        producer_id=7,
+        producer_epoch=3,
+        outcome=Outcome.COMMITTED,
+        started_at=at(-5),
+        ended_at=NOON,
+        timeout=timedelta(seconds=60),
+    )
+    return replace(base, **overrides)
 
 
 def snapshot(**overrides: Any) -> Snapshot:

@@ -19,6 +19,12 @@ from rules.catalogue import (
     observation_stale,
     partition_offline,
     partition_under_min_isr,
+    producer_fenced,
+    read_committed_consumers_blocked,
+    transaction_abort_ratio_high,
+    transaction_hanging,
+    transaction_marker_stuck,
+    transaction_overdue,
 )
 from rules.judgement import Judgement, NamedSubjects, Reason, decide
 from rules.question import Question
@@ -68,6 +74,30 @@ RULES: Final = (
         last_stable_offset_stuck.judge,
     ),
     Rule(
+        transaction_hanging.RULE,
+        transaction_hanging.Why,
+        transaction_hanging.__doc__,
+        transaction_hanging.judge,
+    ),
+    Rule(
+        transaction_marker_stuck.RULE,
+        transaction_marker_stuck.Why,
+        transaction_marker_stuck.__doc__,
+        transaction_marker_stuck.judge,
+    ),
+    Rule(
+        transaction_overdue.RULE,
+        transaction_overdue.Why,
+        transaction_overdue.__doc__,
+        transaction_overdue.judge,
+    ),
+    Rule(
+        read_committed_consumers_blocked.RULE,
+        read_committed_consumers_blocked.Why,
+        read_committed_consumers_blocked.__doc__,
+        read_committed_consumers_blocked.judge,
+    ),
+    Rule(
         consumer_group_stalled.RULE,
         consumer_group_stalled.Why,
         consumer_group_stalled.__doc__,
@@ -84,6 +114,18 @@ RULES: Final = (
         consumer_data_expired.Why,
         consumer_data_expired.__doc__,
         consumer_data_expired.judge,
+    ),
+    Rule(
+        producer_fenced.RULE,
+        producer_fenced.Why,
+        producer_fenced.__doc__,
+        producer_fenced.judge,
+    ),
+    Rule(
+        transaction_abort_ratio_high.RULE,
+        transaction_abort_ratio_high.Why,
+        transaction_abort_ratio_high.__doc__,
+        transaction_abort_ratio_high.judge,
     ),
 )
 OWN_SIGHT: Final = observation_stale.RULE

@@ -67,6 +67,12 @@ class Snapshot:
         commits = (gap.group for gap in self.gaps if gap.scope is GapScope.COMMITS)
         return frozenset(group for group in commits if group)
 
+    @property
+    def transactions_seen(self) -> bool:
+        """Whether a transaction of which this round shows nothing has nothing to show."""
+        all_listed = all(gap.scope is not GapScope.TRANSACTIONS for gap in self.gaps)
+        return all_listed and self.transaction_log.is_whole
+
     def gaps_by_cause(self) -> Mapping[GapCause, int]:
         """Count the gaps by cause."""
         return Counter(gap.cause for gap in self.gaps)

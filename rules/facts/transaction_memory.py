@@ -63,6 +63,7 @@ class OutcomeCounts:
 class TransactionMemory:
     """All that is remembered of the transactions of one cluster id."""
 
+    began_us: int | None = None  # the first round; what was so before it cannot be known
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
     sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
@@ -74,6 +75,7 @@ def advance_transactions(
     """Return the memory one round later."""
     before = old or TransactionMemory()
     return TransactionMemory(
+        began_us=now_us if before.began_us is None else before.began_us,
         open=_open(snapshot, now_us, before.open),
         sightings=_sightings(snapshot, now_us, before.sightings),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
@@ -90,6 +92,7 @@ def sighting_key(snapshot: Snapshot, producer: OpenProducer) -> SightingKey:
 def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> TransactionMemory:
     """Return the memory with all its times changed; the minutes of outcomes move by whole ones."""
     return TransactionMemory(
+        began_us=None if memory.began_us is None else change(memory.began_us),
         open={
             name: replace(
                 seen,
@@ -120,7 +123,8 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
 
 def latest_time(memory: TransactionMemory) -> int:
     """Return the latest time that is remembered, 0 where nothing is."""
-    times = [seen.state_since_us for seen in memory.open.values()]
+    times = [memory.began_us or 0]
+    times += [seen.state_since_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.sightings.values()]
     times += [slices[-1].minute * _SLICE_US for slices in memory.outcomes.values()]

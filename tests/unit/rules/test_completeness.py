@@ -8,14 +8,16 @@ import pytest
 
 from rules.completeness import Completeness, subject_kind
 from rules.facts.gap import GapScope
+from rules.facts.transaction_log import TransactionLog
 from rules.judgement import CommitSubjects, Labels, PartitionSubjects
-from rules.verdict import SubjectKind
+from rules.verdict import Kind, SubjectKind
 from tests.factories import commits, gap, group, snapshot
 
 CLUSTER: Final = {"cluster": "default"}
 RULE: Final = CLUSTER | {"rule": "some_rule"}
 PARTITION: Final = CLUSTER | {"topic": "orders", "partition": "0"}
 COMMIT: Final = PARTITION | {"group": "billing"}
+TRANSACTION: Final = CLUSTER | {"transactional_id": "payments"}
 HIDING_COMMITS: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})
 
 
@@ -28,8 +30,21 @@ def test_a_gap_hides_what_it_is_about_and_nothing_else(scope: GapScope) -> None:
     gaps = (gap(scope=scope),)
     assert absent_after(PARTITION, gaps=gaps)
     assert absent_after(COMMIT, gaps=gaps) is (scope not in HIDING_COMMITS)
+    assert absent_after(TRANSACTION, gaps=gaps) is (scope is not GapScope.TRANSACTIONS)
     assert absent_after(CLUSTER, gaps=gaps)
     assert absent_after(RULE, gaps=gaps)
+
+
+def test_a_log_that_was_not_read_to_its_end_hides_how_transactions_ended() -> None:
+    partly = TransactionLog(is_read=True, is_whole=False)
+    assert not absent_after(TRANSACTION, transaction_log=partly)
+    assert absent_after(TRANSACTION, transaction_log=TransactionLog.unread())
+
+
+def test_what_happened_to_a_transaction_does_not_go_when_it_ends() -> None:
+    whole = Completeness.of(snapshot())
+    assert whole.proves_absence(TRANSACTION, Kind.STATE)
+    assert not whole.proves_absence(TRANSACTION, Kind.EVENT)
 
 
 def test_a_list_of_topics_that_is_cut_short_hides_partitions_and_their_commits() -> None:
@@ -47,7 +62,7 @@ def test_a_list_of_groups_that_is_cut_short_hides_all_commits_whatever_group_it_
     assert not absent_after(COMMIT, gaps=(gap(scope=GapScope.GROUPS, group="audit"),))
 
 
-@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT])
+@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT, TRANSACTION])
 def test_a_round_that_was_not_made_proves_nothing(labels: Labels) -> None:
     assert not Completeness.of(None).proves_absence(labels)
 
@@ -58,3 +73,4 @@ def test_labels_tell_the_kind_of_their_subject() -> None:
         assert subject_kind(subjects.labels(0)) is subjects.kind
     assert subject_kind(CLUSTER) is SubjectKind.CLUSTER
     assert subject_kind(RULE) is SubjectKind.RULE
+    assert subject_kind(TRANSACTION) is SubjectKind.TRANSACTION

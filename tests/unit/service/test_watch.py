@@ -15,7 +15,18 @@ from rules.question import Question, ReadableQuestion
 from rules.verdict import Verdict
 from service.rounds import Scope
 from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
-from tests.factories import NOON, commits, group, offsets, partitions, snapshot, unseen_offsets
+from tests.factories import (
+    NOON,
+    commits,
+    group,
+    offsets,
+    open_producer,
+    partitions,
+    producers,
+    snapshot,
+    transactions,
+    unseen_offsets,
+)
 
 INTERVAL = 15.0
 STEP = timedelta(seconds=INTERVAL)
@@ -90,6 +101,17 @@ def test_memory_is_carried_from_round_to_round() -> None:
     first, second, third = watch(Script(STUCK, STUCK, STUCK))
     assert breaches(first) == breaches(second) == []
     assert breaches(third) == [STANDS]
+
+
+def test_what_waits_for_a_second_look_does_not_wait_for_long() -> None:
+    hangs: dict[str, Any] = {
+        "offsets": offsets(last_stable_offset=[90, 100, 100]),
+        "transactions": transactions(looked_up=frozenset({7})),
+        "producers": producers(open_producer()),
+    }
+    calm, seen_once, told = watch(Script({}, hangs, hangs))
+    assert [calm.next_is_early, seen_once.next_is_early, told.next_is_early] == [False, True, False]
+    assert breaches(told) == [("transaction_hanging", "hanging")]
 
 
 def test_six_minutes_of_blindness_resolve_nothing_and_are_told_and_end_without_noise() -> None:

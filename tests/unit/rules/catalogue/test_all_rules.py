@@ -54,7 +54,7 @@ def test_a_round_that_could_not_be_made_is_unknown_for_every_rule() -> None:
     assert sight.count(Verdict.BREACH) == 0
 
 
-@pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 4), (6, 4)])
+@pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 5), (6, 5)])
 def test_blindness_of_critical_rules_is_told_after_five_minutes(
     minutes: float, breaches: int
 ) -> None:

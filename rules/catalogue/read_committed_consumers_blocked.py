@@ -1,0 +1,164 @@
+"""A read_committed group has read all that it can and waits for a transaction to end.
+
+Detects:
+    Groups that have read everything up to a last stable offset which does not move, with more
+    behind it, where the transaction that holds it is not simply open within its timeout.
+
+Why it matters:
+    The pipeline stands still at this point. Restarting the consumer changes nothing; a consumer's
+    own lag metric shows 0, because it counts up to the last stable offset.
+
+Inputs:
+    Commits, last stable offset and high watermark; who holds it (DescribeProducers and the
+    coordinators). A group's isolation level cannot be asked: it is taken for read_committed unless it
+    has committed beyond the last stable offset. For a small lag: whether there is anything to read.
+
+Thresholds:
+    1 minute since the last stable offset stopped, 2 minutes where it is not known who holds it. A
+    transaction that hangs never ends: its groups are told at once. One that is within its own
+    timeout is no breach here; after 2 minutes last_stable_offset_stuck tells it.
+
+False positives:
+    A read_uncommitted group that stands exactly at the last stable offset for another reason.
+
+Runbook:
+    Reason `hanging`: run the command in `repair` of the finding transaction_hanging for this
+    partition. Reason `overdue`: its coordinator ends it (rule transaction_overdue). Reason
+    `marker_stuck`: bring the replicas of the partition back (rule transaction_marker_stuck). Reason
+    `holder_not_known`: give Tidemark READ on the topic; the gaps of the round say what was refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.groups import GroupType
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
+from rules.question import SMALL_LAG
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import HoldUp, hold_ups
+from rules.transactions.told import told
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+STANDS: Final = timedelta(minutes=1)
+STANDS_UNKNOWN: Final = timedelta(minutes=2)
+
+RULE: Final = RuleMeta(
+    rule_id="read_committed_consumers_blocked",
+    subject=SubjectKind.COMMIT,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    for_=timedelta(0),
+    summary="A read_committed group waits for a transaction to end.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_HELD = "nothing_held"
+    READS_UNCOMMITTED = "reads_uncommitted"  # it has committed beyond the last stable offset
+    HAS_MORE_TO_READ = "has_more_to_read"  # before the transaction
+    NOT_FOR_LONG = "not_for_long"
+    OPEN_IN_TIME = "open_in_time"  # the transaction is within its timeout, or without one by design
+    HANGING = "hanging"
+    OVERDUE = "overdue"
+    MARKER_STUCK = "marker_stuck"
+    HOLDER_NOT_KNOWN = "holder_not_known"
+    END_NOT_SEEN = "end_not_seen"
+    CANNOT_TELL = "cannot_tell"  # it may have more to read: the log was not looked into
+
+
+HOLDERS: Final[Mapping[TransactionClass, Why]] = {
+    TransactionClass.OPEN: Why.OPEN_IN_TIME,
+    TransactionClass.TWO_PHASE_COMMIT: Why.OPEN_IN_TIME,
+    TransactionClass.HANGING: Why.HANGING,
+    TransactionClass.OVERDUE: Why.OVERDUE,
+    TransactionClass.PREPARE_COMMIT: Why.MARKER_STUCK,
+    TransactionClass.PREPARE_ABORT: Why.MARKER_STUCK,
+    TransactionClass.MARKER_NOT_REPLICATED: Why.MARKER_STUCK,
+}
+
+
+def judge(view: View) -> Judgement:
+    """Judge every commit that says what is read next; a share group's start offset does not."""
+    snapshot, held = view.snapshot, _holders(view)
+    places = _positions(snapshot)
+    row = snapshot.commits.row[places]
+    lag = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
+    nothing = snapshot.commits.nothing_to_read.take(places)
+    span = snapshot.offsets.open_span.take(row)
+    since = view.since(view.memory.last_stable_offset).take(row)
+    is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
+    has_read_all = lag.valid & ((lag.values == 0) | is_told_nothing)
+    may_have_read_all = lag.valid & (lag.values <= SMALL_LAG) & ~nothing.valid
+
+    def by(why: Why) -> Bools:
+        return _rows_held_by(snapshot, held, why)[row]
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        holder = held.get(int(row[position]))
+        return {} if holder is None else _told(view, holder)
+
+    return decide(
+        RULE,
+        CommitSubjects(snapshot, places),
+        [
+            Case(~span.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
+            Case(span.values == 0, Verdict.OK, Why.NOTHING_HELD),
+            Case(~lag.valid, Verdict.OK, Why.READS_UNCOMMITTED),
+            Case(~(has_read_all | may_have_read_all), Verdict.OK, Why.HAS_MORE_TO_READ),
+            Case(by(Why.OPEN_IN_TIME), Verdict.OK, Why.OPEN_IN_TIME),
+            Case(by(Why.HANGING) & has_read_all, Verdict.BREACH, Why.HANGING),
+            Case(~view.has_stood(since, STANDS), Verdict.OK, Why.NOT_FOR_LONG),
+            Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
+            Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
+            Case(by(Why.MARKER_STUCK), Verdict.BREACH, Why.MARKER_STUCK),
+            Case(~view.has_stood(since, STANDS_UNKNOWN), Verdict.OK, Why.NOT_FOR_LONG),
+        ],
+        (Verdict.BREACH, Why.HOLDER_NOT_KNOWN),
+        {
+            "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
+            "blocked_offsets": span,
+            "stands_ms": view.stands_ms(since),
+        },
+        details=details,
+    )
+
+
+def _holders(view: View) -> dict[int, HoldUp]:
+    """Return by row what holds the last stable offset itself: the first of the hold-ups there."""
+    found: dict[int, HoldUp] = {}
+    for one in hold_ups(view):
+        stable = view.snapshot.offsets.last_stable_offset[one.row]
+        if stable is not None and (one.start_offset is None or one.start_offset <= stable):
+            found.setdefault(one.row, one)
+    return found
+
+
+def _rows_held_by(snapshot: Snapshot, held: Mapping[int, HoldUp], why: Why) -> Bools:
+    mask = np.zeros(len(snapshot.partitions), np.bool_)
+    rows: Sequence[int] = [row for row, one in held.items() if HOLDERS.get(one.class_) is why]
+    mask[rows] = True
+    return mask
+
+
+def _positions(snapshot: Snapshot) -> Int64s:
+    shared = np.array([group.group_type is GroupType.SHARE for group in snapshot.groups], np.bool_)
+    if not len(snapshot.commits):
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(~shared[snapshot.commits.group]).astype(np.int64)
+
+
+def _told(view: View, holder: HoldUp) -> dict[str, EvidenceValue]:
+    """Return who holds it; the other groups are in the findings of the transaction."""
+    found = told(view.snapshot, holder, view.now)
+    return {name: value for name, value in found.items() if not name.startswith("blocked_group")}

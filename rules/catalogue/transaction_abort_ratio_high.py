@@ -1,0 +1,86 @@
+"""A producer aborts most of its transactions.
+
+Detects:
+    Transactional ids at least half of whose transactions were aborted within the last 10 minutes.
+
+Why it matters:
+    Every aborted transaction is work that is done again, or given up. A pipeline that aborts again
+    and again does not move, although it looks busy and its topics grow.
+
+Inputs:
+    The coordinators' log `__transaction_state` (needs READ on it). Without it the rule is UNKNOWN.
+
+Thresholds:
+    Half of at least 20 transactions in 10 minutes: fewer say little. Told after 5 more minutes, so
+    that a bad moment after a failover is over.
+
+False positives:
+    Applications that abort as a matter of course, such as those that validate by trying.
+
+Runbook:
+    Read the application's log: it says why it aborts. Often the records are refused (too large,
+    schema), a downstream call fails within the transaction, or its own timeout is too short (rule
+    producer_fenced).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Column
+from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+ENOUGH: Final = 20  # transactions
+PERCENT: Final = 50
+
+RULE: Final = RuleMeta(
+    rule_id="transaction_abort_ratio_high",
+    subject=SubjectKind.TRANSACTION,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    for_=timedelta(minutes=5),
+    summary="A producer aborts most of its transactions.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    MOSTLY_COMMITTED = "mostly_committed"
+    TOO_FEW = "too_few"
+    MOSTLY_ABORTED = "mostly_aborted"
+    LOG_NOT_READ = "log_not_read"
+
+
+def judge(view: View) -> Judgement:
+    """Judge every transactional id of which a transaction ended within the last 10 minutes."""
+    cluster = view.snapshot.cluster
+    if not view.snapshot.transaction_log.is_read:
+        whole = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": cluster},))
+        return decide(RULE, whole, [], (Verdict.UNKNOWN, Why.LOG_NOT_READ))
+    outcomes = view.memory.transactions.outcomes
+    before = view.before.transactions.outcomes if view.before is not None else {}
+    names = sorted({*outcomes, *before})
+    committed = np.array(
+        [sum(one.committed for one in outcomes.get(name, ())) for name in names], np.int64
+    )
+    aborted = np.array(
+        [sum(one.aborted for one in outcomes.get(name, ())) for name in names], np.int64
+    )
+    ended = committed + aborted
+    labels = tuple({"cluster": cluster, "transactional_id": name} for name in names)
+    return decide(
+        RULE,
+        NamedSubjects(SubjectKind.TRANSACTION, labels),
+        [
+            Case(ended < ENOUGH, Verdict.OK, Why.TOO_FEW),
+            Case(aborted * 100 >= ended * PERCENT, Verdict.BREACH, Why.MOSTLY_ABORTED),
+        ],
+        (Verdict.OK, Why.MOSTLY_COMMITTED),
+        {"committed": Column.known(committed), "aborted": Column.known(aborted)},
+    )

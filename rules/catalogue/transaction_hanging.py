@@ -1,0 +1,162 @@
+"""A transaction is open on a partition, and no coordinator will ever end it.
+
+Detects:
+    Partitions with an open transaction that no transaction coordinator lists, in two rounds, each
+    time as told by the leader after the coordinators had answered.
+
+Why it matters:
+    The last stable offset stands at its first offset for ever. read_committed consumers get nothing
+    more from the partition, compaction stops there, and nothing ends it by itself.
+
+Inputs:
+    DescribeProducers of partitions whose last stable offset has not moved between two rounds (needs
+    READ on the topic); ListTransactions and DescribeTransactions of every broker. A producer that
+    nobody lists counts only if every coordinator answered and it is proven that every transactional
+    id is visible: no authorizer, ACLs that can be read, or the setting
+    `kafka.sees_all_transactional_ids`.
+
+Thresholds:
+    Two rounds: requests are not atomic, and what is seen in one may end before the next. The second
+    round is made at once. 20 seconds until a partition that could not be looked at is UNKNOWN.
+
+False positives:
+    None are known. What is not certain is UNKNOWN, and the reason says what is missing.
+
+Runbook:
+    First make sure that the application is not about to commit by other means: whatever it wrote in
+    this transaction is thrown away. Then run the command in `repair`, which aborts it; Tidemark
+    never aborts anything. Behind a password the tool needs `--command-config`. Afterwards the last
+    stable offset moves on and the blocked groups go on by themselves. Look for the cause: clients
+    or brokers before Kafka 4 without transaction verification
+    (`transaction.partition.verification.enable`), or records of `__transaction_state` that were lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.column import Bools, Int64s
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.question import ProducersQuestion
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import Doubt, HoldUp, hold_ups
+from rules.transactions.told import repair_command, told
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+LOOKED_AT_BY: Final = timedelta(seconds=20)  # above the default interval of rounds
+
+RULE: Final = RuleMeta(
+    rule_id="transaction_hanging",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.STATE,
+    severity=Severity.CRITICAL,
+    for_=timedelta(0),
+    summary="A transaction is open that no coordinator will ever end.",
+    is_critical=True,
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOT_HELD = "not_held"  # the last stable offset moves, or nothing is open
+    WILL_END = "will_end"  # its coordinator knows it
+    HANGING = "hanging"
+    CONFIRMING = "confirming"  # seen once: the next round decides
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"
+    PERMISSION_UNPROVEN = "permission_unproven"  # it may belong to an id that we may not see
+    NOT_DESCRIBED = "not_described"
+    NOT_SEEN = "not_seen"  # the leader did not tell its offsets or its producers
+
+
+DOUBTS: Final[Mapping[Doubt, Why]] = {
+    Doubt.CONFIRMING: Why.CONFIRMING,
+    Doubt.COORDINATOR_NOT_SEEN: Why.COORDINATOR_NOT_SEEN,
+    Doubt.PERMISSION_UNPROVEN: Why.PERMISSION_UNPROVEN,
+    Doubt.NOT_DESCRIBED: Why.NOT_DESCRIBED,
+}
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition; the evidence is of the first transaction that hangs there."""
+    snapshot, held = view.snapshot, hold_ups(view)
+    hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
+    doubtful = [(why, [one for one in held if one.doubt is doubt]) for doubt, why in DOUBTS.items()]
+    span = snapshot.offsets.open_span
+    is_held = span.valid & (span.values > 0)
+
+    def at(found: Iterable[HoldUp]) -> Bools:
+        return _mask(len(snapshot.partitions), [one.row for one in found])
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        return _told(view, [one for one in held if one.row == position])
+
+    return decide(
+        RULE,
+        PartitionSubjects(snapshot),
+        [
+            Case(at(hanging), Verdict.BREACH, Why.HANGING),
+            *(Case(at(found), Verdict.UNKNOWN, why) for why, found in doubtful),
+            Case(~span.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
+            Case(is_held & _should_be_known(view), Verdict.UNKNOWN, Why.NOT_SEEN),
+            Case(at(held), Verdict.OK, Why.WILL_END),
+        ],
+        (Verdict.OK, Why.NOT_HELD),
+        {
+            "last_stable_offset": snapshot.offsets.last_stable_offset,
+            "high_watermark": snapshot.offsets.high_watermark,
+            "open_span": span,
+        },
+        details=details,
+        questions=_questions(view, held),
+    )
+
+
+def _mask(rows: int, positions: list[int]) -> Bools:
+    mask = np.zeros(rows, np.bool_)
+    mask[positions] = True
+    return mask
+
+
+def _should_be_known(view: View) -> Bools:
+    """Mark the held partitions whose leader should have been heard by now, and was not.
+
+    A partition on which a transaction was seen open stays unknown until it is looked at again.
+    """
+    snapshot = view.snapshot
+    stood = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
+    seen = [
+        snapshot.partitions.index.row(one.row_name.topic, one.row_name.partition)
+        for one in view.memory.transactions.sightings.values()
+    ]
+    was_open = _mask(len(snapshot.partitions), [row for row in seen if row is not None])
+    unknown: Bools = ~snapshot.producers.looked & (stood | was_open)
+    return unknown
+
+
+def _told(view: View, held: list[HoldUp]) -> dict[str, EvidenceValue]:
+    hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
+    chosen = next(iter(hanging or held), None)
+    if chosen is None:
+        return {}
+    found = told(view.snapshot, chosen, view.now)
+    if hanging:
+        found["hanging_transactions"] = len(hanging)
+        found["repair"] = repair_command(view.snapshot, chosen)
+    return found
+
+
+def _questions(view: View, held: Iterable[HoldUp]) -> tuple[ProducersQuestion, ...]:
+    """Ask at once again about what was seen for the first time."""
+    rows: Int64s = np.array(
+        sorted({one.row for one in held if one.doubt is Doubt.CONFIRMING}), np.int64
+    )
+    if not len(rows):
+        return ()
+    return (ProducersQuestion(view.snapshot.partitions, rows, is_urgent=True),)

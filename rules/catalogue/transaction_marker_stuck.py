@@ -1,0 +1,152 @@
+"""A transaction is decided, and its marker does not come through.
+
+Detects:
+    Partitions that wait for the commit or abort marker of a transaction which its coordinator has
+    decided, and partitions whose marker is written and not replicated.
+
+Why it matters:
+    The producer was told that it has committed. read_committed consumers see nothing of it, nor of
+    anything behind it, until the marker is there.
+
+Inputs:
+    ListTransactions and DescribeTransactions of every broker: a decided transaction lists the
+    partitions whose marker is missing. DescribeProducers of held partitions: nobody has a
+    transaction open, and the high watermark has not reached the log end.
+
+Thresholds:
+    30 seconds since Tidemark first saw it decided: a coordinator writes markers within milliseconds
+    and tries again at once; a leader that is restarted is back or replaced by then.
+
+False positives:
+    A coordinator that was busy with very many partitions.
+
+Runbook:
+    Reasons `prepare_commit`, `prepare_abort`: the coordinator cannot write to the leader of this
+    partition. Look whether the partition is offline or has fewer in-sync replicas than
+    `min.insync.replicas` (rules partition_offline, partition_under_min_isr) and bring its replicas
+    back: the marker follows by itself. Reason `not_replicated`: the leader has the marker and its
+    followers do not (rule high_watermark_stuck). Do not abort anything by hand: the outcome is
+    decided already.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.last_look import microseconds
+from rules.facts.transaction_memory import SeenTransaction
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.transactions.blocked import blocked_groups, shown
+from rules.transactions.classes import TransactionClass, class_of
+from rules.transactions.hold_up import hold_ups
+from rules.transactions.told import of_transaction
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+STUCK: Final = timedelta(seconds=30)
+
+RULE: Final = RuleMeta(
+    rule_id="transaction_marker_stuck",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.STATE,
+    severity=Severity.CRITICAL,
+    for_=timedelta(0),
+    summary="A transaction is decided, and its marker does not come through.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_DUE = "nothing_due"
+    BEING_WRITTEN = "being_written"
+    FIRST_LOOK = "first_look"  # since when it waits is not known: Tidemark has just begun
+    PREPARE_COMMIT = "prepare_commit"
+    PREPARE_ABORT = "prepare_abort"
+    NOT_REPLICATED = "not_replicated"
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # it was due when it was last seen
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition; the evidence is of the transaction that waits longest there."""
+    snapshot = view.snapshot
+    waiting = _waiting(view)
+    held = {one.row for one in hold_ups(view) if _waits_for_replicas(one.class_)}
+    stands = view.has_stood(view.since(view.memory.last_stable_offset), STUCK)
+    unreplicated = [row for row in held if stands[row]]
+
+    def at(why: Why) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        mask = np.zeros(len(snapshot.partitions), np.bool_)
+        mask[[row for row, seen in waiting.items() if _why(view, seen) is why]] = True
+        return mask
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        seen, stable = waiting.get(position), snapshot.offsets.last_stable_offset[position]
+        return {
+            **({} if seen is None else _told(view, seen)),
+            **({} if stable is None else shown(blocked_groups(snapshot, position, stable))),
+        }
+
+    not_replicated = np.zeros(len(snapshot.partitions), np.bool_)
+    not_replicated[unreplicated] = True
+    return decide(
+        RULE,
+        PartitionSubjects(snapshot),
+        [
+            Case(at(Why.PREPARE_COMMIT), Verdict.BREACH, Why.PREPARE_COMMIT),
+            Case(at(Why.PREPARE_ABORT), Verdict.BREACH, Why.PREPARE_ABORT),
+            Case(not_replicated, Verdict.BREACH, Why.NOT_REPLICATED),
+            Case(at(Why.COORDINATOR_NOT_SEEN), Verdict.UNKNOWN, Why.COORDINATOR_NOT_SEEN),
+            Case(at(Why.FIRST_LOOK), Verdict.UNKNOWN, Why.FIRST_LOOK),
+            Case(at(Why.BEING_WRITTEN), Verdict.OK, Why.BEING_WRITTEN),
+        ],
+        (Verdict.OK, Why.NOTHING_DUE),
+        {
+            "last_stable_offset": snapshot.offsets.last_stable_offset,
+            "high_watermark": snapshot.offsets.high_watermark,
+            "log_end_offset": snapshot.offsets.log_end_offset,
+        },
+        details=details,
+    )
+
+
+def _waits_for_replicas(class_: TransactionClass) -> bool:
+    return class_ is TransactionClass.MARKER_NOT_REPLICATED
+
+
+def _waiting(view: View) -> dict[int, SeenTransaction]:
+    """Return by row the decided transaction that has waited longest for its marker there."""
+    index = view.snapshot.partitions.index
+    found: dict[int, SeenTransaction] = {}
+    decided = [
+        seen
+        for seen in view.memory.transactions.open.values()
+        if class_of(seen.transaction, view.now)
+        in (TransactionClass.PREPARE_COMMIT, TransactionClass.PREPARE_ABORT)
+    ]
+    for seen in sorted(decided, key=lambda seen: seen.state_since_us):
+        for name in seen.transaction.partitions or ():
+            row = index.row(name.topic, name.partition)
+            if row is not None:
+                found.setdefault(row, seen)
+    return found
+
+
+def _why(view: View, seen: SeenTransaction) -> Why:
+    if not seen.is_seen:
+        return Why.COORDINATOR_NOT_SEEN
+    if microseconds(view.now) - seen.state_since_us < STUCK // timedelta(microseconds=1):
+        began = view.memory.transactions.began_us
+        return Why.FIRST_LOOK if seen.state_since_us == began else Why.BEING_WRITTEN
+    class_ = class_of(seen.transaction, view.now)
+    is_commit = class_ is TransactionClass.PREPARE_COMMIT
+    return Why.PREPARE_COMMIT if is_commit else Why.PREPARE_ABORT
+
+
+def _told(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
+    waits_us = microseconds(view.now) - seen.state_since_us
+    return {**of_transaction(seen.transaction, view.now), "decided_ms": waits_us // 1000}

@@ -1,0 +1,121 @@
+"""What is remembered of transactions moves with the clock, and goes when it ended."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from rules.facts.gap import GapScope
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, advance, shifted
+from rules.facts.transaction_log import Outcome, TransactionLog
+from rules.facts.transaction_memory import TransactionMemory, latest_time
+from rules.facts.transactions import TransactionState
+from tests.factories import (
+    NOON,
+    at,
+    ended,
+    gap,
+    offsets,
+    open_producer,
+    producers,
+    snapshot,
+    transaction,
+    transactions,
+    unseen_offsets,
+)
+
+HOUR_US: Final = 3_600_000_000
+HELD: Final = {
+    "offsets": offsets(last_stable_offset=[90, 100, 100]),
+    "producers": producers(open_producer()),
+}
+LOG: Final = TransactionLog(is_read=True, ended=(ended(), ended(outcome=Outcome.ABORTED)))
+
+
+def after(*looks: dict[str, Any], seconds: float = 15) -> Memory:
+    memory: Memory | None = None
+    for number, look in enumerate(looks):
+        memory = advance(snapshot(taken_at=at(number * seconds), **look), memory)
+    assert memory is not None
+    return memory
+
+
+def since(memory: TransactionMemory) -> list[tuple[int, int]]:
+    """Return first seen and state since of the open ones, in seconds after noon."""
+    noon = microseconds(NOON)
+    return [
+        ((seen.first_seen_us - noon) // 10**6, (seen.state_since_us - noon) // 10**6)
+        for seen in memory.open.values()
+    ]
+
+
+def test_each_state_of_a_transaction_has_its_own_time() -> None:
+    prepared = transaction(state=TransactionState.PREPARE_COMMIT)
+    looks = [{"transactions": transactions(one)} for one in (transaction(), prepared, prepared)]
+    assert since(after(*looks).transactions) == [(0, 15)]
+
+
+def test_the_next_transaction_of_an_id_is_another_one() -> None:
+    looks = [
+        {"transactions": transactions(one)} for one in (transaction(), transaction(started_at=NOON))
+    ]
+    assert since(after(*looks).transactions) == [(15, 15)]
+
+
+def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
+    there = {"transactions": transactions(transaction())}
+    assert not after(there, {}).transactions.open
+    hidden: dict[str, Any] = {"gaps": (gap(scope=GapScope.TRANSACTIONS),)}
+    [seen] = after(there, hidden, hidden).transactions.open.values()
+    assert not seen.is_seen
+    assert not after(there, hidden, {}).transactions.open
+
+
+@pytest.mark.parametrize(
+    ("look", "kept"),
+    [
+        pytest.param({}, 0, id="lso-moved-on"),
+        pytest.param({**HELD, "producers": producers()}, 1, id="not-looked-at"),
+        pytest.param({**HELD, "producers": producers(looked=[0])}, 0, id="looked-at-and-gone"),
+        pytest.param({"offsets": unseen_offsets()}, 1, id="leader-away"),
+    ],
+)
+def test_a_sighting_stays_for_as_long_as_it_may_be_there(look: dict[str, Any], kept: int) -> None:
+    assert len(after(HELD, look).transactions.sightings) == kept
+
+
+def test_a_shift_moves_every_time() -> None:
+    look = {
+        **HELD,
+        "transactions": transactions(transaction(transactional_id="other", producer_id=8)),
+    }
+    memory = after({**look, "transaction_log": LOG})
+    moved = shifted(memory, HOUR_US).transactions
+    assert latest_time(moved) == latest_time(memory.transactions) + HOUR_US
+    [seen], [sighting] = moved.open.values(), moved.sightings.values()
+    later = microseconds(NOON) + HOUR_US
+    assert (seen.first_seen_us, seen.state_since_us) == (later, later)
+    assert (sighting.first_seen_us, sighting.unlisted_since_us) == (later, later)
+    assert moved.began_us == later
+    [[counts]] = moved.outcomes.values()
+    assert (counts.minute, counts.committed, counts.aborted) == (later // 60_000_000, 1, 1)
+    assert shifted(shifted(memory, HOUR_US), -HOUR_US).transactions == memory.transactions
+
+
+def test_times_of_the_future_are_pulled_back_to_now() -> None:
+    look = {**HELD, "transactions": transactions(transaction()), "transaction_log": LOG}
+    ahead = advance(snapshot(taken_at=NOON + timedelta(hours=1), **look))
+    now = advance(snapshot(taken_at=NOON, **look), ahead).transactions
+    assert latest_time(now) == microseconds(NOON)
+    assert sum(one.committed for one in now.outcomes["payments"]) == 2
+
+
+def test_outcomes_are_counted_by_the_minute_and_kept_for_ten() -> None:
+    look = {"transaction_log": LOG}
+    assert len(after(look, look, seconds=15).transactions.outcomes["payments"]) == 1
+    assert len(after(look, look, seconds=60).transactions.outcomes["payments"]) == 2
+    assert len(after(*[look] * 20, seconds=60).transactions.outcomes["payments"]) == 10
+    assert after(look, {}, seconds=601).transactions.outcomes == {}

@@ -26,6 +26,7 @@ from rules.facts.transaction_memory import (
     TransactionMemory,
     advance_transactions,
     latest_time,
+    transactions_under,
     with_times,
 )
 
@@ -138,7 +139,7 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         high_watermark=under(seen.high_watermark, stored.high_watermark),
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
-        transactions=seen.transactions,
+        transactions=transactions_under(stored.transactions, seen.transactions),
     )
 
 

@@ -2,8 +2,8 @@
 
 Three things: since when each open transaction was seen and in its present state, since when a
 transaction that a partition has open was seen without any coordinator listing it, and how many
-ended lately. It is not part of the checkpoint: a restart sees them anew within two rounds, and what
-it cannot confirm yet is UNKNOWN.
+ended lately. Only the last outlives the process, for the ids that abort: a restart sees the others
+anew within two rounds, and what it cannot confirm yet is UNKNOWN.
 """
 
 from __future__ import annotations
@@ -79,6 +79,25 @@ def advance_transactions(
         open=_open(snapshot, now_us, before.open),
         sightings=_sightings(snapshot, now_us, before.sightings),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
+    )
+
+
+def transactions_under(stored: TransactionMemory, seen: TransactionMemory) -> TransactionMemory:
+    """Return the memory of a process that could read an earlier one's only after some rounds."""
+    names = {**stored.outcomes, **seen.outcomes}
+    return replace(
+        seen,
+        outcomes={
+            name: (
+                *(
+                    one
+                    for one in stored.outcomes.get(name, ())
+                    if one.minute not in {mine.minute for mine in seen.outcomes.get(name, ())}
+                ),
+                *seen.outcomes.get(name, ()),
+            )
+            for name in names
+        },
     )
 
 

@@ -26,11 +26,14 @@ from rules.facts.last_look import LastLooks
 from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.standing import Standing
+from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 
 FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
+OUTCOMES: Final = "transaction.outcomes"  # same
+OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 EXPIRED: Final = "commit.expired_below"  # absent in older checkpoints: nothing was told
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
 
@@ -122,6 +125,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         base = memory.high_watermark.values if name == "last_stable_offset" else None
         _put_standing(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
+    into[OUTCOMES] = _text(_aborting(memory.transactions))
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -136,7 +140,30 @@ def _memory(arrays: Arrays) -> Memory:
         high_watermark=high_watermark,
         last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
         commits=_commits(arrays, of_commits),
+        transactions=TransactionMemory(outcomes=_outcomes(arrays)),
     )
+
+
+def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
+    """Return how transactions ended lately, of the ids that had to abort some.
+
+    The rest of the memory of transactions is seen anew within two rounds of a restart.
+    """
+    aborted = {name: sum(one.aborted for one in slices) for name, slices in memory.outcomes.items()}
+    most = sorted((name for name in aborted if aborted[name]), key=lambda name: -aborted[name])
+    return {
+        name: [[one.minute, one.committed, one.aborted] for one in memory.outcomes[name]]
+        for name in most[:OUTCOMES_KEPT]
+    }
+
+
+def _outcomes(arrays: Arrays) -> dict[str, tuple[OutcomeCounts, ...]]:
+    if OUTCOMES not in arrays:
+        return {}
+    return {
+        str(name): tuple(OutcomeCounts(*map(int, one)) for one in slices)
+        for name, slices in _read(arrays[OUTCOMES]).items()
+    }
 
 
 def _put_looks(into: Arrays, looks: LastLooks) -> None:

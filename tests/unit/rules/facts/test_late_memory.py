@@ -6,7 +6,8 @@ from typing import Any
 
 from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance, laid_under
-from tests.factories import at, commits, group, offsets, partitions, snapshot, unseen_offsets
+from rules.facts.transaction_log import Outcome, TransactionLog
+from tests.factories import at, commits, ended, group, offsets, partitions, snapshot, unseen_offsets
 
 STUCK = offsets(log_end_offset=[100, 130, 100])
 
@@ -100,3 +101,12 @@ def test_a_topic_that_was_made_again_has_none_either() -> None:
     stored = remembered({"offsets": STUCK, "partitions": old})
     joined = laid_under(stored, remembered({"offsets": STUCK}, since=600))
     assert since_of(joined, 1) == microseconds(at(600))
+
+
+def test_how_transactions_ended_is_put_together() -> None:
+    aborted = TransactionLog(is_read=True, ended=(ended(outcome=Outcome.ABORTED),))
+    stored = advance(snapshot(transaction_log=aborted))
+    seen = advance(snapshot(taken_at=at(60), transaction_log=aborted))
+    merged = laid_under(stored, seen).transactions
+    assert [one.aborted for one in merged.outcomes["payments"]] == [1, 1]
+    assert merged.began_us == microseconds(at(60))

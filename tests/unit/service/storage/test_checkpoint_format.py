@@ -15,8 +15,21 @@ from rules.facts.column import Column, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
+from rules.facts.transaction_log import Outcome, TransactionLog
+from rules.facts.transaction_memory import TransactionMemory
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
-from tests.factories import at, commits, gap, group, offsets, partitions, snapshot
+from tests.factories import (
+    at,
+    commits,
+    ended,
+    gap,
+    group,
+    offsets,
+    partitions,
+    snapshot,
+    transaction,
+    transactions,
+)
 
 
 def plain(value: Any) -> Any:
@@ -43,8 +56,24 @@ def full_memory() -> Memory:
         ),
         groups=(group("billing"), group("nul\0")),
         commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61)),
+        transactions=transactions(transaction()),
+        transaction_log=TransactionLog(
+            is_read=True,
+            ended=(
+                ended(),
+                ended(outcome=Outcome.ABORTED),
+                ended(transactional_id="never-aborts"),
+            ),
+        ),
     )
     return advance(first)
+
+
+def outliving(memory: Memory) -> Memory:
+    """Leave out what a restart sees anew."""
+    known = memory.transactions.outcomes
+    kept = {name: slices for name, slices in known.items() if name != "never-aborts"}
+    return replace(memory, transactions=TransactionMemory(outcomes=kept))
 
 
 def later_memory() -> Memory:
@@ -70,7 +99,7 @@ def later_memory() -> Memory:
 )
 def test_what_is_read_is_what_was_written(memory: Memory) -> None:
     back = decode(encode(Checkpoint(memory=memory, unknown_since={"a": 2**60})), FORMAT)
-    assert plain(back.memory) == plain(memory)
+    assert plain(back.memory) == plain(outliving(memory))
     assert back.unknown_since == {"a": 2**60}
 
 
@@ -94,6 +123,15 @@ def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
     assert older.commits.expired_below.to_list() == [None] * 3
 
 
+def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("transaction.outcomes", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert list(full.transactions.outcomes) == ["payments"]
+    assert older.transactions == TransactionMemory()
+
+
 def test_another_format_is_refused() -> None:
     with pytest.raises(StoreError, match="has format 3, and this version reads up to 2") as caught:
         decode(encode(Checkpoint()), 3)
@@ -109,7 +147,7 @@ def test_format_1_took_every_commit_for_seen_at_the_latest_time_it_tells() -> No
     latest = microseconds(at(15))
     assert back.memory.commits.seen_us.tolist() == [latest] * len(memory.commits) != []
     same = replace(memory.commits, seen_us=back.memory.commits.seen_us)
-    assert plain(back.memory) == plain(replace(memory, commits=same))
+    assert plain(back.memory) == plain(replace(outliving(memory), commits=same))
     with pytest.raises(StoreError, match="the checkpoint is damaged"):
         decode(content, FORMAT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -10,6 +11,8 @@ from collectors.wire.codec import error_name
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker, TopicId
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 _CAUSES: Final = {
     1: GapCause.GONE,  # OFFSET_OUT_OF_RANGE
@@ -24,18 +27,20 @@ _CAUSES: Final = {
     30: GapCause.NOT_AUTHORIZED,  # GROUP_AUTHORIZATION_FAILED
     31: GapCause.NOT_AUTHORIZED,  # CLUSTER_AUTHORIZATION_FAILED
     35: GapCause.UNSUPPORTED,  # UNSUPPORTED_VERSION
+    53: GapCause.NOT_AUTHORIZED,  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     69: GapCause.GONE,  # GROUP_ID_NOT_FOUND
     74: GapCause.LEADER_CHANGING,  # FENCED_LEADER_EPOCH
     75: GapCause.LEADER_CHANGING,  # UNKNOWN_LEADER_EPOCH
     78: GapCause.LEADER_CHANGING,  # OFFSET_NOT_AVAILABLE
     100: GapCause.GONE,  # UNKNOWN_TOPIC_ID
+    105: GapCause.GONE,  # TRANSACTIONAL_ID_NOT_FOUND
 }
 
 _MEANINGS: Final = {
     3: "it was deleted, or created again, since placement was read",
     6: "leadership moved since placement was read",
     14: "the coordinator is still loading",
-    16: "the coordinator moved since the groups were listed",
+    16: "the coordinator moved since it was asked for its list",
     74: "the leader has a newer epoch than placement told",
     75: "the broker asked has not heard of this leader epoch yet",
     114: "this is a controller: give the address of a broker",
@@ -68,3 +73,16 @@ def topic_id_of(uuid: UUID | None) -> TopicId | None:
 def present(value: int) -> int | None:
     """Return None for the sentinel -1 (and anything below), the value itself otherwise."""
     return value if value >= 0 else None
+
+
+def moment_of(milliseconds: int) -> datetime | None:
+    """Return an aware UTC time from milliseconds since 1970; None for the sentinel -1.
+
+    Records carry what their producer wrote: a time that no calendar knows is absent as well.
+    """
+    if milliseconds < 0:
+        return None
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return None

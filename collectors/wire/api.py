@@ -30,10 +30,16 @@ DESCRIBE_GROUPS: Final = Api(key=15, name="DescribeGroups", oldest=5, newest=5, 
 LIST_GROUPS: Final = Api(key=16, name="ListGroups", oldest=3, newest=5, since="2.4")
 SASL_HANDSHAKE: Final = Api(key=17, name="SaslHandshake", oldest=1, newest=1, since="1.0")
 API_VERSIONS: Final = Api(key=18, name="ApiVersions", oldest=0, newest=3, since="0.10")
+DESCRIBE_ACLS: Final = Api(key=29, name="DescribeAcls", oldest=1, newest=3, since="2.0")
 DESCRIBE_CONFIGS: Final = Api(key=32, name="DescribeConfigs", oldest=4, newest=4, since="2.8")
 SASL_AUTHENTICATE: Final = Api(key=36, name="SaslAuthenticate", oldest=1, newest=2, since="2.2")
 DESCRIBE_QUORUM: Final = Api(key=55, name="DescribeQuorum", oldest=0, newest=2, since="3.3")
 DESCRIBE_CLUSTER: Final = Api(key=60, name="DescribeCluster", oldest=0, newest=1, since="2.8")
+DESCRIBE_PRODUCERS: Final = Api(key=61, name="DescribeProducers", oldest=0, newest=0, since="2.8")
+DESCRIBE_TRANSACTIONS: Final = Api(
+    key=65, name="DescribeTransactions", oldest=0, newest=0, since="3.0"
+)
+LIST_TRANSACTIONS: Final = Api(key=66, name="ListTransactions", oldest=0, newest=2, since="3.0")
 CONSUMER_GROUP_DESCRIBE: Final = Api(
     key=69, name="ConsumerGroupDescribe", oldest=0, newest=1, since="3.7"
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from uuid import UUID
 
 import pytest
 from kio.schema.errors import ErrorCode
 
 from collectors.naming import counted, listed
-from collectors.translate import failure_of, present, topic_id_of
+from collectors.translate import failure_of, moment_of, present, topic_id_of
 from rules.facts.gap import GapCause
 from tests.factories import broker
 
@@ -29,6 +30,8 @@ from tests.factories import broker
         (ErrorCode.topic_authorization_failed, GapCause.NOT_AUTHORIZED),
         (ErrorCode.group_authorization_failed, GapCause.NOT_AUTHORIZED),
         (ErrorCode.cluster_authorization_failed, GapCause.NOT_AUTHORIZED),
+        (ErrorCode.transactional_id_authorization_failed, GapCause.NOT_AUTHORIZED),
+        (ErrorCode.transactional_id_not_found, GapCause.GONE),
         (ErrorCode.unsupported_version, GapCause.UNSUPPORTED),
         (ErrorCode.group_id_not_found, GapCause.GONE),
         (ErrorCode.unknown_topic_id, GapCause.GONE),
@@ -81,3 +84,19 @@ def test_many_names_are_cut_and_counted(names: list[str], told: str) -> None:
 def test_counts_speak_english() -> None:
     counts = [counted(0, "group"), counted(1, "group"), counted(12345, "partition")]
     assert counts == ["0 groups", "1 group", "12,345 partitions"]
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "expected"),
+    [
+        (-1, None),
+        (0, datetime(1970, 1, 1, tzinfo=UTC)),
+        (1_748_865_600_001, datetime(2025, 6, 2, 12, 0, 0, 1000, tzinfo=UTC)),
+        (253_402_300_800_000, None),  # the year 10000
+        (2**63 - 1, None),
+    ],
+)
+def test_a_time_that_no_calendar_knows_is_absent(
+    milliseconds: int, expected: datetime | None
+) -> None:
+    assert moment_of(milliseconds) == expected

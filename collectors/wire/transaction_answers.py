@@ -1,0 +1,200 @@
+"""DescribeTransactions and DescribeProducers answers, read by hand.
+
+The general codec cannot read the first: a transactional id that has begun nothing has the start
+time -1, which it takes for an error, and one such id would cost all others of the answer. Of the
+second only open transactions matter, while a partition may remember ten thousands of producers
+(each for a day), in records of fixed size.
+Source: DescribeTransactionsResponse.json v0, DescribeProducersResponse.json v0.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+
+from collectors.wire.codec import UnreadableError
+
+_T = TypeVar("_T")
+
+_THROTTLE_BYTES: Final = 4
+_STATE: Final = struct.Struct(">iqqh")  # timeout, start, producer id, producer epoch
+_PRODUCER: Final = np.dtype(
+    [
+        ("producer_id", ">i8"),
+        ("producer_epoch", ">i4"),
+        ("last_sequence", ">i4"),
+        ("last_timestamp", ">i8"),
+        ("coordinator_epoch", ">i4"),
+        ("start_offset", ">i8"),
+        ("tags", "u1"),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedTransaction:
+    """One transactional id as it stands in the answer, sentinels included."""
+
+    error: int
+    transactional_id: str
+    state: str
+    timeout_ms: int
+    start_ms: int  # -1: nothing has begun
+    producer_id: int
+    producer_epoch: int
+    partitions: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveProducer:
+    """One producer with an open transaction, sentinels included."""
+
+    producer_id: int
+    producer_epoch: int
+    last_timestamp: int  # -1: unknown
+    coordinator_epoch: int  # -1: no marker yet
+    start_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescribedPartition:
+    """One partition of the answer; `open` is empty where `error` is not 0."""
+
+    topic: str
+    partition: int
+    error: int
+    open: tuple[ActiveProducer, ...]
+
+
+def read_transactions(body: bytes | bytearray) -> tuple[DescribedTransaction, ...]:
+    """Read a DescribeTransactions answer of version 0.
+
+    Raises:
+        UnreadableError: the bytes do not follow the message definition.
+    """
+    cursor = _Cursor(body)
+    found = cursor.array(lambda: _transaction(cursor))
+    cursor.skip_tags()
+    return found
+
+
+def read_producers(body: bytes | bytearray) -> tuple[DescribedPartition, ...]:
+    """Read a DescribeProducers answer of version 0: the open transactions of each partition.
+
+    Raises:
+        UnreadableError: the bytes do not follow the message definition.
+    """
+    cursor = _Cursor(body)
+    topics = cursor.array(lambda: _topic(cursor))
+    cursor.skip_tags()
+    return tuple(partition for topic in topics for partition in topic)
+
+
+def _transaction(cursor: _Cursor) -> DescribedTransaction:
+    error, name, state = cursor.int16(), cursor.text(), cursor.text()
+    timeout, start, producer_id, epoch = _STATE.unpack(cursor.take(_STATE.size))
+    topics = cursor.array(lambda: _marked_partitions(cursor))
+    cursor.skip_tags()
+    return DescribedTransaction(
+        error=error,
+        transactional_id=name,
+        state=state,
+        timeout_ms=timeout,
+        start_ms=start,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        partitions=tuple(place for places in topics for place in places),
+    )
+
+
+def _marked_partitions(cursor: _Cursor) -> tuple[tuple[str, int], ...]:
+    topic = cursor.text()
+    numbers = cursor.array(cursor.int32)
+    cursor.skip_tags()
+    return tuple((topic, number) for number in numbers)
+
+
+def _topic(cursor: _Cursor) -> tuple[DescribedPartition, ...]:
+    topic = cursor.text()
+    partitions = cursor.array(lambda: _partition(cursor, topic))
+    cursor.skip_tags()
+    return partitions
+
+
+def _partition(cursor: _Cursor, topic: str) -> DescribedPartition:
+    number, error = cursor.int32(), cursor.int16()
+    cursor.text()  # the broker's message: the code tells as much
+    producers = _open_producers(cursor)
+    cursor.skip_tags()
+    return DescribedPartition(topic=topic, partition=number, error=error, open=producers)
+
+
+def _open_producers(cursor: _Cursor) -> tuple[ActiveProducer, ...]:
+    records = np.frombuffer(cursor.take(cursor.length() * _PRODUCER.itemsize), _PRODUCER)
+    if records["tags"].any():
+        raise UnreadableError("DescribeProducers v0 answer has tagged fields")
+    return tuple(
+        ActiveProducer(
+            producer_id=int(record["producer_id"]),
+            producer_epoch=int(record["producer_epoch"]),
+            last_timestamp=int(record["last_timestamp"]),
+            coordinator_epoch=int(record["coordinator_epoch"]),
+            start_offset=int(record["start_offset"]),
+        )
+        for record in records[records["start_offset"] >= 0]
+    )
+
+
+class _Cursor:
+    """A position in a body of flexible version; every method reads one thing and moves on."""
+
+    __slots__ = ("_body", "_position")
+
+    def __init__(self, body: bytes | bytearray) -> None:
+        self._body = memoryview(body)
+        self._position = _THROTTLE_BYTES
+
+    def take(self, count: int) -> memoryview:
+        end = self._position + count
+        if end > len(self._body):
+            raise UnreadableError("the answer ends early")
+        taken = self._body[self._position : end]
+        self._position = end
+        return taken
+
+    def int16(self) -> int:
+        return int.from_bytes(self.take(2), "big", signed=True)
+
+    def int32(self) -> int:
+        return int.from_bytes(self.take(4), "big", signed=True)
+
+    def uvarint(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self.take(1)[0]
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+            shift += 7
+
+    def length(self) -> int:
+        """Read the length of a text or an array; none at all counts as empty."""
+        return max(self.uvarint() - 1, 0)
+
+    def text(self) -> str:
+        try:
+            return str(self.take(self.length()), "utf-8")
+        except UnicodeDecodeError as exc:
+            raise UnreadableError("the answer has a name that is no text") from exc
+
+    def array(self, read: Callable[[], _T]) -> tuple[_T, ...]:
+        return tuple(read() for _ in range(self.length()))
+
+    def skip_tags(self) -> None:
+        for _ in range(self.uvarint()):
+            self.uvarint()
+            self.take(self.uvarint())

@@ -1,0 +1,147 @@
+"""Finds out whether we see every transactional id: what else is not listed may only be hidden.
+
+ListTransactions leaves out, without a word, each id that we may not DESCRIBE. No request tells what
+we may see, and `super.users` is a setting that brokers keep to themselves. But every answer of an
+authorizer depends only on which patterns of its list match an id: so the list is read
+(DescribeAcls), and one id of each kind that the patterns can tell apart is tried, most of them
+made up. DescribeTransactions refuses what may not be seen before it looks whether that exists. The
+proof holds for super users, client certificates and denials alike. It needs DESCRIBE on Cluster.
+Source: KIP-140 and KIP-290 (patterns), StandardAuthorizer, KafkaApis of the broker.
+"""
+
+from __future__ import annotations
+
+import string
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS
+from collectors.wire.failure import Failure
+from collectors.wire.transaction_answers import read_transactions
+from rules.facts.transactions import Sight
+
+MAX_AGE_SECONDS: Final = 300.0  # permissions change seldom
+MAX_TRIED: Final = 1000  # ids in one request; beyond that many patterns nothing is proven
+
+_TRANSACTIONAL_ID: Final = 5  # resource type
+_ANY: Final = 1  # of pattern types, operations and permissions alike
+_PREFIXED: Final = 4  # pattern type
+_EVERY_ID: Final = "*"
+_CLUSTER_AUTHORIZATION_FAILED: Final = 31
+_TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
+_SECURITY_DISABLED: Final = 54
+_LETTERS: Final = string.ascii_letters + string.digits + string.punctuation
+
+_ALL_PATTERNS: Final = body_of(
+    DESCRIBE_ACLS,
+    "DescribeAclsRequest",
+    resource_type_filter=_TRANSACTIONAL_ID,
+    resource_name_filter=None,
+    pattern_type_filter=_ANY,
+    principal_filter=None,
+    host_filter=None,
+    operation=_ANY,
+    permission_type=_ANY,
+)
+
+
+@dataclass(slots=True)
+class SightReader:
+    """Remembers for five minutes what was found out."""
+
+    declared: bool = False  # by a setting: nothing is asked
+    _sight: Sight = Sight.UNPROVEN
+    _asked_at: float | None = None  # monotonic; None: there was no answer yet
+
+    def collect(self, session: Session, *, is_needed: bool) -> Sight:
+        """Return why we see every id, in this round if the proof `is_needed` in this round.
+
+        Two requests to each broker, as each decides for itself. No answer is no gap: it only
+        proves nothing, and is asked for again in the next round.
+        """
+        if self.declared:
+            return Sight.DECLARED
+        is_fresh = self._asked_at is not None and session.began - self._asked_at < MAX_AGE_SECONDS
+        if is_needed or not is_fresh:
+            proven = _prove(session)
+            self._sight = Sight.UNPROVEN if proven is None else proven
+            self._asked_at = None if proven is None else session.began
+        return self._sight
+
+
+def _prove(session: Session) -> Sight | None:
+    """Return what can be proven, None where a broker has to be asked again."""
+    replies = session.exchange([Ask(b, DESCRIBE_ACLS, _ALL_PATTERNS) for b in session.brokers])
+    read = [reply.read() for reply in replies]
+    answers = [answer for answer in read if not isinstance(answer, Failure)]
+    if not answers or len(answers) < len(read):
+        return None
+    codes = {int(answer.error_code) for answer in answers}
+    if _CLUSTER_AUTHORIZATION_FAILED in codes:
+        return Sight.UNPROVEN
+    if not codes <= {codec.NO_ERROR, _SECURITY_DISABLED}:
+        return None
+    if codes == {_SECURITY_DISABLED}:
+        return Sight.NO_AUTHORIZER
+    return _try(
+        session, ids_to_try(resource for answer in answers for resource in answer.resources)
+    )
+
+
+def _try(session: Session, ids: Sequence[str] | None) -> Sight | None:
+    if ids is None:
+        return Sight.UNPROVEN
+    build = body_of(
+        DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=tuple(ids)
+    )
+    replies = session.exchange([Ask(b, DESCRIBE_TRANSACTIONS, build) for b in session.brokers])
+    outcomes = [_sees(reply, ids) for reply in replies]
+    if None in outcomes:
+        return None
+    return Sight.ACLS if all(outcomes) else Sight.UNPROVEN
+
+
+def _sees(reply: Reply, ids: Sequence[str]) -> bool | None:
+    """Say whether a broker refused none of the ids, None without an answer."""
+    if reply.failure is not None:
+        return None
+    try:
+        described = read_transactions(reply.body)
+    except codec.UnreadableError:
+        return None
+    allowed = {
+        entry.transactional_id
+        for entry in described
+        if entry.error != _TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    }
+    return allowed.issuperset(ids)
+
+
+def ids_to_try(resources: Iterable[Any]) -> tuple[str, ...] | None:
+    """Return one id of each kind that the patterns can tell apart, None if there are too many.
+
+    These are: each name that a pattern spells out, one that begins with each prefix and with no
+    longer one, and one that no pattern but `*` matches.
+    """
+    patterns = {(int(found.pattern_type), str(found.resource_name)) for found in resources}
+    prefixes = {name for kind, name in patterns if kind == _PREFIXED}
+    names = {name for kind, name in patterns if kind != _PREFIXED} - {_EVERY_ID}
+    if len(prefixes) + len(names) >= MAX_TRIED:
+        return None
+    made_up = [_id_of(prefix, prefixes) for prefix in sorted(prefixes | {""})]
+    found = [name for name in made_up if name is not None]
+    return (*sorted(names), *found) if len(found) == len(made_up) else None
+
+
+def _id_of(prefix: str, prefixes: Iterable[str]) -> str | None:
+    """Make up an id that begins with a prefix and with no longer one of them."""
+    place = len(prefix)
+    goes_on = {
+        other[place] for other in prefixes if other.startswith(prefix) and len(other) > place
+    }
+    letter = next((letter for letter in _LETTERS if letter not in goes_on), None)
+    return None if letter is None else f"{prefix}{letter}-tidemark-{uuid.uuid4().hex}"

@@ -1,0 +1,189 @@
+"""What is proven of our sight, by brokers with an authorizer of made-up permissions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from collectors.sight import MAX_AGE_SECONDS, MAX_TRIED, SightReader, ids_to_try
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_ACLS, DESCRIBE_TRANSACTIONS, Api
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+from rules.facts.identity import Broker
+from rules.facts.transactions import Sight
+from service.clock import monotonic
+from tests.factories import broker
+from tests.unit.collectors.scripted_pool import ScriptedPool, scripted
+from tests.unit.collectors.wire.transaction_messages import LITERAL, PREFIXED, acls, described
+
+FIRST, SECOND = broker(1), broker(2)
+CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED, UNKNOWN_SERVER_ERROR = 31, 54, -1
+REFUSED, NOT_COORDINATOR, NOT_FOUND = 53, 16, 105
+NOTHING_DESCRIBED = described()
+SILENT = Failure(GapCause.TIMEOUT, "no answer within 5.0 s")
+
+
+def brokers_that(
+    *patterns: tuple[str, int], allow: Callable[[str], bool], error: int = 0
+) -> Callable[[Broker, Api, Any], bytes]:
+    """Answer like brokers with these patterns in their list, of which `allow` is what they mean."""
+
+    def respond(asked: Broker, api: Api, request: Any) -> bytes:
+        if api is DESCRIBE_ACLS:
+            return acls(*patterns, error=error)
+        assert api is DESCRIBE_TRANSACTIONS
+        ids = request.transactional_ids
+        unknown = NOT_FOUND if asked == FIRST else NOT_COORDINATOR
+        errors = {name: unknown if allow(name) else REFUSED for name in ids}
+        return described(*((name, 0, "") for name in ids), errors=errors)
+
+    return respond
+
+
+def everything(_: str) -> bool:
+    return True
+
+
+def prove(
+    respond: Callable[[Broker, Api, Any], bytes | Failure], reader: SightReader | None = None
+) -> tuple[Sight, ScriptedPool]:
+    session, pool = scripted([FIRST, SECOND], respond)
+    sight = (reader or SightReader()).collect(session, is_needed=False)
+    assert session.gaps == []
+    return sight, pool
+
+
+def test_without_an_authorizer_nothing_is_hidden() -> None:
+    sight, pool = prove(brokers_that(allow=everything, error=SECURITY_DISABLED))
+    assert sight is Sight.NO_AUTHORIZER
+    assert (len(pool.of(DESCRIBE_ACLS)), pool.of(DESCRIBE_TRANSACTIONS)) == (2, [])
+
+
+def test_an_authorizer_on_one_broker_alone_is_one() -> None:
+    def respond(asked: Broker, api: Api, request: Any) -> bytes:
+        error = SECURITY_DISABLED if asked == FIRST else 0
+        return brokers_that(allow=lambda _: asked == FIRST, error=error)(asked, api, request)
+
+    assert prove(respond)[0] is Sight.UNPROVEN
+
+
+@pytest.mark.parametrize(
+    ("patterns", "allow", "expected"),
+    [
+        pytest.param([], everything, Sight.ACLS, id="a-super-user-or-no-denials-at-all"),
+        pytest.param([], lambda _: False, Sight.UNPROVEN, id="nobody-may-see-anything"),
+        pytest.param([("*", LITERAL)], everything, Sight.ACLS, id="everything-is-allowed"),
+        pytest.param(
+            [("*", LITERAL), ("secret", LITERAL)],
+            lambda name: name != "secret",
+            Sight.UNPROVEN,
+            id="one-name-is-denied",
+        ),
+        pytest.param(
+            [("*", LITERAL), ("secret-", PREFIXED)],
+            lambda name: not name.startswith("secret-"),
+            Sight.UNPROVEN,
+            id="a-prefix-is-denied",
+        ),
+        pytest.param(
+            [("pay", PREFIXED)],
+            lambda name: name.startswith("pay"),
+            Sight.UNPROVEN,
+            id="only-a-prefix-is-allowed",
+        ),
+        pytest.param(
+            [("a", PREFIXED), ("b", PREFIXED), ("c", PREFIXED)],
+            lambda name: name[0] in "abc",
+            Sight.UNPROVEN,
+            id="prefixes-leave-something-out",
+        ),
+        pytest.param(
+            [("p", PREFIXED), ("pa", PREFIXED), ("pb", PREFIXED)],
+            lambda name: not name.startswith("p") or name[1] in "ab",
+            Sight.UNPROVEN,
+            id="a-prefix-is-denied-but-for-longer-ones",
+        ),
+    ],
+)
+def test_one_id_of_each_kind_is_tried(
+    patterns: list[tuple[str, int]], allow: Callable[[str], bool], expected: Sight
+) -> None:
+    sight, pool = prove(brokers_that(*patterns, allow=allow))
+    assert sight is expected
+    assert [asked for asked, _ in pool.of(DESCRIBE_TRANSACTIONS)] == [FIRST, SECOND]
+
+
+def test_one_broker_that_refuses_is_enough_to_be_blind() -> None:
+    def respond(asked: Broker, api: Api, request: Any) -> bytes:
+        return brokers_that(allow=lambda _: asked == FIRST)(asked, api, request)
+
+    assert prove(respond)[0] is Sight.UNPROVEN
+
+
+def test_ids_are_made_up_anew_and_stand_for_one_kind_each() -> None:
+    patterns = codec.decode(DESCRIBE_ACLS, 3, acls(("x", LITERAL), ("ab", PREFIXED))).resources
+    first, second = ids_to_try(patterns), ids_to_try(patterns)
+    assert first is not None
+    assert second is not None
+    assert first[0] == second[0] == "x"
+    assert set(first) & set(second) == {"x"}
+    assert [name[:2] == "ab" for name in first] == [False, False, True]
+
+
+def test_too_many_patterns_prove_nothing() -> None:
+    patterns = [(f"id-{number}", LITERAL) for number in range(MAX_TRIED)]
+    sight, pool = prove(brokers_that(*patterns, allow=everything))
+    assert sight is Sight.UNPROVEN
+    assert pool.of(DESCRIBE_TRANSACTIONS) == []
+
+
+def test_without_describe_on_cluster_nothing_is_proven_and_nothing_tried() -> None:
+    sight, pool = prove(brokers_that(allow=everything, error=CLUSTER_AUTHORIZATION_FAILED))
+    assert sight is Sight.UNPROVEN
+    assert pool.of(DESCRIBE_TRANSACTIONS) == []
+
+
+def test_a_declared_sight_asks_nobody() -> None:
+    sight, pool = prove(brokers_that(allow=everything), SightReader(declared=True))
+    assert (sight, pool.requests) == (Sight.DECLARED, [])
+
+
+@pytest.mark.parametrize(
+    "failing",
+    [
+        pytest.param(lambda *_: SILENT, id="nobody-answers"),
+        pytest.param(
+            brokers_that(allow=everything, error=UNKNOWN_SERVER_ERROR), id="authorizer-without-list"
+        ),
+        pytest.param(
+            lambda _, api, __: acls() if api is DESCRIBE_ACLS else SILENT, id="no-answer-to-the-try"
+        ),
+        pytest.param(
+            lambda _, api, __: acls() if api is DESCRIBE_ACLS else NOTHING_DESCRIBED, id="left-out"
+        ),
+        pytest.param(lambda _, api, __: acls() if api is DESCRIBE_ACLS else b"\0", id="unreadable"),
+    ],
+)
+def test_what_failed_proves_nothing(
+    failing: Callable[[Broker, Api, Any], bytes | Failure],
+) -> None:
+    assert prove(failing)[0] is Sight.UNPROVEN
+
+
+def test_an_answer_is_kept_for_five_minutes_and_a_failure_for_one_round() -> None:
+    reader, start = SightReader(), monotonic()
+
+    def round_at(second: float, respond: Any, *, is_needed: bool = False) -> tuple[Sight, int]:
+        session, pool = scripted([FIRST], respond, began=start + second)
+        return reader.collect(session, is_needed=is_needed), len(pool.requests)
+
+    good, bad = brokers_that(allow=everything), brokers_that(allow=lambda _: False)
+    assert round_at(0, lambda *_: SILENT) == (Sight.UNPROVEN, 1)
+    assert round_at(15, good) == (Sight.ACLS, 2)
+    assert round_at(30, bad) == (Sight.ACLS, 0)
+    assert round_at(45, bad, is_needed=True) == (Sight.UNPROVEN, 2)
+    assert round_at(60, good) == (Sight.UNPROVEN, 0)
+    assert round_at(45 + MAX_AGE_SECONDS, good) == (Sight.ACLS, 2)

@@ -1,0 +1,319 @@
+"""Collects what the transaction coordinators know: ListTransactions, then DescribeTransactions.
+
+Every broker lists the ids that it coordinates; it is asked for the open ones, and for those of some
+producers whatever their state. Each id is then described by its coordinator, one by one within an
+answer: an id that ended meanwhile, or may not be seen, costs nothing of the others. What nobody
+lists is unknown to all only if every partition of `__transaction_state` has a leader that answered.
+Source: KIP-664, KIP-890.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from collectors.naming import counted, listed
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.sight import SightReader
+from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.translate import failure_of, moment_of
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS
+from collectors.wire.failure import Failure
+from collectors.wire.transaction_answers import DescribedTransaction, read_transactions
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import Broker, BrokerId, TopicPartition
+from rules.facts.transactions import (
+    OPEN_STATES,
+    Sight,
+    Transaction,
+    Transactions,
+    TransactionState,
+)
+
+AT_ONCE: Final = 500  # ids in one request
+# Ids described in one round: a tenth of a second of reading at a dozen partitions each. The others
+# have their turn in later rounds.
+MAX_DESCRIBED: Final = 5000
+
+_TRANSACTIONAL_ID_NOT_FOUND: Final = 105
+_STATES: Final = set(TransactionState)
+_NOTHING_OPEN: Final = (
+    TransactionState.EMPTY,
+    TransactionState.COMPLETE_COMMIT,
+    TransactionState.COMPLETE_ABORT,
+    TransactionState.DEAD,
+)
+# A broker names the states that it does not know in its answer; it has no transaction in them.
+_OPEN_ONES: Final = body_of(
+    LIST_TRANSACTIONS,
+    "ListTransactionsRequest",
+    state_filters=tuple(str(state) for state in OPEN_STATES),
+)
+
+
+@dataclass(slots=True)
+class TransactionReader:
+    """Reads transactions; remembers which ids had their turn, and whether all can be seen."""
+
+    sight: SightReader = field(default_factory=SightReader)
+    _had_turn: set[str] = field(default_factory=set)
+
+    def collect(
+        self,
+        session: Session,
+        state_topic: StateTopic | Failure | None,
+        *,
+        producer_ids: Collection[int],
+    ) -> Transactions:
+        """Return every open transaction, and those of `producer_ids` whatever their state.
+
+        An id that could not be described keeps what its listing told and is a gap. Without the
+        topic (None) nobody ever used a transaction, and nobody has to be asked.
+        """
+        looked_up = frozenset(producer_ids)
+        if state_topic is None:
+            sight = self.sight.collect(session, is_needed=True) if looked_up else Sight.UNPROVEN
+            return Transactions(known={}, sight=sight, is_complete=True, looked_up=looked_up)
+        listings, all_answered = _list(session, looked_up)
+        known = _merge(listings, state_topic)
+        # Whoever holds a partition and is not listed may only be hidden from us.
+        is_needed = not looked_up <= {entry.producer_id for entry in known.values()}
+        sight = self.sight.collect(session, is_needed=is_needed)
+        self._describe(session, known, looked_up)
+        is_placed = _is_placed(session, state_topic, is_needed=is_needed)
+        return Transactions(
+            known={name: known[name] for name in sorted(known)},
+            sight=sight,
+            is_complete=all_answered and is_placed,
+            looked_up=looked_up,
+        )
+
+    def _describe(
+        self, session: Session, known: dict[str, Transaction], looked_up: frozenset[int]
+    ) -> None:
+        """Fill in what the coordinators tell of each id, and drop those that have just ended."""
+        batches = _batches(session, self._whose_turn(session, known, looked_up))
+        replies = session.exchange([batch.ask for batch in batches])
+        failures: dict[Failure, list[str]] = {}
+        for batch, reply in zip(batches, replies, strict=True):
+            for name, outcome in _outcomes(batch, reply).items():
+                if isinstance(outcome, Failure):
+                    failures.setdefault(outcome, []).append(name)
+                elif outcome is None or not _is_wanted(outcome, known[name], looked_up):
+                    del known[name]
+                else:
+                    known[name] = outcome
+        for failure, names in failures.items():
+            _add_gap(session, names, failure)
+
+    def _whose_turn(
+        self, session: Session, known: Mapping[str, Transaction], looked_up: frozenset[int]
+    ) -> list[Transaction]:
+        """Return what to describe in this round: first those of producers that hold a partition."""
+        self._had_turn &= known.keys()
+
+        def order(entry: Transaction) -> tuple[bool, bool, str]:
+            name = entry.transactional_id
+            return entry.producer_id not in looked_up, name in self._had_turn, name
+
+        ordered = sorted(known.values(), key=order)
+        turn, others = ordered[:MAX_DESCRIBED], ordered[MAX_DESCRIBED:]
+        if others:
+            limit = Failure(GapCause.LIMIT, f"{MAX_DESCRIBED:,} were described in this round")
+            _add_gap(session, [entry.transactional_id for entry in others], limit)
+        if all(entry.transactional_id in self._had_turn for entry in others):
+            self._had_turn.clear()
+        self._had_turn.update(entry.transactional_id for entry in turn)
+        return turn
+
+
+# ------------------------------------------------------------------ who lists what
+def _list(session: Session, looked_up: frozenset[int]) -> tuple[list[Transaction], bool]:
+    """Return every listing, and whether all brokers gave theirs."""
+    bodies = [_OPEN_ONES, *([_of_producers(looked_up)] if looked_up else [])]
+    asks = [Ask(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
+    found: list[Transaction] = []
+    failures: dict[Broker, Failure] = {}
+    for reply in session.exchange(asks):
+        broker, answer = reply.ask.broker, reply.read()
+        if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
+            answer = failure_of(int(answer.error_code), broker)
+        if isinstance(answer, Failure):
+            failures.setdefault(broker, answer)
+            continue
+        found += [_listed(entry, broker) for entry in answer.transaction_states]
+    _tell_silent(session, failures)
+    return found, not failures
+
+
+def _of_producers(producer_ids: Iterable[int]) -> Callable[[int], bytes]:
+    ids = tuple(sorted(producer_ids))
+    return body_of(LIST_TRANSACTIONS, "ListTransactionsRequest", producer_id_filters=ids)
+
+
+def _listed(entry: Any, coordinator: Broker) -> Transaction:
+    return Transaction(
+        transactional_id=entry.transactional_id,
+        coordinator=coordinator.broker_id,
+        producer_id=int(entry.producer_id),
+        state=_state(entry.transaction_state),
+    )
+
+
+def _state(word: str) -> TransactionState:
+    return TransactionState(word) if word in _STATES else TransactionState.UNKNOWN
+
+
+def _tell_silent(session: Session, failures: Mapping[Broker, Failure]) -> None:
+    """Add a gap per broker without a listing, and only one for all that are too old for it."""
+    too_old = [f for f in failures.values() if f.cause is GapCause.UNSUPPORTED]
+    if too_old:
+        session.add_gap(GapScope.TRANSACTIONS, "transactions", too_old[0])
+    for broker, failure in failures.items():
+        if failure.cause is not GapCause.UNSUPPORTED:
+            what = f"transactions coordinated by broker {broker.broker_id}"
+            session.add_gap(GapScope.TRANSACTIONS, what, failure, broker_id=broker.broker_id)
+
+
+def _merge(
+    listings: Iterable[Transaction], state_topic: StateTopic | Failure
+) -> dict[str, Transaction]:
+    """Return one listing per id.
+
+    Two brokers may list the same one while its coordinator moves. An open one is never lost; else
+    the leader of the id's partition knows better.
+    """
+    leaders = () if isinstance(state_topic, Failure) else state_topic.leaders
+
+    def rank(entry: Transaction) -> tuple[bool, bool]:
+        leader = leaders[partition_of(entry.transactional_id, len(leaders))] if leaders else None
+        return entry.is_open, entry.coordinator == leader
+
+    known: dict[str, Transaction] = {}
+    for entry in listings:
+        other = known.get(entry.transactional_id)
+        if other is None or rank(entry) > rank(other):
+            known[entry.transactional_id] = entry
+    return known
+
+
+def partition_of(transactional_id: str, partitions: int) -> int:
+    """Return the partition of `__transaction_state` that an id belongs to: Java's hash of it."""
+    code = 0
+    units = memoryview(transactional_id.encode("utf-16-le", "surrogatepass")).cast("H")
+    for unit in units:
+        code = (31 * code + unit) & 0xFFFFFFFF
+    signed = code - (1 << 32) if code >= 1 << 31 else code
+    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+
+
+def _is_placed(session: Session, state_topic: StateTopic | Failure, *, is_needed: bool) -> bool:
+    """Say whether each transactional id has a coordinator that was asked; add a gap if not.
+
+    Without DESCRIBE on the topic that is not known. It is told where it matters: in every round of
+    every principal with few rights it would only be noise.
+    """
+    if isinstance(state_topic, Failure):
+        if is_needed or state_topic.cause is not GapCause.NOT_AUTHORIZED:
+            what = "whether every transaction has a coordinator"
+            session.add_gap(GapScope.TRANSACTIONS, what, state_topic, topic=STATE_TOPIC)
+        return False
+    lost = [number for number, leader in enumerate(state_topic.leaders) if leader is None]
+    _tell_lost(
+        session, lost, Failure(GapCause.NO_LEADER, "without a leader there nobody lists these")
+    )
+    unknown = {leader for leader in state_topic.leaders if leader is not None} - {
+        broker.broker_id for broker in session.brokers
+    }
+    for leader in sorted(unknown):
+        numbers = [n for n, found in enumerate(state_topic.leaders) if found == leader]
+        why = f"broker {leader}, which leads there, could not be asked"
+        _tell_lost(session, numbers, Failure(GapCause.UNREACHABLE, why), broker_id=leader)
+    return bool(state_topic.leaders) and not lost and not unknown
+
+
+def _tell_lost(
+    session: Session, numbers: Sequence[int], failure: Failure, broker_id: BrokerId | None = None
+) -> None:
+    if numbers:
+        names = listed([str(TopicPartition(STATE_TOPIC, number)) for number in numbers])
+        what = f"transactions coordinated by {names}"
+        session.add_gap(
+            GapScope.TRANSACTIONS, what, failure, topic=STATE_TOPIC, broker_id=broker_id
+        )
+
+
+# ------------------------------------------------------------------ what coordinators describe
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Some ids of one coordinator: one request."""
+
+    coordinator: Broker
+    ids: tuple[str, ...]
+
+    @property
+    def ask(self) -> Ask:
+        build = body_of(
+            DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=self.ids
+        )
+        return Ask(self.coordinator, DESCRIBE_TRANSACTIONS, build)
+
+
+def _batches(session: Session, chosen: Iterable[Transaction]) -> list[_Batch]:
+    by_coordinator: dict[BrokerId, list[str]] = {}
+    for entry in chosen:
+        by_coordinator.setdefault(entry.coordinator, []).append(entry.transactional_id)
+    brokers = {broker.broker_id: broker for broker in session.brokers}
+    return [
+        _Batch(brokers[coordinator], tuple(ids[start : start + AT_ONCE]))
+        for coordinator, ids in by_coordinator.items()
+        for start in range(0, len(ids), AT_ONCE)
+    ]
+
+
+def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | None]:
+    """Return what came of each id; None: it does not exist any more."""
+    if reply.failure is not None:
+        return dict.fromkeys(batch.ids, reply.failure)
+    try:
+        described = read_transactions(reply.body)
+    except codec.UnreadableError as exc:
+        why = f"{batch.coordinator}: DescribeTransactions answer cannot be read: {exc}"
+        return dict.fromkeys(batch.ids, Failure(GapCause.UNREADABLE, why))
+    left_out = Failure(GapCause.UNREADABLE, f"{batch.coordinator} left them out of its answer")
+    outcomes: dict[str, Transaction | Failure | None] = dict.fromkeys(batch.ids, left_out)
+    for entry in described:
+        if entry.transactional_id in outcomes:
+            outcomes[entry.transactional_id] = _outcome(entry, batch.coordinator)
+    return outcomes
+
+
+def _outcome(entry: DescribedTransaction, coordinator: Broker) -> Transaction | Failure | None:
+    if entry.error == _TRANSACTIONAL_ID_NOT_FOUND:
+        return None
+    if entry.error != codec.NO_ERROR:
+        return failure_of(entry.error, coordinator, needs="DESCRIBE on TransactionalId")
+    return Transaction(
+        transactional_id=entry.transactional_id,
+        coordinator=coordinator.broker_id,
+        producer_id=entry.producer_id,
+        state=_state(entry.state),
+        producer_epoch=entry.producer_epoch,
+        timeout=timedelta(milliseconds=entry.timeout_ms),
+        started_at=moment_of(entry.start_ms),
+        partitions=frozenset(TopicPartition(*place) for place in entry.partitions),
+    )
+
+
+def _is_wanted(described: Transaction, as_listed: Transaction, looked_up: frozenset[int]) -> bool:
+    """Say whether an id is still one to know: it may have ended since it was listed."""
+    of_producer = {described.producer_id, as_listed.producer_id} & looked_up
+    return bool(of_producer) or described.state not in _NOTHING_OPEN
+
+
+def _add_gap(session: Session, names: Sequence[str], failure: Failure) -> None:
+    what = f"details of {counted(len(names), 'transactional id')} ({listed(names)})"
+    session.add_gap(GapScope.TRANSACTIONS, what, failure)

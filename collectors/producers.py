@@ -1,0 +1,279 @@
+"""Collects whose transactions hold back partitions: DescribeProducers, asked of their leaders.
+
+Only a last stable offset that stands still is worth the question: while transactions begin and end
+it moves from round to round, and nobody is asked. It needs READ on the topic. A broker answers it
+as a follower too, with what it has replicated; the leader was told by the same round's placement.
+Source: KIP-664.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.naming import counted, listed
+from collectors.session import Ask, Reply, Session
+from collectors.translate import failure_of, moment_of, present
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_PRODUCERS
+from collectors.wire.failure import Failure
+from collectors.wire.transaction_answers import (
+    ActiveProducer,
+    DescribedPartition,
+    read_producers,
+)
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import Broker, TopicPartition
+from rules.facts.matching import matching_rows
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+from rules.facts.producers import OpenProducer, Producers
+from rules.question import ProducersQuestion
+
+HELD_SECONDS: Final = 1.5  # an offset that stood for less may only seem to stand still
+# Partitions in the one request to a leader: an answer lists every producer that a partition saw
+# within a day, which may be some hundred kilobytes of it.
+MAX_PER_LEADER: Final = 1000
+
+Float64s = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Standing:
+    """Since when each partition's last stable offset stands, and when it had its turn."""
+
+    partitions: Partitions
+    last_stable_offset: Column
+    leader_epoch: Column
+    since: Float64s  # monotonic; when this offset was first seen
+    turn: Int64s  # number of the round in which it was last asked about, 0: never
+
+    @classmethod
+    def first(cls, partitions: Partitions, offsets: Offsets, now: float) -> _Standing:
+        """Return what is known without an earlier round."""
+        rows = len(partitions)
+        return cls(
+            partitions=partitions,
+            last_stable_offset=offsets.last_stable_offset,
+            leader_epoch=offsets.leader_epoch,
+            since=np.full(rows, now),
+            turn=np.zeros(rows, np.int64),
+        )
+
+    def on_to(self, newer: _Standing) -> _Standing:
+        """Return the newer state with the memory of this one, which a round without an answer keeps."""
+        rows = _rows_before(newer.partitions, self.partitions)
+        known = rows >= 0
+        stable, epoch = self.last_stable_offset.take(rows), self.leader_epoch.take(rows)
+        since = np.where(known, _taken(self.since, rows), newer.since)
+        stands = _is_same(stable, newer.last_stable_offset) & _is_same(epoch, newer.leader_epoch)
+        unseen = known & ~newer.last_stable_offset.valid
+        return _Standing(
+            partitions=newer.partitions,
+            last_stable_offset=_chosen(unseen, stable, newer.last_stable_offset),
+            leader_epoch=_chosen(unseen, epoch, newer.leader_epoch),
+            since=np.where(known & (stands | unseen), since, newer.since),
+            turn=np.where(known, _taken(self.turn, rows), 0),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """The partitions that one leader is asked about: one request."""
+
+    leader: Broker
+    rows: dict[TopicPartition, int]
+
+    def build(self, version: int) -> bytes:
+        topic = codec.message(DESCRIBE_PRODUCERS, version, "TopicRequest")
+        by_topic: dict[str, list[int]] = {}
+        for name in self.rows:
+            by_topic.setdefault(name.topic, []).append(name.partition)
+        asked = tuple(
+            topic(name=name, partition_indexes=tuple(numbers)) for name, numbers in by_topic.items()
+        )
+        request = codec.message(DESCRIBE_PRODUCERS, version, "DescribeProducersRequest")
+        return codec.encode(request(topics=asked))
+
+
+@dataclass(slots=True)
+class ProducersReader:
+    """Asks about partitions whose last stable offset is held, and remembers who holds them."""
+
+    _standing: _Standing | None = None
+    _round: int = 0
+    _holders: dict[TopicPartition, frozenset[int]] = field(default_factory=dict)
+
+    def known_ids(self) -> frozenset[int]:
+        """Return the ids of the producers that were last seen to hold a partition.
+
+        The coordinators are asked for them by number in the next round.
+        """
+        return frozenset(number for holders in self._holders.values() for number in holders)
+
+    def collect(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        questions: Sequence[ProducersQuestion],
+    ) -> Producers:
+        """Ask the leaders of held partitions, and of those that rules ask about, once each."""
+        self._round += 1
+        span = offsets.open_span
+        is_open = span.valid & (span.values > 0)
+        held = self._held(session.began, partitions, offsets)
+        wanted = np.flatnonzero(is_open & (held | _asked(partitions, questions)))
+        batches = self._batches(session, partitions, wanted)
+        looked = np.zeros(len(partitions), np.bool_)
+        found: list[OpenProducer] = []
+        for batch, described in _describe(session, batches):
+            row = batch.rows[TopicPartition(described.topic, described.partition)]
+            looked[row] = True
+            found += [_open(row, producer) for producer in described.open]
+        self._remember(partitions, wanted, looked, found)
+        return Producers(
+            looked=looked, open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset)))
+        )
+
+    def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:
+        """Mark the rows whose offset stands since an earlier round; remember this round."""
+        newer = _Standing.first(partitions, offsets, now)
+        self._standing = newer if self._standing is None else self._standing.on_to(newer)
+        held: Bools = now - self._standing.since >= HELD_SECONDS
+        return held
+
+    def _batches(self, session: Session, partitions: Partitions, wanted: Int64s) -> list[_Batch]:
+        """Return one batch per leader; of too many rows those that waited longest."""
+        if self._standing is None or not len(wanted):
+            return []
+        turn = self._standing.turn
+        brokers = {int(broker.broker_id): broker for broker in session.brokers}
+        leaders = partitions.leader.values[wanted]
+        batches: list[_Batch] = []
+        for leader in np.unique(leaders).tolist():
+            rows = wanted[leaders == leader]
+            rows = rows[np.argsort(turn[rows], kind="stable")]
+            if leader not in brokers:
+                continue  # the offsets of these partitions are a gap already
+            _tell_waiting(session, partitions, brokers[leader], rows[MAX_PER_LEADER:])
+            chosen = np.sort(rows[:MAX_PER_LEADER])
+            turn[chosen] = self._round
+            names = {partitions.index.topic_partition(row): row for row in chosen.tolist()}
+            batches.append(_Batch(brokers[leader], names))
+        return batches
+
+    def _remember(
+        self,
+        partitions: Partitions,
+        wanted: Int64s,
+        looked: Bools,
+        found: Sequence[OpenProducer],
+    ) -> None:
+        """Keep the holders of what is still held; a look that failed forgets nobody."""
+        holders: dict[int, set[int]] = {}
+        for one in found:
+            holders.setdefault(one.row, set()).add(one.producer_id)
+        before, self._holders = self._holders, {}
+        for row in wanted.tolist():
+            name = partitions.index.topic_partition(row)
+            kept = holders.get(row, ()) if looked[row] else before.get(name, ())
+            self._holders[name] = frozenset(kept)
+
+
+def _rows_before(newer: Partitions, older: Partitions) -> Int64s:
+    if newer is older:
+        return np.arange(len(newer), dtype=np.int64)
+    return matching_rows(newer, older, needs_id=False)
+
+
+def _taken(values: NDArray[Any], rows: Int64s) -> NDArray[Any]:
+    """Return the values at `rows`; what stands at a negative row number has no meaning."""
+    return values[rows] if len(values) else np.zeros(len(rows), values.dtype)
+
+
+def _is_same(one: Column, other: Column) -> Bools:
+    same: Bools = (one.valid == other.valid) & (one.values == other.values)
+    return same
+
+
+def _chosen(mask: Bools, one: Column, other: Column) -> Column:
+    return Column(np.where(mask, one.values, other.values), np.where(mask, one.valid, other.valid))
+
+
+def _asked(partitions: Partitions, questions: Sequence[ProducersQuestion]) -> Bools:
+    asked = np.zeros(len(partitions), np.bool_)
+    for question in questions:
+        rows = matching_rows(partitions, question.partitions, needs_id=False)
+        asked |= (rows >= 0) & np.isin(rows, question.rows)
+    return asked
+
+
+def _describe(
+    session: Session, batches: Sequence[_Batch]
+) -> list[tuple[_Batch, DescribedPartition]]:
+    """Return what the leaders described, and add a gap for each reason why the rest is missing."""
+    asks = [Ask(batch.leader, DESCRIBE_PRODUCERS, batch.build) for batch in batches]
+    answered: list[tuple[_Batch, DescribedPartition]] = []
+    failures: dict[Failure, list[TopicPartition]] = {}
+    for batch, reply in zip(batches, session.exchange(asks), strict=True):
+        for name, outcome in _outcomes(batch, reply).items():
+            if isinstance(outcome, Failure):
+                failures.setdefault(outcome, []).append(name)
+            else:
+                answered.append((batch, outcome))
+    for failure, names in failures.items():
+        _tell(session, names, failure)
+    return answered
+
+
+def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPartition | Failure]:
+    if reply.failure is not None:
+        return dict.fromkeys(batch.rows, reply.failure)
+    try:
+        described = read_producers(reply.body)
+    except codec.UnreadableError as exc:
+        why = f"{batch.leader}: DescribeProducers answer cannot be read: {exc}"
+        return dict.fromkeys(batch.rows, Failure(GapCause.UNREADABLE, why))
+    left_out = Failure(GapCause.UNREADABLE, f"{batch.leader} left them out of its answer")
+    outcomes: dict[TopicPartition, DescribedPartition | Failure] = dict.fromkeys(
+        batch.rows, left_out
+    )
+    for entry in described:
+        name = TopicPartition(entry.topic, entry.partition)
+        if name in outcomes:
+            needs = f"READ on Topic {entry.topic}"
+            refused = entry.error != codec.NO_ERROR
+            outcomes[name] = (
+                failure_of(entry.error, batch.leader, needs=needs) if refused else entry
+            )
+    return outcomes
+
+
+def _open(row: int, producer: ActiveProducer) -> OpenProducer:
+    return OpenProducer(
+        row=row,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        coordinator_epoch=present(producer.coordinator_epoch),
+        start_offset=producer.start_offset,
+        last_record_at=moment_of(producer.last_timestamp),
+    )
+
+
+def _tell_waiting(session: Session, partitions: Partitions, leader: Broker, rows: Int64s) -> None:
+    if len(rows):
+        names = [partitions.index.topic_partition(row) for row in np.sort(rows).tolist()]
+        why = f"{leader} is asked about {MAX_PER_LEADER:,} partitions in one round"
+        _tell(session, names, Failure(GapCause.LIMIT, why))
+
+
+def _tell(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
+    what = f"open transactions of {counted(len(names), 'partition')}"
+    named = listed([str(name) for name in names])
+    session.add_gap(GapScope.PRODUCERS, f"{what} ({named})", failure)

@@ -1,7 +1,9 @@
 """One round over one cluster: ask everything once, in the order that keeps lags true.
 
 The order is log start, then commits, then LSO, HWM and LEO, each step a barrier over all brokers.
-A race then overstates a lag a little and never makes it negative.
+A race then overstates a lag a little and never makes it negative. Then the coordinators are asked
+for transactions, and after them the leaders for producers: what a leader still holds open when no
+coordinator knew of it before is hanging, and has not just ended.
 """
 
 from __future__ import annotations
@@ -14,11 +16,15 @@ from datetime import datetime
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
+from collectors import state_topic as state_topic_collector
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
+from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
+from collectors.sight import SightReader
 from collectors.topic_configs import TopicConfigReader
+from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
 from rules.facts.gap import Gap, GapCause, GapScope
@@ -29,7 +35,7 @@ from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transactions
-from rules.question import Question, by_kind
+from rules.question import ProducersQuestion, Question, by_kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,15 @@ class Scope:
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Which cluster is read, and what is declared of it."""
+
+    name: str
+    bootstrap: tuple[Address, ...]
+    sees_all_transactional_ids: bool = False
+
+
 @dataclass(slots=True)
 class _Readers:
     """The collectors that remember something of one cluster id."""
@@ -50,28 +65,23 @@ class _Readers:
     configs: TopicConfigReader = field(default_factory=TopicConfigReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
     readable: ReadableReader = field(default_factory=ReadableReader)
+    transactions: TransactionReader = field(default_factory=TransactionReader)
+    producers: ProducersReader = field(default_factory=ProducersReader)
 
 
 class ClusterReader:
     """Reads one cluster, round after round, over connections that last."""
 
     def __init__(
-        self,
-        name: str,
-        bootstrap: Sequence[Address],
-        pool: Pool,
-        *,
-        limits: Limits,
-        utc_now: Callable[[], datetime],
+        self, target: Target, pool: Pool, *, limits: Limits, utc_now: Callable[[], datetime]
     ) -> None:
-        self._name = name
-        self._bootstrap = tuple(bootstrap)
+        self._target = target
         self._pool = pool
         self._limits = limits
         self._utc_now = utc_now
         self._session: Session | None = None  # of the last round: who was there, who answered
         self._cluster_id: str | None = None
-        self._readers = _Readers()
+        self._readers = self._forgetful()
 
     def read(self, scope: Scope) -> Snapshot:
         """Make one round.
@@ -85,7 +95,7 @@ class ClusterReader:
         with session.phase("cluster"):
             found = cluster_collector.collect(session, self._addresses())
         if found.cluster_id != self._cluster_id:  # another cluster, and an empty memory
-            self._cluster_id, self._readers = found.cluster_id, _Readers()
+            self._cluster_id, self._readers = found.cluster_id, self._forgetful()
         with session.phase("placement"):
             placement = self._readers.placement.collect(session, scope.topics)
             partitions = self._readers.configs.collect(session, placement.partitions)
@@ -102,14 +112,15 @@ class ClusterReader:
         with session.phase("offsets"):
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
+        asked = by_kind(scope.questions)
+        transactions, producers = self._transactions(session, partitions, offsets, asked.producers)
         with session.phase("readable"):
-            asked = by_kind(scope.questions).readable
-            wanted = wanted_of(partitions, groups, collected.commits, asked)
+            wanted = wanted_of(partitions, groups, collected.commits, asked.readable)
             commits = self._readers.readable.collect(
                 session, partitions, offsets, collected.commits, wanted
             )
         return Snapshot(
-            cluster=self._name,
+            cluster=self._target.name,
             cluster_id=found.cluster_id,
             taken_at=taken_at,
             brokers=found.brokers,
@@ -120,12 +131,37 @@ class ClusterReader:
             followed=round_.followed,
             groups=groups,
             commits=commits,
-            transactions=Transactions.none(),
-            producers=Producers.none(len(partitions)),
+            transactions=transactions,
+            producers=producers,
             transaction_log=TransactionLog.unread(),
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )
+
+    def _transactions(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        questions: Sequence[ProducersQuestion],
+    ) -> tuple[Transactions, Producers]:
+        """Ask the coordinators first and the leaders last: this order is the proof of hanging.
+
+        The other way round a transaction could be seen open at its leader, end, and then be unknown
+        to its coordinator, as if nobody would ever end it.
+        """
+        with session.phase("transactions"):
+            placed = state_topic_collector.collect(session)
+            holders = self._readers.producers.known_ids()
+            transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
+        with session.phase("producers"):
+            producers = self._readers.producers.collect(session, partitions, offsets, questions)
+        return transactions, producers
+
+    def _forgetful(self) -> _Readers:
+        """Return collectors that remember nothing yet."""
+        sight = SightReader(declared=self._target.sees_all_transactional_ids)
+        return _Readers(transactions=TransactionReader(sight=sight))
 
     def _begin(self) -> Session:
         session = Session(self._pool, self._limits)
@@ -136,7 +172,7 @@ class ClusterReader:
     def _addresses(self) -> list[Address]:
         """Return the bootstrap addresses, then those of the brokers seen in the last round."""
         seen = [] if self._session is None else [address_of(b) for b in self._session.brokers]
-        return list(dict.fromkeys([*self._bootstrap, *seen]))
+        return list(dict.fromkeys([*self._target.bootstrap, *seen]))
 
     def close(self) -> None:
         """Close all connections."""

@@ -9,7 +9,7 @@ from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
 from rules.errors import SettingsError
 from service.clock import utc_now
-from service.rounds import ClusterReader
+from service.rounds import ClusterReader, Target
 from service.settings import KafkaSettings
 
 MAX_PORT: Final = 65535
@@ -22,8 +22,11 @@ def cluster_reader(settings: KafkaSettings) -> ClusterReader:
         SettingsError: addresses or security settings cannot be used.
     """
     return ClusterReader(
-        settings.name,
-        bootstrap_addresses(settings.bootstrap_servers),
+        Target(
+            name=settings.name,
+            bootstrap=tuple(bootstrap_addresses(settings.bootstrap_servers)),
+            sees_all_transactional_ids=settings.sees_all_transactional_ids,
+        ),
         Pool(settings.security()),
         limits=Limits(
             request_seconds=settings.request_timeout_seconds,

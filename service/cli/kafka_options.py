@@ -23,6 +23,7 @@ PLAIN_FLAGS: Final = (
     "ssl_ca_location",
     "ssl_certificate_location",
     "ssl_key_location",
+    "sees_all_transactional_ids",
 )  # options whose value is the setting's
 
 KAFKA_OPTIONS: Final = (
@@ -42,6 +43,12 @@ KAFKA_OPTIONS: Final = (
     click.option("--ssl-ca-location", metavar="FILE", help="PEM file of the authority to trust."),
     click.option("--ssl-certificate-location", metavar="FILE", help="PEM file of our certificate."),
     click.option("--ssl-key-location", metavar="FILE", help="PEM file of its key."),
+    click.option(
+        "--sees-all-transactional-ids",
+        is_flag=True,
+        default=None,
+        help="We may describe every transactional id, where that cannot be found out.",
+    ),
 )
 
 

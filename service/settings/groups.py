@@ -88,6 +88,11 @@ class KafkaSettings(Group):
     round_timeout_seconds: Seconds = 10.0
     """Seconds after which a round takes what it has; two thirds of the interval of a service."""
 
+    sees_all_transactional_ids: bool = False
+    """Whether Tidemark may describe every transactional id: brokers leave out of their lists, without
+    a word, those that it may not. Default: false, which finds it out with DESCRIBE on Cluster; a wrong
+    true takes transactions that only are hidden for hanging ones."""
+
     def security(self) -> Security:
         """Return what every client of this cluster uses."""
         password, key_password = self.sasl_password, self.ssl_key_password

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-_HEADER: Final = struct.Struct(">qiibIhiqqqhii")
-_LENGTH_PREFIX: Final = 12  # base offset and batch length, not counted in the length itself
+HEADER: Final = struct.Struct(">qiibIhiqqqhii")
+LENGTH_PREFIX: Final = 12  # base offset and batch length, not counted in the length itself
 _TRANSACTIONAL: Final = 0x10
-_CONTROL: Final = 0x20
+CONTROL: Final = 0x20
 V2_MAGIC: Final = 2
 
 
@@ -53,10 +53,10 @@ def read_headers(records: bytes) -> list[BatchHeader]:
     """
     headers: list[BatchHeader] = []
     position = 0
-    while position + _HEADER.size <= len(records):
-        fields = _HEADER.unpack_from(records, position)
-        end = position + _LENGTH_PREFIX + fields[1]
-        if fields[3] != V2_MAGIC or not position + _HEADER.size <= end <= len(records):
+    while position + HEADER.size <= len(records):
+        fields = HEADER.unpack_from(records, position)
+        end = position + LENGTH_PREFIX + fields[1]
+        if fields[3] != V2_MAGIC or not position + HEADER.size <= end <= len(records):
             break
         headers.append(_header(fields))
         position = end
@@ -75,7 +75,7 @@ def _header(fields: tuple[int, ...]) -> BatchHeader:
         base_sequence=base_sequence if base_sequence >= 0 else None,
         record_count=count,
         is_transactional=bool(attributes & _TRANSACTIONAL),
-        is_control=bool(attributes & _CONTROL),
+        is_control=bool(attributes & CONTROL),
     )
 
 

@@ -1,0 +1,205 @@
+"""Decodes keys and values of `__transaction_state`, the log of the transaction coordinators.
+
+Each record is the whole state of one transactional id at one moment. Numbers stay as they were
+written, in milliseconds; Kafka's -1 for "none" is absence here.
+Source: TransactionLogKey.json, TransactionLogValue.json (v0: KIP-98; v1, flexible: KIP-890).
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.translate import present
+from rules.facts.transactions import TransactionState
+
+KEY_TYPE: Final = 0  # the one kind of record that this log has had so far
+FLEXIBLE_SINCE: Final = 1
+NEWEST_VERSION: Final = 1
+LAST_MS: Final = 253_402_300_799_999  # the end of the year 9999; no later time can be written out
+# By the number that stands for a state in the log; not the alphabet, and not to be reordered.
+STATES: Final = (
+    TransactionState.EMPTY,
+    TransactionState.ONGOING,
+    TransactionState.PREPARE_COMMIT,
+    TransactionState.PREPARE_ABORT,
+    TransactionState.COMPLETE_COMMIT,
+    TransactionState.COMPLETE_ABORT,
+    TransactionState.DEAD,
+    TransactionState.PREPARE_EPOCH_FENCE,
+)
+_PREVIOUS_PRODUCER_ID, _NEXT_PRODUCER_ID, _CLIENT_VERSION, _NEXT_EPOCH = range(4)  # tags
+
+_KEY_HEAD: Final = struct.Struct(">hH")  # type, length of the transactional id
+_HEAD: Final = struct.Struct(">hqhib")  # version, producer id, epoch, timeout, state
+_TIMES: Final = struct.Struct(">qq")
+_INT16: Final = struct.Struct(">h")
+_INT32: Final = struct.Struct(">i")
+_INT64: Final = struct.Struct(">q")
+_TAG_LAYOUTS: Final = {
+    _PREVIOUS_PRODUCER_ID: _INT64,
+    _NEXT_PRODUCER_ID: _INT64,
+    _CLIENT_VERSION: _INT16,
+    _NEXT_EPOCH: _INT16,
+}
+
+PartitionsOfTopic = tuple[str, tuple[int, ...]]
+
+
+class RecordUnreadableError(Exception):
+    """A record that is not what its version promises, or of a version that is newer than ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionValue:
+    """The state of a transactional id; built by position, because a round may bring 60,000."""
+
+    version: int
+    producer_id: int
+    producer_epoch: int
+    timeout_ms: int
+    state: TransactionState
+    partitions: tuple[PartitionsOfTopic, ...] | None  # that still wait for a marker; v0 may omit
+    last_update_ms: int  # since 1970, by the coordinator's clock
+    start_ms: int | None  # absent: nothing was begun
+    # Tagged fields of version 1.
+    previous_producer_id: int | None = None
+    next_producer_id: int | None = None  # once the epochs of a producer id are used up
+    client_transaction_version: int = 0  # 2: the client ends each transaction with a new epoch
+    next_producer_epoch: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionRecord:
+    """One record of the log; without a value it is a tombstone: the id has expired."""
+
+    transactional_id: str
+    value: TransactionValue | None
+
+
+def decode(key: bytes | None, value: bytes | None) -> TransactionRecord | None:
+    """Return the record, None where the key is of a kind that Tidemark does not know.
+
+    Raises:
+        RecordUnreadableError: it ends early, its text is none, or its version is newer than ours.
+    """
+    try:
+        transactional_id = _decode_key(key or b"")
+        if transactional_id is None:
+            return None
+        return TransactionRecord(transactional_id, None if value is None else _decode_value(value))
+    except (struct.error, IndexError, UnicodeDecodeError) as exc:
+        raise RecordUnreadableError(f"a record of the transaction log is malformed: {exc}") from exc
+
+
+def _decode_key(key: bytes) -> str | None:
+    kind, length = _KEY_HEAD.unpack_from(key)
+    return str(_slice(key, _KEY_HEAD.size, length), "utf-8") if kind == KEY_TYPE else None
+
+
+def _decode_value(value: bytes) -> TransactionValue:
+    version = _INT16.unpack_from(value)[0]
+    if not 0 <= version <= NEWEST_VERSION:
+        raise RecordUnreadableError(f"version {version} of a record of the transaction log")
+    fixed = _HEAD.unpack_from(value)
+    is_flexible = version >= FLEXIBLE_SINCE
+    read = _compact_partitions if is_flexible else _plain_partitions
+    partitions, position = read(value, _HEAD.size)
+    last_update_ms, start_ms = _TIMES.unpack_from(value, position)
+    if max(last_update_ms, start_ms) > LAST_MS:
+        raise RecordUnreadableError("a record of the transaction log with an impossible time")
+    _, producer_id, producer_epoch, timeout_ms, number = fixed
+    return TransactionValue(
+        version,
+        producer_id,
+        producer_epoch,
+        timeout_ms,
+        STATES[number] if 0 <= number < len(STATES) else TransactionState.UNKNOWN,
+        partitions,
+        last_update_ms,
+        present(start_ms),
+        *(_tagged(value, position + _TIMES.size) if is_flexible else ()),
+    )
+
+
+Partitions = tuple[tuple[PartitionsOfTopic, ...] | None, int]  # and the position behind them
+
+
+def _plain_partitions(value: bytes, position: int) -> Partitions:
+    count = _INT32.unpack_from(value, position)[0]
+    position += _INT32.size
+    topics: list[PartitionsOfTopic] = []
+    for _ in range(count):
+        length = _INT16.unpack_from(value, position)[0]
+        position += _INT16.size
+        topic = str(_slice(value, position, length), "utf-8")
+        position += length
+        numbers = _INT32.unpack_from(value, position)[0]
+        position += _INT32.size
+        topics.append((topic, _int32s(value, position, numbers)))
+        position += numbers * _INT32.size
+    return (tuple(topics) if count >= 0 else None), position
+
+
+def _compact_partitions(value: bytes, position: int) -> Partitions:
+    count, position = _uvarint(value, position)
+    topics: list[PartitionsOfTopic] = []
+    for _ in range(count - 1):
+        length, position = _uvarint(value, position)
+        topic = str(_slice(value, position, length - 1), "utf-8")
+        numbers, position = _uvarint(value, position + length - 1)
+        topics.append((topic, _int32s(value, position, numbers - 1)))
+        position = _skip_tags(value, position + (numbers - 1) * _INT32.size)
+    return (tuple(topics) if count else None), position
+
+
+def _tagged(value: bytes, position: int) -> tuple[int | None, int | None, int, int | None]:
+    found: dict[int, int] = {}
+    count, position = _uvarint(value, position)
+    for _ in range(count):
+        tag, position = _uvarint(value, position)
+        size, position = _uvarint(value, position)
+        content = _slice(value, position, size)
+        if tag in _TAG_LAYOUTS:
+            found[tag] = _TAG_LAYOUTS[tag].unpack(content)[0]
+        position += size
+    return (
+        present(found.get(_PREVIOUS_PRODUCER_ID, -1)),
+        present(found.get(_NEXT_PRODUCER_ID, -1)),
+        found.get(_CLIENT_VERSION, 0),
+        present(found.get(_NEXT_EPOCH, -1)),
+    )
+
+
+def _skip_tags(value: bytes, position: int) -> int:
+    count, position = _uvarint(value, position)
+    for _ in range(count):
+        _, position = _uvarint(value, position)
+        size, position = _uvarint(value, position)
+        position += size
+    return position
+
+
+def _int32s(value: bytes, position: int, count: int) -> tuple[int, ...]:
+    data = _slice(value, position, count * _INT32.size)
+    return struct.unpack(f">{count}i", data)
+
+
+def _slice(data: bytes, position: int, length: int) -> bytes:
+    end = position + length
+    if length < 0 or end > len(data):
+        raise IndexError("ends early")
+    return data[position:end]
+
+
+def _uvarint(data: bytes, position: int) -> tuple[int, int]:
+    """Return an unsigned varint and the position behind it."""
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7

@@ -1,0 +1,124 @@
+"""Follows transactional ids through one partition of `__transaction_state`: what ended, and how.
+
+What the log of real 4.1.1 brokers shows (e is the epoch while the transaction is open):
+
+| end                               | epoch of the decision | remarks                               |
+|-----------------------------------|-----------------------|---------------------------------------|
+| owner, before transactions v2     | e                     | also where the owner then bumps it    |
+| owner, transactions v2            | e + 1                 |                                       |
+| second instance, `fenceProducers` | e + 1                 | before the timeout is over            |
+| timeout                           | e + 1                 | the coordinator looks every 10 s      |
+| restart after an end in order     | none: Empty, e + 1    | nothing was open, nothing is cut      |
+
+So an abort before the timeout by a client of transactions v2 may be its owner's or a second
+instance's: the log cannot tell. One after the timeout counts as the coordinator's; an owner or a
+second instance that comes in the seconds before the coordinator looks is taken for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from collectors.transaction_record import TransactionRecord, TransactionValue
+from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
+from rules.facts.transactions import TransactionState
+
+# Of one partition; a quarter of a million open ones over the usual 50, in some 60 MiB.
+MAX_REMEMBERED: Final = 5000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_OUTCOMES: Final = {
+    TransactionState.COMPLETE_COMMIT: Outcome.COMMITTED,
+    TransactionState.COMPLETE_ABORT: Outcome.ABORTED,
+}
+_NOTHING_OPEN: Final = (TransactionState.EMPTY, TransactionState.DEAD)
+
+
+@dataclass(slots=True)
+class _Open:
+    """What has to be known of an open transaction when it ends."""
+
+    producer_id: int
+    producer_epoch: int
+    is_v2: bool  # its client ends each transaction with a new epoch
+    cut: Cut | None = None
+
+
+class Endings:
+    """The open transactions of one partition since reading began there."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Open] = {}
+        self._since_ms: int | None = None
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def restart(self) -> None:
+        """Forget everything: records are missing between what was read and what comes."""
+        self._open.clear()
+        self._since_ms = None
+
+    def take(self, record: TransactionRecord) -> EndedTransaction | None:
+        """Take the next record; return the transaction whose last marker it reports."""
+        name, value = record.transactional_id, record.value
+        if value is None or value.state in _NOTHING_OPEN:
+            self._open.pop(name, None)
+            return None
+        if self._since_ms is None:
+            self._since_ms = value.last_update_ms
+        if value.state is TransactionState.ONGOING:
+            self._remember(name, value)
+        elif value.state is TransactionState.PREPARE_ABORT and name in self._open:
+            self._open[name].cut = _cut(self._open[name], value)
+        elif value.state in _OUTCOMES:
+            return self._end(name, value)
+        return None
+
+    def _remember(self, name: str, value: TransactionValue) -> None:
+        if len(self._open) >= MAX_REMEMBERED and name not in self._open:
+            self.restart()
+        is_v2 = value.client_transaction_version >= 2
+        self._open[name] = _Open(value.producer_id, value.producer_epoch, is_v2)
+
+    def _end(self, name: str, value: TransactionValue) -> EndedTransaction | None:
+        known = self._open.pop(name, None)
+        if value.start_ms is None or (known is None and self._has_seen(value.start_ms)):
+            return None
+        return EndedTransaction(
+            transactional_id=name,
+            producer_id=value.producer_id if known is None else known.producer_id,
+            producer_epoch=_epoch_before(value) if known is None else known.producer_epoch,
+            outcome=_OUTCOMES[value.state],
+            started_at=_at(value.start_ms),
+            ended_at=_at(value.last_update_ms),
+            timeout=timedelta(milliseconds=value.timeout_ms),
+            cut=None if known is None else known.cut,
+        )
+
+    def _has_seen(self, start_ms: int) -> bool:
+        """Whether the begin of a transaction was read here: its end is then a repetition.
+
+        A coordinator writes the end again when replicas were too late to confirm the first.
+        """
+        return self._since_ms is not None and start_ms > self._since_ms
+
+
+def _cut(begun: _Open, decision: TransactionValue) -> Cut | None:
+    """Return who aborted an open transaction, None where it was or may have been its owner."""
+    took_ms = decision.last_update_ms - (decision.start_ms or decision.last_update_ms)
+    is_over = took_ms > decision.timeout_ms
+    if decision.producer_epoch == begun.producer_epoch + begun.is_v2:  # as its owner ends it
+        return Cut.TIMEOUT if begun.is_v2 and is_over else None
+    return Cut.TIMEOUT if is_over else Cut.SECOND_INSTANCE
+
+
+def _epoch_before(value: TransactionValue) -> int:
+    """Return the epoch of a transaction whose begin was not seen: v2 ends it with the next."""
+    is_bumped = value.client_transaction_version >= 2 and value.producer_epoch > 0
+    return value.producer_epoch - is_bumped
+
+
+def _at(time_ms: int) -> datetime:
+    return _EPOCH + timedelta(milliseconds=time_ms)

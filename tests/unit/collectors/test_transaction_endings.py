@@ -1,0 +1,158 @@
+"""How each way of ending a transaction looks in the log, as real brokers wrote it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from collectors.transaction_endings import MAX_REMEMBERED, Endings
+from collectors.transaction_record import TransactionRecord
+from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
+from rules.facts.transactions import TransactionState
+from tests.unit.collectors.transaction_records import NOON_MS, value
+
+EMPTY, ONGOING = TransactionState.EMPTY, TransactionState.ONGOING
+PREPARE_COMMIT, COMMITTED = TransactionState.PREPARE_COMMIT, TransactionState.COMPLETE_COMMIT
+PREPARE_ABORT, ABORTED = TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT
+
+# State, producer epoch, client transaction version, milliseconds since the begin.
+Step = tuple[TransactionState, int, int, int]
+
+
+def record(state: TransactionState, name: str = "payments", **fields: Any) -> TransactionRecord:
+    return TransactionRecord(name, value(state, **fields))
+
+
+def ended(*steps: Step, endings: Endings | None = None, **fields: Any) -> list[EndedTransaction]:
+    """Return what these records of one transactional id, begun at noon, report."""
+    endings = Endings() if endings is None else endings
+    taken = [
+        endings.take(
+            record(
+                state,
+                producer_epoch=epoch,
+                client_transaction_version=version,
+                last_update_ms=NOON_MS + after_ms,
+                start_ms=None if state is EMPTY else NOON_MS,
+                **fields,
+            )
+        )
+        for state, epoch, version, after_ms in steps
+    ]
+    return [one for one in taken if one is not None]
+
+
+CASES = {
+    "the owner commits": (
+        [(ONGOING, 3, 0, 0), (PREPARE_COMMIT, 3, 0, 70), (COMMITTED, 3, 0, 75)],
+        (Outcome.COMMITTED, None),
+    ),
+    "the owner aborts": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 16), (ABORTED, 3, 0, 20)],
+        (Outcome.ABORTED, None),
+    ),
+    "the owner aborts after its timeout, before the coordinator looks": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 61_000), (ABORTED, 3, 0, 61_010)],
+        (Outcome.ABORTED, None),
+    ),
+    "the owner aborts and then bumps its epoch": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 16), (ABORTED, 3, 0, 20), (EMPTY, 4, 0, 30)],
+        (Outcome.ABORTED, None),
+    ),
+    "a second instance begins": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 4, 2, 79), (ABORTED, 4, 2, 83), (EMPTY, 5, 2, 999)],
+        (Outcome.ABORTED, Cut.SECOND_INSTANCE),
+    ),
+    "a second instance begins on a broker before transactions v2": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 4, 0, 79), (ABORTED, 4, 0, 83)],
+        (Outcome.ABORTED, Cut.SECOND_INSTANCE),
+    ),
+    "the coordinator ends it": (
+        [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 4, 2, 63_078), (ABORTED, 4, 2, 63_517)],
+        (Outcome.ABORTED, Cut.TIMEOUT),
+    ),
+    "v2, the owner commits": (
+        [(ONGOING, 3, 2, 0), (PREPARE_COMMIT, 4, 2, 17), (COMMITTED, 4, 2, 21)],
+        (Outcome.COMMITTED, None),
+    ),
+    "v2, the owner commits after its timeout": (
+        [(ONGOING, 3, 2, 0), (PREPARE_COMMIT, 4, 2, 61_000), (COMMITTED, 4, 2, 61_010)],
+        (Outcome.COMMITTED, None),
+    ),
+    "v2, the owner aborts or a second instance begins: the log cannot tell": (
+        [(ONGOING, 3, 2, 0), (PREPARE_ABORT, 4, 2, 172), (ABORTED, 4, 2, 186), (EMPTY, 5, 2, 400)],
+        (Outcome.ABORTED, None),
+    ),
+    "v2, an epoch that no owner's end has": (
+        [(ONGOING, 3, 2, 0), (PREPARE_ABORT, 5, 2, 172), (ABORTED, 5, 2, 186)],
+        (Outcome.ABORTED, Cut.SECOND_INSTANCE),
+    ),
+    "v2, the coordinator ends it": (
+        [(ONGOING, 3, 2, 0), (PREPARE_ABORT, 4, 2, 64_125), (ABORTED, 4, 2, 64_350)],
+        (Outcome.ABORTED, Cut.TIMEOUT),
+    ),
+}
+
+
+@pytest.mark.parametrize(("steps", "expected"), CASES.values(), ids=CASES.keys())
+def test_each_way_of_ending(steps: list[Step], expected: tuple[Outcome, Cut | None]) -> None:
+    [one] = ended(*steps)
+    assert (one.outcome, one.cut) == expected
+    assert (one.producer_id, one.producer_epoch) == (7, 3)
+    assert one.timeout == timedelta(seconds=60)
+    completed = next(after for state, _, _, after in steps if state in (COMMITTED, ABORTED))
+    assert one.duration == timedelta(milliseconds=completed)
+
+
+def test_a_restart_after_an_end_in_order_ends_nothing_more() -> None:
+    steps = [(ONGOING, 3, 0, 0), (PREPARE_COMMIT, 3, 0, 1), (COMMITTED, 3, 0, 2), (EMPTY, 4, 0, 3)]
+    assert [one.cut for one in ended(*steps)] == [None]
+
+
+def test_what_has_ended_expired_or_begun_anew_is_forgotten() -> None:
+    endings = Endings()
+    ended((ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 1), (ABORTED, 3, 0, 2), endings=endings)
+    assert len(endings) == 0
+    endings.take(record(ONGOING))
+    endings.take(TransactionRecord("payments", None))
+    assert len(endings) == 0
+    endings.take(record(ONGOING))
+    endings.take(record(EMPTY, start_ms=None))
+    assert len(endings) == 0
+
+
+def test_one_that_began_before_reading_did_is_told_without_who_ended_it() -> None:
+    [one] = ended((PREPARE_ABORT, 4, 2, 70_000), (ABORTED, 4, 2, 70_001))
+    assert (one.outcome, one.cut, one.producer_epoch) == (Outcome.ABORTED, None, 3)
+    [one] = ended((COMMITTED, 3, 0, 70_001))
+    assert (one.outcome, one.producer_epoch) == (Outcome.COMMITTED, 3)
+
+
+def test_an_end_that_the_coordinator_wrote_twice_counts_once() -> None:
+    endings = Endings()
+    endings.take(record(EMPTY, name="other", start_ms=None))
+    endings.take(record(ONGOING, name="earlier", last_update_ms=NOON_MS - 5))
+    steps = [(ONGOING, 3, 0, 0), (PREPARE_COMMIT, 3, 0, 1), (COMMITTED, 3, 0, 2)]
+    assert len(ended(*steps, (COMMITTED, 3, 0, 2), endings=endings)) == 1
+
+
+def test_after_a_restart_what_was_open_is_told_without_who_ended_it() -> None:
+    endings = Endings()
+    ended((ONGOING, 3, 0, 0), endings=endings)
+    endings.restart()
+    [one] = ended((PREPARE_ABORT, 4, 2, 10), (ABORTED, 4, 2, 11), endings=endings)
+    assert one.cut is None
+
+
+def test_memory_is_bounded_and_no_end_is_lost_by_that() -> None:
+    endings = Endings()
+    for number in range(MAX_REMEMBERED + 1):
+        endings.take(record(ONGOING, name=f"app-{number}"))
+    assert len(endings) == 1
+    assert endings.take(record(COMMITTED, name="app-0")) is not None
+
+
+def test_an_end_without_a_begin_is_none() -> None:
+    assert Endings().take(record(COMMITTED, start_ms=None)) is None

@@ -1,0 +1,226 @@
+"""Requests to the leaders of `__transaction_state`: where a partition ends, and what came since.
+
+The Fetch is read_uncommitted. Coordinators write without transactions, so that nothing here is ever
+undecided; read_committed would only let a transaction that somebody else left hanging in this topic
+hold back the reading. Nothing above the high watermark is answered either way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from collectors.offset_plan import TIMEOUT_MS, UNFENCED
+from collectors.session import Ask, Session, body_of
+from collectors.state_topic import STATE_TOPIC
+from collectors.transaction_endings import Endings
+from collectors.translate import failure_of, present
+from collectors.wire import blocks, codec
+from collectors.wire.api import FETCH, LIST_OFFSETS, Api
+from collectors.wire.blocks import HIGH_WATERMARK, AskedTopic
+from collectors.wire.failure import Failure
+from collectors.wire.records import RecordSet, read_records
+from rules.facts.gap import GapCause
+from rules.facts.identity import Broker
+
+READ_UNCOMMITTED: Final = 0
+# Of one answer: large enough for 10,000 records, small enough for one per leader in memory.
+FETCH_BYTES: Final = 2 * 1024 * 1024
+_Body = Callable[[Sequence["Tail"]], Callable[[int], bytes]]
+_OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
+CUT_SHORT: Final = Failure(
+    GapCause.GONE, "the log was cut short or made anew behind what was read: begun again at its end"
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Tail:
+    """One partition: how far it was read, and what this round found of it."""
+
+    number: int
+    position: int | None = None  # next offset to read; absent: start at the end
+    last_epoch: int | None = None  # leader epoch of the last batch that was read
+    endings: Endings = field(default_factory=Endings)
+    # Of this round.
+    leader: Broker | None = None
+    leader_epoch: int | None = None
+    high_watermark: int | None = None
+    advanced: int = 0  # offsets
+    failure: Failure | None = None  # ends the reading of this round
+    lost: Failure | None = None  # something is missing, and reading went on
+
+    def begin_round(self, leader: Broker | None, leader_epoch: int | None) -> None:
+        """Forget what the last round found, and remember where to ask."""
+        self.leader, self.leader_epoch = leader, leader_epoch
+        self.high_watermark, self.advanced = None, 0
+        self.failure = self.lost = None
+
+    def start_at(self, offset: int | None) -> None:
+        """Go to an offset (None: to the end, wherever that is) over what is not read."""
+        self.position, self.last_epoch = offset, None
+        self.endings.restart()
+
+    @property
+    def behind(self) -> int:
+        """Offsets that are there and not read, as far as this round knows."""
+        if self.position is None or self.high_watermark is None:
+            return 0
+        return max(self.high_watermark - self.position, 0)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether to fetch: nothing failed, and it is not known that nothing is left."""
+        if self.failure is not None or self.position is None:
+            return False
+        return self.high_watermark is None or self.behind > 0
+
+    def __str__(self) -> str:
+        return f"{STATE_TOPIC}-{self.number}"
+
+
+def find_ends(session: Session, tails: Sequence[Tail]) -> None:
+    """Put each of these tails, side by side over all leaders, at the end of its partition."""
+    for leader, led, answer in _exchange(session, LIST_OFFSETS, _ends_body, tails):
+        entries = [entry for topic in answer.topics for entry in topic.partitions]
+        by_number = {int(entry.partition_index): entry for entry in entries}
+        for tail in led:
+            entry = by_number.get(tail.number)
+            code = codec.NO_ERROR if entry is None else int(entry.error_code)
+            end = present(int(entry.offset)) if entry is not None else None
+            if code != codec.NO_ERROR:
+                tail.failure = failure_of(code, leader, needs=f"DESCRIBE on Topic {STATE_TOPIC}")
+            elif end is None:
+                tail.failure = _untold(leader)
+            else:
+                tail.start_at(end)
+
+
+def fetch(session: Session, tails: Sequence[Tail]) -> Iterator[tuple[Tail, RecordSet]]:
+    """Read once from each tail, side by side over all leaders; yields what came and moves on.
+
+    The partitions of a leader share its answer in equal parts, so that a busy one leaves room.
+    """
+    for leader, led, answer in _exchange(session, FETCH, _fetch_body, tails):
+        entries = [entry for topic in answer.responses for entry in topic.partitions]
+        by_number = {int(entry.partition_index): entry for entry in entries}
+        for tail in led:
+            entry = by_number.get(tail.number)
+            if entry is None:
+                tail.failure = _untold(leader)
+                continue
+            found = _take(tail, leader, entry)
+            if found is not None:
+                yield tail, found
+
+
+def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
+    code = int(entry.error_code)
+    if code == _OUT_OF_RANGE or int(entry.diverging_epoch.end_offset) >= 0:
+        tail.start_at(None)
+        tail.failure = CUT_SHORT
+        return None
+    if code != codec.NO_ERROR:
+        tail.failure = failure_of(code, leader, needs=f"READ on Topic {STATE_TOPIC}")
+        return None
+    tail.high_watermark = int(entry.high_watermark)
+    found = read_records(bytes(entry.records or b""))
+    if found.next_offset is None or tail.position is None or found.next_offset <= tail.position:
+        return None
+    offsets = found.next_offset - tail.position
+    found = found.since(tail.position)
+    lost = _lost(found, offsets)
+    if lost is not None:
+        tail.lost = lost
+        tail.endings.restart()
+    tail.advanced += offsets
+    tail.position, tail.last_epoch = found.next_offset, found.leader_epoch
+    return found
+
+
+def _lost(found: RecordSet, offsets: int) -> Failure | None:
+    """Return why there are fewer records than offsets, if there are; none is ever a marker."""
+    if found.unreadable:
+        return Failure(GapCause.UNREADABLE, f"a batch {found.unreadable[0].why}")
+    if len(found.records) < offsets:
+        return Failure(GapCause.GONE, "a part was compacted before it was read")
+    return None
+
+
+def _exchange(
+    session: Session, api: Api, body: _Body, tails: Sequence[Tail]
+) -> Iterator[tuple[Broker, list[Tail], Any]]:
+    """Ask each leader once about its tails; a leader without an answer is their failure."""
+    by_leader: dict[int, list[Tail]] = {}
+    for tail in tails:
+        if tail.leader is not None:
+            by_leader.setdefault(tail.leader.broker_id, []).append(tail)
+    groups = [(led[0].leader, led) for led in by_leader.values()]
+    asks = [Ask(leader, api, body(led)) for leader, led in groups if leader is not None]
+    for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
+        answer = reply.read()
+        code = getattr(answer, "error_code", codec.NO_ERROR)
+        if not isinstance(answer, Failure) and int(code) != codec.NO_ERROR:
+            answer = failure_of(int(code), reply.ask.broker)
+        if isinstance(answer, Failure):
+            for tail in led:
+                tail.failure = answer
+        else:
+            yield reply.ask.broker, led, answer
+
+
+def _untold(leader: Broker) -> Failure:
+    return Failure(GapCause.UNREADABLE, f"{leader} did not answer for all that it was asked")
+
+
+def _fence(tail: Tail) -> int:
+    return UNFENCED if tail.leader_epoch is None else tail.leader_epoch
+
+
+def _ends_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
+    asked = AskedTopic(
+        STATE_TOPIC,
+        np.array([tail.number for tail in tails], np.int64),
+        np.array([_fence(tail) for tail in tails], np.int64),
+    )
+
+    def build(version: int) -> bytes:
+        return blocks.list_offsets_body(
+            [asked], HIGH_WATERMARK, version=version, timeout_ms=TIMEOUT_MS
+        )
+
+    return build
+
+
+def _fetch_body(tails: Sequence[Tail]) -> Callable[[int], bytes]:
+    share = FETCH_BYTES // len(tails)
+
+    def build(version: int) -> bytes:
+        topic = codec.message(FETCH, version, "FetchTopic")
+        partitions = tuple(_fetch_partition(version, tail, share) for tail in tails)
+        return body_of(
+            FETCH,
+            "FetchRequest",
+            max_wait=timedelta(0),
+            min_bytes=0,
+            max_bytes=FETCH_BYTES,
+            isolation_level=READ_UNCOMMITTED,
+            topics=(topic(topic=STATE_TOPIC, partitions=partitions),),
+            forgotten_topics_data=(),
+        )(version)
+
+    return build
+
+
+def _fetch_partition(version: int, tail: Tail, share: int) -> Any:
+    """Ask from the position on; a leader that has another history there says so (KIP-595)."""
+    return codec.message(FETCH, version, "FetchPartition")(
+        partition=tail.number,
+        current_leader_epoch=_fence(tail),
+        fetch_offset=tail.position,
+        last_fetched_epoch=UNFENCED if tail.last_epoch is None else tail.last_epoch,
+        partition_max_bytes=share,
+    )

@@ -1,4 +1,4 @@
-"""The page docs/metrics.md, made from `rules/names.py`."""
+"""The page docs/metrics.md, made from `rules/names/`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rules.names import Metric
 INTRODUCTION: Final = """\
 # Metrics
 
-Generated from `rules/names.py` by `make golden`; a test compares.
+Generated from `rules/names/` by `make golden`; a test compares.
 
 `tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
 are written once per round and only sent when scraped, without timestamps. A value that is not

@@ -1,0 +1,21 @@
+"""The closed set of metrics, in the order in which they are exposed."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rules.names.cluster import CLUSTER_METRICS
+from rules.names.groups import COMMIT_METRICS, GROUP_METRICS
+from rules.names.itself import WATCHING_METRICS
+from rules.names.partitions import PARTITION_METRICS
+from rules.names.process import PROCESS_METRICS
+
+SELF_METRICS: Final = (*WATCHING_METRICS, *PROCESS_METRICS)
+
+METRICS: Final = (
+    *PARTITION_METRICS,
+    *COMMIT_METRICS,
+    *GROUP_METRICS,
+    *CLUSTER_METRICS,
+    *SELF_METRICS,
+)

@@ -1,0 +1,65 @@
+"""What a metric is: its name, type, unit and labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class MetricType(StrEnum):
+    """How a metric moves; the words of the exposition formats."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"  # name ends with _total; starts again at 0 with the process
+
+
+class Unit(StrEnum):
+    """What one step of the value is."""
+
+    OFFSET = "offset"  # a position in a partition
+    OFFSETS = "offsets"  # a number of offsets, not of records: markers use offsets too
+    EPOCH = "epoch"
+    SECONDS = "seconds"
+    TIMESTAMP = "seconds since 1970-01-01 UTC"
+    FLAG = "1 yes, 0 no"
+    INFO = "always 1; the labels carry the meaning"
+    REPLICAS = "replicas"
+    MEMBERS = "members"
+    BROKERS = "brokers"
+    REQUESTS = "requests"
+    COMMITS = "commits"
+    GAPS = "gaps"
+    SERIES = "series"
+    FINDINGS = "findings"
+    SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
+    ROUNDS = "rounds"
+    TRANSITIONS = "transitions"
+    STEPS = "steps"
+    RESTARTS = "restarts"
+    LINES = "lines"
+    BYTES = "bytes"
+    DESCRIPTORS = "file descriptors"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """One metric: one quantity in one unit."""
+
+    name: str  # as it is queried
+    help: str
+    unit: Unit
+    labels: tuple[str, ...]
+    type: MetricType = MetricType.GAUGE
+
+    @property
+    def family(self) -> str:
+        """Return the name that OpenMetrics gives the family: a counter's is without `_total`."""
+        return self.name.removesuffix("_total") if self.type is MetricType.COUNTER else self.name
+
+
+# ------------------------------------------------------------------ label sets
+CLUSTER_LABELS: Final = ("cluster",)
+PARTITION_LABELS: Final = ("cluster", "topic", "partition")
+GROUP_LABELS: Final = ("cluster", "group")
+COMMIT_LABELS: Final = ("cluster", "group", "topic", "partition")

@@ -14,6 +14,7 @@ from typing import Final
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Judgement
 from rules.open_findings import Identity, OpenFinding
+from rules.view import View
 from service.keeping import KeepingStatus
 
 STALE_INTERVALS: Final = 3
@@ -43,6 +44,7 @@ class Look:
     trouble: str | None = None  # why the last round failed, one line
     took_seconds: float | None = None  # the last round, judging and storing included
     snapshot: Snapshot | None = None  # of the last round that gave one
+    view: View | None = None  # what the rules were given in that round
     judgements: tuple[Judgement, ...] = ()  # of the last round
     open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
     keeping: KeepingStatus = field(default_factory=KeepingStatus)

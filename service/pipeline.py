@@ -251,6 +251,7 @@ class Pipeline:
             trouble=watched.trouble,
             took_seconds=took,
             snapshot=watched.snapshot or before.snapshot,
+            view=watched.view or before.view,
             judgements=tuple(watched.judged.judgements),
             open_findings=self._open.get(self._cluster_id, {}),
             keeping=self._keeper.status,

@@ -45,6 +45,7 @@ class WatchedRound:
     at: datetime
     snapshot: Snapshot | None
     judged: Judged
+    view: View | None = None  # what the rules were given; there is one with every snapshot
     trouble: str | None = None  # why there is no snapshot, one line
     leaders_moved: bool = False
     clock_step: timedelta | None = None  # by how much the wall clock was set since the last round
@@ -137,7 +138,11 @@ class Watcher:
         moved = self._last is not None and leaders_moved(self._last, snapshot)
         self._last, self._questions = snapshot, judged.questions
         return WatchedRound(
-            at=snapshot.taken_at, snapshot=snapshot, judged=judged, leaders_moved=moved
+            at=snapshot.taken_at,
+            snapshot=snapshot,
+            judged=judged,
+            view=view,
+            leaders_moved=moved,
         )
 
 

@@ -14,7 +14,7 @@ from typing import Final
 from collectors.naming import counted, listed
 from collectors.session import Session
 from collectors.state_topic import STATE_TOPIC, StateTopic
-from collectors.transaction_record import RecordUnreadableError, decode
+from collectors.transaction_record import RecordUnreadableError, decode, is_prepare_commit
 from collectors.transaction_tail import CUT_SHORT, Tail, fetch, find_ends
 from collectors.wire.failure import Failure
 from collectors.wire.records import RecordSet
@@ -94,7 +94,7 @@ class TransactionLogReader:
             if not due:
                 break
             for tail, found in fetch(session, due):
-                ended += _taken(tail, found)
+                ended += taken(tail, found)
         _catch_up(tails)
         return ended
 
@@ -119,8 +119,11 @@ def _unled(leader: BrokerId | None) -> Failure:
     return Failure(GapCause.UNREACHABLE, f"its leader, broker {leader}, is not registered")
 
 
-def _taken(tail: Tail, found: RecordSet) -> Iterator[EndedTransaction]:
+def taken(tail: Tail, found: RecordSet) -> Iterator[EndedTransaction]:
+    """Yield what ended by these records; one that cannot be read is noted at its partition."""
     for record in found.records:
+        if is_prepare_commit(record.value):
+            continue
         try:
             decoded = decode(record.key, record.value)
         except RecordUnreadableError as exc:

@@ -32,6 +32,8 @@ READ_UNCOMMITTED: Final = 0
 FETCH_BYTES: Final = 2 * 1024 * 1024
 _Body = Callable[[Sequence["Tail"]], Callable[[int], bytes]]
 _OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
+_REFUSED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
+_LEADERS: Final = f"the leaders of {STATE_TOPIC}"
 CUT_SHORT: Final = Failure(
     GapCause.GONE, "the log was cut short or made anew behind what was read: begun again at its end"
 )
@@ -124,7 +126,9 @@ def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
         tail.failure = CUT_SHORT
         return None
     if code != codec.NO_ERROR:
-        tail.failure = failure_of(code, leader, needs=f"READ on Topic {STATE_TOPIC}")
+        # A permission is not one leader's affair: the same failure for all makes one gap.
+        source = _LEADERS if code == _REFUSED else leader
+        tail.failure = failure_of(code, source, needs=f"READ on Topic {STATE_TOPIC}")
         return None
     tail.high_watermark = int(entry.high_watermark)
     found = read_records(bytes(entry.records or b""))

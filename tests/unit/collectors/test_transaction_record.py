@@ -13,6 +13,7 @@ from collectors.transaction_record import (
     TransactionRecord,
     TransactionValue,
     decode,
+    is_prepare_commit,
 )
 from rules.facts.transactions import TransactionState
 from tests.unit.collectors.transaction_records import NOON_MS, render_key, render_value, value
@@ -140,6 +141,16 @@ def test_every_number_of_a_state_has_its_word_and_others_are_unknown() -> None:
         assert record.value.state is state
 
 
+def test_a_decision_to_commit_is_told_without_decoding() -> None:
+    for version in (0, 1):
+        for state in STATES:
+            content = render_value(value(state, version=version))
+            assert is_prepare_commit(content) is (state is TransactionState.PREPARE_COMMIT)
+    decision = render_value(value(TransactionState.PREPARE_COMMIT))
+    for other in (None, b"", decision[:16], b"\0\2" + decision[2:]):
+        assert not is_prepare_commit(other)
+
+
 @pytest.mark.parametrize(
     ("key", "content", "why"),
     [
@@ -150,6 +161,7 @@ def test_every_number_of_a_state_has_its_word_and_others_are_unknown() -> None:
         (render_key("payments"), render_value(value(version=0))[:-1], "malformed"),
         (render_key("payments"), b"\0\2" + render_value(value())[2:], "version 2"),
         (render_key("payments"), render_value(value(start_ms=LAST_MS + 1)), "impossible time"),
+        (render_key("payments"), render_value(value(last_update_ms=-1)), "impossible time"),
     ],
 )
 def test_what_cannot_be_read_is_an_error(

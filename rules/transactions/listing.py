@@ -1,0 +1,287 @@
+"""The open transactions of a cluster in one list, for people: the worst first.
+
+There is one entry per transaction that a coordinator lists as open, and one per transaction that
+only a partition shows: it hangs, or nobody can say whose it is. Whom it holds up is computed on
+demand, because that looks through all commits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rules.facts.gap import Gap, GapScope
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.last_look import microseconds
+from rules.facts.producers import OpenProducer
+from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_memory import SeenTransaction
+from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.transactions.blocked import BlockedGroup, blocked_groups
+from rules.transactions.classes import TransactionClass, class_of
+from rules.transactions.hold_up import Doubt, HoldUp, hold_ups
+from rules.transactions.told import repair_command
+from rules.view import View
+
+WORST_FIRST: Final = (
+    TransactionClass.HANGING,
+    TransactionClass.UNKNOWN,  # it may hang
+    TransactionClass.MARKER_NOT_REPLICATED,
+    TransactionClass.PREPARE_COMMIT,
+    TransactionClass.PREPARE_ABORT,
+    TransactionClass.OVERDUE,
+    TransactionClass.OPEN,
+    TransactionClass.TWO_PHASE_COMMIT,
+)
+# Offsets are read before producers: what has just ended leaves a held offset that nobody holds.
+NOBODY_IS_ODD_AFTER: Final = timedelta(seconds=3)
+STATE_TOPIC: Final = "__transaction_state"
+# Without these a transaction, or what it holds back, may be missing from the list.
+HOLDING_SCOPES: Final = frozenset(
+    {GapScope.PLACEMENT, GapScope.OFFSETS, GapScope.TRANSACTIONS, GapScope.PRODUCERS}
+)
+BLOCKING_SCOPES: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})  # whom it holds up
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One partition of an open transaction; what was not seen is absent."""
+
+    name: TopicPartition
+    row: int | None  # of the snapshot's partitions; None: they do not list it
+    leader: BrokerId | None
+    start_offset: int | None  # None: its leader was not asked, or did not tell
+    last_stable_offset: int | None
+    high_watermark: int | None
+    holds_last_stable_offset: bool | None
+    producer: OpenProducer | None  # as its leader tells it
+
+    @property
+    def open_span(self) -> int | None:
+        """Return how many offsets the partition holds back."""
+        if self.high_watermark is None or self.last_stable_offset is None:
+            return None
+        return self.high_watermark - self.last_stable_offset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedTransaction:
+    """One entry of the list."""
+
+    class_: TransactionClass
+    doubt: Doubt | None  # set where the class is unknown
+    is_listed: (
+        bool  # by a coordinator, as open on these partitions; False: only a partition shows it
+    )
+    transactional_id: str | None
+    producer_id: int | None
+    producer_epoch: int | None
+    coordinator: BrokerId | None
+    state: TransactionState | None  # of the transactional id
+    timeout: timedelta | None
+    started_at: datetime | None  # aware, UTC, by the coordinator's clock
+    first_seen_at: datetime | None  # aware, UTC, by ours
+    partition_count: int | None  # None: its coordinator did not describe it
+    places: tuple[Place, ...]  # those that hold a last stable offset first, then by name
+    repair: str | None = None  # the command that ends it, where nothing else will
+
+    def running(self, now: datetime) -> timedelta | None:
+        """Return for how long it has been open, or seen to be where nobody tells its beginning."""
+        since = self.started_at or self.first_seen_at
+        return None if since is None else now - since
+
+    @property
+    def order(self) -> tuple[int, int, str, int, str, int, int]:
+        """Return its place in the list: by class, oldest first; it is unique."""
+        since = self.started_at or self.first_seen_at
+        first = None if self.is_listed or not self.places else self.places[0]
+        return (
+            WORST_FIRST.index(self.class_),
+            0 if since is None else max(microseconds(since), 0),
+            self.transactional_id or "",
+            self.producer_id or 0,
+            "" if first is None else first.name.topic,
+            0 if first is None else first.name.partition,
+            0 if first is None else first.start_offset or 0,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """The list, and what it may lack."""
+
+    transactions: tuple[ListedTransaction, ...]
+    sight: Sight  # why no transactional id is hidden from us
+    coordinators_heard: bool
+    gaps: tuple[Gap, ...]
+    was_ever_used: bool  # False: there is no coordinator, and no transaction ever was
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is no other open transaction, and each entry says all there is to say."""
+        sees_all = self.sight is not Sight.UNPROVEN or not self.was_ever_used
+        return self.coordinators_heard and sees_all and not self.gaps
+
+
+def listing(view: View) -> Listing:
+    """Return the list as of a round."""
+    snapshot = view.snapshot
+    seen = view.memory.transactions.open
+    owned: dict[str, list[HoldUp]] = {}
+    alone: list[HoldUp] = []
+    hidden = {one.transaction.producer_id: name for name, one in seen.items() if not one.is_seen}
+    for held in hold_ups(view):
+        owner = _owner(held, hidden)
+        if owner is not None:
+            owned.setdefault(owner, []).append(held)
+        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held):
+            alone.append(held)
+    entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
+    entries += [_alone(view, held) for held in alone]
+    return Listing(
+        transactions=tuple(sorted(entries, key=lambda entry: entry.order)),
+        sight=snapshot.transactions.sight,
+        coordinators_heard=snapshot.transactions.is_complete,
+        gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
+        was_ever_used=bool(seen) or STATE_TOPIC in snapshot.partitions.index.position_of_topic,
+    )
+
+
+def gaps_about(snapshot: Snapshot, scopes: Iterable[GapScope]) -> tuple[Gap, ...]:
+    """Return the gaps of these scopes; a lag that cannot be is no lack of sight here."""
+    wanted = frozenset(scopes)
+    return tuple(
+        gap
+        for gap in snapshot.gaps
+        if gap.scope in wanted and not (gap.scope is GapScope.OFFSETS and gap.group)
+    )
+
+
+def blocked_by(snapshot: Snapshot, place: Place) -> list[BlockedGroup] | None:
+    """Return the groups that cannot get past a transaction, None where that cannot be told."""
+    if place.row is None or place.high_watermark is None:
+        return None
+    start = place.start_offset
+    if start is None and place.holds_last_stable_offset:
+        start = place.last_stable_offset
+    if start is None:
+        return [] if place.open_span == 0 else None
+    return blocked_groups(snapshot, place.row, start)
+
+
+def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
+    """Return the open transaction to which a hold-up belongs.
+
+    A producer whom nobody lists now may be one whose coordinator has just fallen silent.
+    """
+    entry = held.transaction
+    if held.producer is None:
+        return None
+    if entry is None:
+        return hidden.get(held.producer.producer_id)
+    is_its = entry.partitions is None or held.name in entry.partitions
+    return entry.transactional_id if entry.is_open and is_its else None
+
+
+def _stands(view: View, held: HoldUp) -> bool:
+    since = view.since(view.memory.last_stable_offset)[held.row]
+    now = microseconds(view.now)
+    return since is not None and timedelta(microseconds=now - since) >= NOBODY_IS_ODD_AFTER
+
+
+# ------------------------------------------------------------------ entries
+def _listed(view: View, seen: SeenTransaction, held: Sequence[HoldUp]) -> ListedTransaction:
+    entry = seen.transaction
+    class_, doubt = _judged(seen, view.now)
+    by_name = {one.name: one for one in held}
+    names = by_name.keys() | (entry.partitions or frozenset())
+    return ListedTransaction(
+        class_=class_,
+        doubt=doubt,
+        is_listed=True,
+        transactional_id=entry.transactional_id,
+        producer_id=entry.producer_id,
+        producer_epoch=entry.producer_epoch,
+        coordinator=entry.coordinator,
+        state=entry.state,
+        timeout=entry.timeout,
+        started_at=entry.started_at,
+        first_seen_at=_moment(seen.first_seen_us),
+        partition_count=None if entry.partitions is None else len(entry.partitions),
+        places=_ordered(_place(view.snapshot, name, by_name.get(name)) for name in names),
+    )
+
+
+def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, Doubt | None]:
+    if not seen.is_seen:
+        return TransactionClass.UNKNOWN, Doubt.COORDINATOR_NOT_SEEN
+    class_ = class_of(seen.transaction, now)
+    return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
+
+
+def _alone(view: View, held: HoldUp) -> ListedTransaction:
+    """Return what only a partition shows; times of its transactional id are of another one."""
+    entry: Transaction | None = held.transaction
+    producer = held.producer
+    first_seen = held.first_seen_us
+    if first_seen is None:
+        first_seen = view.since(view.memory.last_stable_offset)[held.row]
+    hangs = held.class_ is TransactionClass.HANGING
+    return ListedTransaction(
+        class_=held.class_,
+        doubt=held.doubt,
+        is_listed=False,
+        transactional_id=None if entry is None else entry.transactional_id,
+        producer_id=None if producer is None else producer.producer_id,
+        producer_epoch=None if producer is None else producer.producer_epoch,
+        coordinator=None if entry is None else entry.coordinator,
+        state=None if entry is None else entry.state,
+        timeout=None if entry is None else entry.timeout,
+        started_at=None,
+        first_seen_at=_moment(first_seen),
+        partition_count=1,
+        places=(_place(view.snapshot, held.name, held),),
+        repair=repair_command(view.snapshot, held) if hangs else None,
+    )
+
+
+def _place(snapshot: Snapshot, name: TopicPartition, held: HoldUp | None) -> Place:
+    row = snapshot.partitions.index.row(name.topic, name.partition)
+    stable = None if row is None else snapshot.offsets.last_stable_offset[row]
+    end = None if row is None else snapshot.offsets.high_watermark[row]
+    leader = None if row is None else snapshot.partitions.leader[row]
+    start = None if held is None else held.start_offset
+    return Place(
+        name=name,
+        row=row,
+        leader=None if leader is None else BrokerId(leader),
+        start_offset=start,
+        last_stable_offset=stable,
+        high_watermark=end,
+        holds_last_stable_offset=_holds(held, start, stable, end),
+        producer=None if held is None else held.producer,
+    )
+
+
+def _holds(
+    held: HoldUp | None, start: int | None, stable: int | None, end: int | None
+) -> bool | None:
+    if stable is None:
+        return None
+    if held is not None and held.producer is None:
+        return True  # the marker for which the offset waits
+    if start is not None:
+        return start <= stable
+    return False if stable == end else None
+
+
+def _ordered(places: Iterable[Place]) -> tuple[Place, ...]:
+    return tuple(sorted(places, key=lambda place: (not place.holds_last_stable_offset, place.name)))
+
+
+def _moment(time_us: int | None) -> datetime | None:
+    return None if time_us is None else _EPOCH + timedelta(microseconds=time_us)

@@ -1,0 +1,45 @@
+"""What becomes of an open transaction by itself, and what a person does about it: one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import Doubt
+
+OF_CLASS: Final[Mapping[TransactionClass, str]] = {
+    TransactionClass.OPEN: "Its owner ends it, or its coordinator aborts it when its timeout is "
+    "over: there is nothing to do, unless the application should have been done by now.",
+    TransactionClass.OVERDUE: "Its coordinator aborts it at its next look (every 10 s by default): "
+    "find its owner, which died or was busy for longer than the timeout; if this lasts for a "
+    "minute, read the coordinator's log.",
+    TransactionClass.PREPARE_COMMIT: "It is committed and its coordinator writes the markers, "
+    "which takes milliseconds: if it lasts, bring back the replicas of these partitions, and abort "
+    "nothing by hand.",
+    TransactionClass.PREPARE_ABORT: "It is aborted and its coordinator writes the markers, which "
+    "takes milliseconds: if it lasts, bring back the replicas of these partitions.",
+    TransactionClass.MARKER_NOT_REPLICATED: "It is decided, and too few replicas have its marker: "
+    "bring the followers of this partition back, then it goes on by itself.",
+    TransactionClass.HANGING: "Nobody will ever end it: make sure that the application does not "
+    "count on it any more, then run the repair command, which throws away what was written in it.",
+    TransactionClass.TWO_PHASE_COMMIT: "It is open without a limit, by design (two-phase commit): "
+    "ask whoever prepared it before anything else, because only that system knows the outcome.",
+}
+OF_DOUBT: Final[Mapping[Doubt, str]] = {
+    Doubt.CONFIRMING: "It was seen only once so: the next round decides, look again.",
+    Doubt.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: look "
+    "again when that broker is back, and abort nothing before.",
+    Doubt.PERMISSION_UNPROVEN: "It may belong to a transactional id that we may not see: grant us "
+    "DESCRIBE on every TransactionalId and on Cluster, or declare that we see them all "
+    "(kafka.sees_all_transactional_ids); abort nothing before.",
+    Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: look again; if it was "
+    "refused, grant us DESCRIBE on that TransactionalId.",
+    Doubt.NOBODY_FOUND: "The last stable offset stands and nobody has a transaction open there: "
+    "look again; if it lasts, read the log of the partition's leader.",
+}
+
+
+def next_step(class_: TransactionClass, doubt: Doubt | None) -> str:
+    """Return the sentence for an entry of the list."""
+    return OF_CLASS[class_] if doubt is None else OF_DOUBT[doubt]

@@ -1,0 +1,238 @@
+"""The list of open transactions: what is in it, in which order, and what it may lack."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from rules.facts.gap import GapScope
+from rules.facts.identity import TopicPartition
+from rules.facts.snapshot import Snapshot
+from rules.facts.transactions import NO_TIMEOUT, Sight, TransactionState
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import Doubt
+from rules.transactions.listing import WORST_FIRST, ListedTransaction, blocked_by, listing
+from rules.transactions.next_steps import OF_CLASS, OF_DOUBT, next_step
+from rules.view import View
+from tests.factories import (
+    at,
+    commits,
+    gap,
+    group,
+    offsets,
+    open_producer,
+    partitions,
+    producers,
+    snapshot,
+    transaction,
+    transactions,
+    unseen_offsets,
+)
+from tests.unit.rules.catalogue.judging import view_of
+
+HELD: Final = offsets(3, last_stable_offset=[90, 100, 100])
+COORDINATOR_AWAY: Final = gap(scope=GapScope.TRANSACTIONS)
+EMPTY: Final = transaction(state=TransactionState.EMPTY, partitions=frozenset[TopicPartition]())
+PLACED: Final = partitions({"orders": 3, "__transaction_state": 1})
+
+
+def look(number: int = 0, **overrides: Any) -> Snapshot:
+    """Return the look of a round in which the first partition is held from offset 90 on."""
+    return snapshot(**{"offsets": HELD, "taken_at": at(number * 15), **overrides})
+
+
+def twice(**overrides: Any) -> View:
+    """Return the view of the second of two rounds that saw the same."""
+    return view_of([look(0, **overrides), look(1, **overrides)])
+
+
+def only(view: View) -> ListedTransaction:
+    [entry] = listing(view).transactions
+    return entry
+
+
+HANGS: Final[dict[str, Any]] = {
+    "transactions": transactions(EMPTY, looked_up=frozenset({7})),
+    "producers": producers(open_producer()),
+}
+
+
+def test_an_open_transaction_is_told_with_the_offset_at_which_it_begins() -> None:
+    seen = look(transactions=transactions(transaction()), producers=producers(open_producer()))
+    entry = only(view_of([seen]))
+    [place] = entry.places
+    assert (entry.class_, entry.doubt, entry.is_listed) == (TransactionClass.OPEN, None, True)
+    assert (entry.transactional_id, entry.producer_id, entry.coordinator) == ("payments", 7, 2)
+    assert (place.name, place.start_offset) == (TopicPartition("orders", 0), 90)
+    assert (place.open_span, place.holds_last_stable_offset) == (10, True)
+    assert entry.running(at(0)) == timedelta(seconds=5)
+    assert entry.repair is None
+
+
+def test_where_no_leader_was_asked_the_offset_is_absent_and_not_a_guess() -> None:
+    [place] = only(view_of([look(transactions=transactions(transaction()))])).places
+    assert (place.start_offset, place.holds_last_stable_offset) == (None, None)
+    assert blocked_by(look(), place) is None
+
+
+def test_a_partition_on_which_nothing_is_open_yet_holds_up_nobody() -> None:
+    quiet = look(offsets=offsets(3), transactions=transactions(transaction()))
+    [place] = only(view_of([quiet])).places
+    assert place.holds_last_stable_offset is False
+    assert blocked_by(quiet, place) == []
+
+
+def test_what_a_leader_did_not_tell_is_absent() -> None:
+    blind = look(offsets=unseen_offsets(3), transactions=transactions(transaction()))
+    [place] = only(view_of([blind])).places
+    assert (place.open_span, place.holds_last_stable_offset) == (None, None)
+    assert blocked_by(blind, place) is None
+
+
+def test_a_partition_of_a_deleted_topic_is_told_by_name_alone() -> None:
+    gone = transaction(partitions=frozenset({TopicPartition("deleted", 4)}))
+    [place] = only(view_of([look(transactions=transactions(gone))])).places
+    assert (place.name.topic, place.row, place.leader, place.open_span) == (
+        "deleted", None, None, None,
+    )  # fmt: skip
+    assert blocked_by(look(), place) is None
+
+
+def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
+    entry = only(twice(**HANGS))
+    assert (entry.class_, entry.is_listed, entry.started_at) == (
+        TransactionClass.HANGING, False, None,
+    )  # fmt: skip
+    assert (entry.transactional_id, entry.state) == ("payments", TransactionState.EMPTY)
+    assert entry.repair is not None
+    assert entry.repair.endswith("abort --topic orders --partition 0 --start-offset 90")
+    assert entry.running(at(15)) == timedelta(seconds=15)
+
+
+def test_what_was_seen_once_is_unknown_and_has_no_repair() -> None:
+    entry = only(view_of([look(**HANGS)]))
+    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.CONFIRMING)
+    assert entry.repair is None
+
+
+def test_an_open_transaction_of_the_same_id_does_not_hide_the_one_that_hangs() -> None:
+    elsewhere = transaction(partitions=frozenset({TopicPartition("orders", 2)}))
+    known = transactions(elsewhere, looked_up=frozenset({7}))
+    hanging, running = listing(twice(transactions=known, producers=HANGS["producers"])).transactions
+    assert (hanging.class_, hanging.is_listed) == (TransactionClass.HANGING, False)
+    assert [place.name.partition for place in hanging.places] == [0]
+    assert (running.class_, running.is_listed) == (TransactionClass.OPEN, True)
+    assert [place.name.partition for place in running.places] == [2]
+
+
+def test_an_id_that_was_not_described_keeps_what_its_partitions_show() -> None:
+    listed = transaction(partitions=None, timeout=None, started_at=None, producer_epoch=None)
+    entry = only(twice(transactions=transactions(listed), producers=HANGS["producers"]))
+    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.NOT_DESCRIBED)
+    assert (entry.partition_count, len(entry.places)) == (None, 1)
+
+
+def test_a_coordinator_that_falls_silent_does_not_shorten_the_list() -> None:
+    first = look(0, transactions=transactions(transaction()), producers=producers(open_producer()))
+    silent = look(
+        1,
+        transactions=transactions(is_complete=False),
+        producers=producers(open_producer()),
+        gaps=(COORDINATOR_AWAY,),
+    )
+    entry = only(view_of([first, silent]))
+    assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.COORDINATOR_NOT_SEEN)
+    assert (entry.transactional_id, entry.places[0].start_offset) == ("payments", 90)
+
+
+def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> None:
+    waits = offsets(3, last_stable_offset=[90, 100, 100], log_end_offset=[101, 100, 100])
+    view = view_of([
+        look(offsets=waits, producers=producers(looked=[0]), groups=(group(),),
+             commits=commits((0, 0, 90)))
+    ])  # fmt: skip
+    entry = only(view)
+    assert (entry.class_, entry.producer_id) == (TransactionClass.MARKER_NOT_REPLICATED, None)
+    blocked = blocked_by(view.snapshot, entry.places[0])
+    assert blocked is not None
+    assert [one.group_id for one in blocked] == ["billing"]
+
+
+def test_an_offset_that_nobody_holds_is_odd_only_if_it_stands() -> None:
+    nobody: dict[str, Any] = {"producers": producers(looked=[0])}
+    assert listing(view_of([look(**nobody)])).transactions == ()
+    assert only(twice(**nobody)).doubt is Doubt.NOBODY_FOUND
+
+
+def test_whom_it_blocks_counts_from_where_it_begins() -> None:
+    seen = look(
+        transactions=transactions(transaction()),
+        producers=producers(open_producer()),
+        groups=(group("waits"), group("behind"), group("beyond")),
+        commits=commits((0, 0, 90), (1, 0, 40), (2, 0, 95)),
+    )
+    [place] = only(view_of([seen])).places
+    blocked = blocked_by(seen, place) or []
+    assert [(one.group_id, one.is_waiting, one.still_to_read) for one in blocked] == [
+        ("waits", True, 0), ("behind", False, 50),
+    ]  # fmt: skip
+
+
+def test_the_worst_comes_first_and_then_the_oldest() -> None:
+    known = [
+        transaction("two-phase", producer_id=1, timeout=NO_TIMEOUT),
+        transaction("young", producer_id=2, started_at=at(-5)),
+        transaction("old", producer_id=3, started_at=at(-20)),
+        transaction("late", producer_id=4, started_at=at(-90)),
+        transaction("committed", producer_id=5, state=TransactionState.PREPARE_COMMIT),
+        transaction("aborted", producer_id=6, state=TransactionState.PREPARE_ABORT),
+        transaction("hidden", producer_id=8, partitions=None, timeout=None, started_at=None),
+        EMPTY,
+    ]
+    view = twice(
+        transactions=transactions(*known, looked_up=frozenset({7})), producers=HANGS["producers"]
+    )
+    assert [entry.transactional_id for entry in listing(view).transactions] == [
+        "payments", "hidden", "committed", "aborted", "late", "old", "young", "two-phase",
+    ]  # fmt: skip
+
+
+def test_every_class_has_its_place_and_every_class_and_doubt_its_sentence() -> None:
+    assert sorted(WORST_FIRST) == sorted(TransactionClass)
+    assert OF_CLASS.keys() == set(TransactionClass) - {TransactionClass.UNKNOWN}
+    assert OF_DOUBT.keys() == set(Doubt)
+    assert next_step(TransactionClass.UNKNOWN, Doubt.CONFIRMING) == OF_DOUBT[Doubt.CONFIRMING]
+    assert next_step(TransactionClass.OPEN, None) == OF_CLASS[TransactionClass.OPEN]
+
+
+@pytest.mark.parametrize(
+    ("overrides", "is_complete"),
+    [
+        ({}, True),
+        ({"transactions": transactions(sight=Sight.ACLS)}, True),
+        ({"transactions": transactions(sight=Sight.UNPROVEN)}, False),
+        ({"transactions": transactions(is_complete=False)}, False),
+        ({"gaps": (COORDINATOR_AWAY,)}, False),
+        *(
+            ({"gaps": (gap(scope=scope),)}, False)
+            for scope in (
+                GapScope.PRODUCERS, GapScope.OFFSETS, GapScope.PLACEMENT, GapScope.COMMITS,
+            )
+        ),
+        ({"gaps": (gap(scope=GapScope.REPLICAS),)}, True),
+        ({"gaps": (gap(scope=GapScope.OFFSETS, group="billing"),)}, True),
+    ],
+)  # fmt: skip
+def test_the_list_says_whether_it_is_whole(overrides: dict[str, Any], *, is_complete: bool) -> None:
+    seen = snapshot(partitions=PLACED, **overrides)
+    assert listing(view_of([seen])).is_complete is is_complete
+
+
+def test_where_nobody_ever_used_a_transaction_no_permission_is_missed() -> None:
+    unproven = transactions(sight=Sight.UNPROVEN)
+    assert listing(view_of([snapshot(transactions=unproven)])).is_complete
+    silent = replace(unproven, is_complete=False)
+    assert not listing(view_of([snapshot(transactions=silent)])).is_complete

@@ -31,6 +31,7 @@ from service.web.routes.metrics import metrics_route
 from service.web.routes.partitions import partitions_router
 from service.web.routes.rules import rules_router
 from service.web.routes.status import status_router
+from service.web.routes.transactions import transactions_router
 
 PREFIX: Final = "/api/v1"
 EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPException)
@@ -77,6 +78,7 @@ def _api(sources: Sources) -> APIRouter:
         clusters_router(sources),
         groups_router(sources),
         partitions_router(sources),
+        transactions_router(sources),
         findings_router(sources),
         rules_router(),
     ):

@@ -287,11 +287,12 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[str, Transaction | Failure | 
     outcomes: dict[str, Transaction | Failure | None] = dict.fromkeys(batch.ids, left_out)
     for entry in described:
         if entry.transactional_id in outcomes:
-            outcomes[entry.transactional_id] = _outcome(entry, batch.coordinator)
+            outcomes[entry.transactional_id] = outcome_of(entry, batch.coordinator)
     return outcomes
 
 
-def _outcome(entry: DescribedTransaction, coordinator: Broker) -> Transaction | Failure | None:
+def outcome_of(entry: DescribedTransaction, coordinator: Broker) -> Transaction | Failure | None:
+    """Return what a broker says of one id, None if no such id exists."""
     if entry.error == _TRANSACTIONAL_ID_NOT_FOUND:
         return None
     if entry.error != codec.NO_ERROR:

@@ -17,6 +17,7 @@ from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
 from collectors import state_topic as state_topic_collector
+from collectors import transaction_lookup
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
@@ -26,6 +27,7 @@ from collectors.sight import SightReader
 from collectors.topic_configs import TopicConfigReader
 from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
+from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
@@ -34,7 +36,7 @@ from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
 from rules.facts.snapshot import RoundReport, Snapshot
 from rules.facts.transaction_log import TransactionLog
-from rules.facts.transactions import Transactions
+from rules.facts.transactions import Transaction, Transactions
 from rules.question import ProducersQuestion, Question, by_kind
 
 
@@ -137,6 +139,17 @@ class ClusterReader:
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )
+
+    def describe(self, transactional_id: str) -> Transaction | Failure | None:
+        """Return one transactional id whatever its state, None if no such id exists.
+
+        Raises:
+            UnreachableError: no bootstrap address gave a usable answer.
+            AuthenticationError: the cluster refused who we are.
+        """
+        session = self._begin()
+        cluster_collector.collect(session, self._addresses())
+        return transaction_lookup.collect(session, transactional_id)
 
     def _transactions(
         self,

@@ -1,0 +1,54 @@
+"""Looks up one transactional id, whatever its state: DescribeTransactions, asked of every broker.
+
+Only its coordinator knows an id, and any other broker says so. FindCoordinator would name it in one
+request, and creates `__transaction_state` where nobody ever used a transaction: a watcher changes
+nothing.
+Source: KIP-664.
+"""
+
+from __future__ import annotations
+
+from collectors import state_topic
+from collectors.session import Ask, Reply, Session, body_of
+from collectors.transactions import outcome_of
+from collectors.wire import codec
+from collectors.wire.api import DESCRIBE_TRANSACTIONS
+from collectors.wire.failure import Failure
+from collectors.wire.transaction_answers import read_transactions
+from rules.facts.gap import GapCause
+from rules.facts.transactions import Transaction
+
+
+def collect(session: Session, transactional_id: str) -> Transaction | Failure | None:
+    """Return what its coordinator says, None if no such id exists, or why that is not known."""
+    build = body_of(
+        DESCRIBE_TRANSACTIONS, "DescribeTransactionsRequest", transactional_ids=(transactional_id,)
+    )
+    asks = [Ask(broker, DESCRIBE_TRANSACTIONS, build) for broker in session.brokers]
+    answers = [_answer(reply, transactional_id) for reply in session.exchange(asks)]
+    for answer in answers:
+        if isinstance(answer, Transaction):
+            return answer
+    if None in answers:
+        return None
+    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    telling = [one for one in failures if one.cause is not GapCause.COORDINATOR_MOVING]
+    if not telling and state_topic.collect(session) is None:
+        return None  # nobody ever used a transaction
+    nobody = Failure(GapCause.COORDINATOR_MOVING, "no broker coordinates it at the moment")
+    return next(iter(telling), nobody)
+
+
+def _answer(reply: Reply, transactional_id: str) -> Transaction | Failure | None:
+    broker = reply.ask.broker
+    if reply.failure is not None:
+        return reply.failure
+    try:
+        described = read_transactions(reply.body)
+    except codec.UnreadableError as exc:
+        why = f"{broker}: DescribeTransactions answer cannot be read: {exc}"
+        return Failure(GapCause.UNREADABLE, why)
+    entry = next((one for one in described if one.transactional_id == transactional_id), None)
+    if entry is None:
+        return Failure(GapCause.UNREADABLE, f"{broker} left it out of its answer")
+    return outcome_of(entry, broker)

@@ -49,7 +49,7 @@ class TransactionLogReader:
     def collect(self, session: Session, state_topic: StateTopic | Failure | None) -> TransactionLog:
         """Return what ended since the last round; the first one only finds where to begin."""
         if state_topic is None:
-            self._was_absent = not self._tails
+            self._was_absent = self._topic_id is None and not self._tails
             return TransactionLog(is_read=True)
         if isinstance(state_topic, Failure):
             session.add_gap(GapScope.TRANSACTION_LOG, _ENDED, state_topic, topic=STATE_TOPIC)

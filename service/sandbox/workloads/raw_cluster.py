@@ -1,0 +1,342 @@
+"""Single requests to single brokers of a sandbox, over the collectors' own connections.
+
+For what client libraries do by themselves or do not do at all. Every refusal is an error here: a
+fault is made completely or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from collectors.security import Security
+from collectors.session import Ask, Limits, Session, address_of
+from collectors.translate import present
+from collectors.wire import codec
+from collectors.wire.api import METADATA, Api
+from collectors.wire.failure import Failure
+from collectors.wire.pool import Pool
+from rules.errors import SandboxError
+from rules.facts.identity import Broker, BrokerId, TopicPartition
+from service.clock import wait_until
+from service.sandbox.cluster import Sandbox
+from service.sandbox.processes import Liveness
+
+T = TypeVar("T")
+
+ANSWER_SECONDS: Final = 15.0
+SETTLE_SECONDS: Final = 15.0
+LATEST: Final = -1  # ListOffsets: the end of what the isolation level may read
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1
+TRANSACTION_LOG: Final = "__transaction_state"
+OF_GROUP: Final = 0  # FindCoordinator: of which kind the key is
+OF_TRANSACTION: Final = 1
+
+# One version each: what a fault needs, on the Kafka that the sandbox runs.
+LIST_OFFSETS: Final = Api(key=2, name="ListOffsets", oldest=7, newest=7, since="2.8")
+OFFSET_COMMIT: Final = Api(key=8, name="OffsetCommit", oldest=8, newest=8, since="2.4")
+FIND_COORDINATOR: Final = Api(key=10, name="FindCoordinator", oldest=4, newest=4, since="3.0")
+DESCRIBE_PRODUCERS: Final = Api(key=61, name="DescribeProducers", oldest=0, newest=0, since="2.8")
+LIST_TRANSACTIONS: Final = Api(key=66, name="ListTransactions", oldest=0, newest=0, since="3.0")
+
+# Of a coordinator that was just elected, or still writes what it decided before.
+PASSING: Final = frozenset(
+    {
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "COORDINATOR_NOT_AVAILABLE",
+        "NOT_COORDINATOR",
+        "CONCURRENT_TRANSACTIONS",
+        "NOT_LEADER_OR_FOLLOWER",
+        "UNKNOWN_TOPIC_OR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+    }
+)
+
+
+class RefusedError(SandboxError):
+    """A broker answered with an error; `error` is Kafka's name of it."""
+
+    def __init__(self, what: str, error: str) -> None:
+        super().__init__(f"{what}: {error}")
+        self.error = error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Where a partition lives now."""
+
+    leader: BrokerId
+    leader_epoch: int
+    replicas: tuple[BrokerId, ...]
+    isr: frozenset[BrokerId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """The two ends that readers of a partition see."""
+
+    last_stable_offset: int
+    high_watermark: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerOn:
+    """A producer as the leader of one partition knows it; the last two are None when absent."""
+
+    producer_id: int
+    producer_epoch: int
+    coordinator_epoch: int | None
+    start_offset: int | None  # of its open transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A transactional id in its coordinator's list."""
+
+    state: str  # Kafka's own word
+    producer_id: int
+
+
+class RawCluster:
+    """A sandbox's brokers by id; close it, or use it as a block."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+        self._brokers = {node.id: _broker(node.id, node.address) for node in sandbox.state.brokers}
+        self._pool = Pool(Security())
+
+    def ask(self, broker_id: int, api: Api, build: Callable[[int], Any]) -> Any:
+        """Send one request, whose entity `build` makes for a version; return the answer's entity.
+
+        Raises:
+            SandboxError: no answer, or none that can be read.
+        """
+        broker = self._brokers[broker_id]
+        self._pool.connect([address_of(broker)], timeout_seconds=ANSWER_SECONDS)
+        limits = Limits(request_seconds=ANSWER_SECONDS, round_seconds=ANSWER_SECONDS)
+        session = Session(self._pool, limits=limits, brokers=(broker,))
+        request = Ask(broker, api, lambda version: codec.encode(build(version)))
+        answer = session.exchange([request])[0].read()
+        if isinstance(answer, Failure):
+            raise SandboxError(f"{api.name}: {answer.why}")
+        return answer
+
+    def running(self) -> list[BrokerId]:
+        """Return the brokers that are neither dead nor paused."""
+        found = self._sandbox.status()
+        ids = [one.node.id for one in found if one.liveness is Liveness.RUNNING]
+        return [BrokerId(number) for number in ids if number in self._brokers]
+
+    def any_running(self) -> BrokerId:
+        """Return a broker to be asked for what each of them knows."""
+        running = self.running()
+        if not running:
+            raise SandboxError("no broker runs: tidemark sandbox status")
+        return running[0]
+
+    # -------------------------------------------------------------- what there is
+    def topic(self, name: str) -> list[Placed]:
+        """Return the partitions of a topic in their order; empty when there is no such topic."""
+
+        def build(version: int) -> Any:
+            wanted = codec.message(METADATA, version, "MetadataRequestTopic")(
+                topic_id=None, name=name
+            )
+            return codec.message(METADATA, version, "MetadataRequest")(
+                topics=(wanted,),
+                allow_auto_topic_creation=False,
+                include_topic_authorized_operations=False,
+            )
+
+        answer = self.ask(self.any_running(), METADATA, build)
+        partitions = sorted(answer.topics[0].partitions, key=lambda one: int(one.partition_index))
+        return [_placed(one) for one in partitions]
+
+    def placed(self, where: TopicPartition) -> Placed:
+        """Return where a partition lives; raise when there is none, or no leader of it."""
+        partitions = self.topic(where.topic)
+        if not partitions:  # or the broker that was asked has not heard of it yet
+            raise RefusedError(str(where), "UNKNOWN_TOPIC_OR_PARTITION")
+        if where.partition >= len(partitions):
+            raise SandboxError(
+                f"there is no partition {where}: {where.topic} has {len(partitions)} partitions"
+            )
+        found = partitions[where.partition]
+        if found.leader not in self._brokers:
+            raise RefusedError(str(where), "LEADER_NOT_AVAILABLE")
+        return found
+
+    def ends(self, where: TopicPartition) -> Ends:
+        """Ask the leader for the last stable offset and the high watermark."""
+        return Ends(
+            last_stable_offset=self._end(where, READ_COMMITTED),
+            high_watermark=self._end(where, READ_UNCOMMITTED),
+        )
+
+    def producers(self, where: TopicPartition) -> list[ProducerOn]:
+        """Ask the leader for the producers that it remembers on a partition."""
+        request = _one_partition(DESCRIBE_PRODUCERS, "TopicRequest", where)
+        answer = self.ask(self.placed(where).leader, DESCRIBE_PRODUCERS, request)
+        found = answer.topics[0].partitions[0]
+        require(f"producers of {where}", found.error_code)
+        return [_producer_on(one) for one in found.active_producers]
+
+    # -------------------------------------------------------------- coordinators
+    def coordinator(self, key: str, kind: int = OF_TRANSACTION) -> BrokerId:
+        """Return the coordinator of a transactional id or a group, once there is one."""
+
+        def build(version: int) -> Any:
+            return codec.message(FIND_COORDINATOR, version, "FindCoordinatorRequest")(
+                key_type=kind, coordinator_keys=(key,)
+            )
+
+        def look() -> BrokerId:
+            answer = self.ask(self.any_running(), FIND_COORDINATOR, build).coordinators[0]
+            require(f"coordinator of {key}", answer.error_code)
+            return BrokerId(int(answer.node_id))
+
+        return patiently(look)
+
+    def coordinator_epoch(self, transactional_id: str) -> int:
+        """Return the leader epoch of the partition that holds the transactional id.
+
+        A coordinator writes it into its markers (TransactionStateManager of the broker).
+        """
+        partitions = self.topic(TRANSACTION_LOG)
+        return partitions[java_hash(transactional_id) % len(partitions)].leader_epoch
+
+    def listed(self, transactional_id: str) -> Listed | None:
+        """Return how the coordinator lists a transactional id; None when it does not."""
+
+        def build(version: int) -> Any:
+            return codec.message(LIST_TRANSACTIONS, version, "ListTransactionsRequest")(
+                state_filters=(), producer_id_filters=()
+            )
+
+        answer = self.ask(self.coordinator(transactional_id), LIST_TRANSACTIONS, build)
+        require("transactions", answer.error_code)
+        for found in answer.transaction_states:
+            if found.transactional_id == transactional_id:
+                return Listed(found.transaction_state, int(found.producer_id))
+        return None
+
+    def commit(self, group: str, where: TopicPartition, offset: int) -> None:
+        """Commit an offset of a group without joining it."""
+
+        def build(version: int) -> Any:
+            partition = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestPartition")(
+                partition_index=where.partition, committed_offset=offset, committed_metadata=""
+            )
+            topic = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestTopic")(
+                name=where.topic, partitions=(partition,)
+            )
+            return codec.message(OFFSET_COMMIT, version, "OffsetCommitRequest")(
+                group_id=group, member_id="", topics=(topic,)
+            )
+
+        def act() -> None:
+            answer = self.ask(self.coordinator(group, OF_GROUP), OFFSET_COMMIT, build)
+            require(f"commit of {group}", answer.topics[0].partitions[0].error_code)
+
+        patiently(act)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._pool.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _end(self, where: TopicPartition, isolation_level: int) -> int:
+        def build(version: int) -> Any:
+            parts = {"partition_index": where.partition, "timestamp": LATEST}
+            partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")(**parts)
+            topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")(
+                name=where.topic, partitions=(partition,)
+            )
+            return codec.message(LIST_OFFSETS, version, "ListOffsetsRequest")(
+                replica_id=-1, isolation_level=isolation_level, topics=(topic,)
+            )
+
+        answer = self.ask(self.placed(where).leader, LIST_OFFSETS, build)
+        found = answer.topics[0].partitions[0]
+        require(f"offsets of {where}", found.error_code)
+        return int(found.offset)
+
+
+def require(what: str, code: Any) -> None:
+    """Raise RefusedError unless the code is that of success."""
+    if int(code) != codec.NO_ERROR:
+        raise RefusedError(what, codec.error_name(int(code)))
+
+
+def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
+    """Repeat `act` while it is refused for a reason that passes; return what it returns."""
+    found: list[T] = []
+    refusals: list[RefusedError] = []
+
+    def try_once() -> bool:
+        try:
+            found.append(act())
+        except RefusedError as refused:
+            if refused.error not in PASSING:
+                raise
+            refusals.append(refused)
+        return bool(found)
+
+    if not wait_until(try_once, timeout_seconds=seconds):
+        raise refusals[-1]
+    return found[0]
+
+
+def java_hash(text: str) -> int:
+    """Return Java's hash of a string without its sign bit, as Kafka spreads names by it."""
+    value = 0
+    units = text.encode("utf-16-be")
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
+    return value & 0x7FFFFFFF
+
+
+def _broker(number: int, address: str) -> Broker:
+    host, _, port = address.rpartition(":")
+    return Broker(broker_id=BrokerId(number), host=host, port=int(port))
+
+
+def _one_partition(api: Api, part: str, where: TopicPartition) -> Callable[[int], Any]:
+    def build(version: int) -> Any:
+        topic = codec.message(api, version, part)(
+            name=where.topic, partition_indexes=(where.partition,)
+        )
+        return codec.message(api, version, f"{api.name}Request")(topics=(topic,))
+
+    return build
+
+
+def _placed(row: Any) -> Placed:
+    return Placed(
+        leader=BrokerId(int(row.leader_id)),
+        leader_epoch=int(row.leader_epoch),
+        replicas=tuple(BrokerId(int(number)) for number in row.replica_nodes),
+        isr=frozenset(BrokerId(int(number)) for number in row.isr_nodes),
+    )
+
+
+def _producer_on(row: Any) -> ProducerOn:
+    return ProducerOn(
+        producer_id=int(row.producer_id),
+        producer_epoch=int(row.producer_epoch),
+        coordinator_epoch=present(int(row.coordinator_epoch)),
+        start_offset=present(int(row.current_txn_start_offset)),
+    )

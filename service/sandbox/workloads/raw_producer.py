@@ -1,0 +1,163 @@
+"""A transactional producer without a client: each request is sent when the caller says so.
+
+What it leaves open stays open although no process lives, and it can do what clients refuse: write
+to a partition that its transaction does not hold, or go on after it was fenced. It speaks as
+clients before transactions v2 do (KIP-890), librdkafka among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from collectors.wire import codec
+from collectors.wire.api import Api
+from rules.facts.identity import TopicPartition
+from service.clock import utc_now
+from service.sandbox.workloads.producer import value_of
+from service.sandbox.workloads.raw_cluster import RawCluster, patiently, require
+from service.sandbox.workloads.record_batch import Batch
+
+PRODUCE: Final = Api(key=0, name="Produce", oldest=11, newest=11, since="3.8")
+INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
+ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
+END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")
+ALL_IN_SYNC: Final = -1  # acks=all
+REQUEST_TIMEOUT: Final = timedelta(seconds=10)  # that a leader waits for its followers
+VALUE_BYTES: Final = 100
+
+
+@dataclass(slots=True, kw_only=True)
+class RawProducer:
+    """One producer; `begin` gives it its id, and then the calls go in any order."""
+
+    cluster: RawCluster
+    transactional_id: str
+    timeout: timedelta = timedelta(seconds=60)  # transaction.timeout.ms
+    producer_id: int = field(default=-1, init=False)
+    producer_epoch: int = field(default=-1, init=False)
+    _sequences: dict[TopicPartition, int] = field(default_factory=dict, init=False)
+
+    def begin(self) -> None:
+        """Get a producer id from the coordinator; an older owner of the name is fenced."""
+        self._initialise(self.cluster.coordinator(self.transactional_id), self.transactional_id)
+
+    def begin_unknown(self) -> None:
+        """Get a producer id that no coordinator relates to the transactional id."""
+        self._initialise(self.cluster.any_running(), None)
+
+    def add(self, where: TopicPartition) -> None:
+        """Make a partition part of the transaction; the first one begins it."""
+
+        def build(version: int) -> Any:
+            topic = codec.message(ADD_PARTITIONS, version, "AddPartitionsToTxnTopic")(
+                name=where.topic, partitions=(where.partition,)
+            )
+            return codec.message(ADD_PARTITIONS, version, "AddPartitionsToTxnRequest")(
+                v3_and_below_transactional_id=self.transactional_id,
+                v3_and_below_producer_id=self.producer_id,
+                v3_and_below_producer_epoch=self.producer_epoch,
+                v3_and_below_topics=(topic,),
+            )
+
+        def act() -> None:
+            answer = self._ask_coordinator(ADD_PARTITIONS, build)
+            found = answer.results_by_topic_v3_and_below[0].results_by_partition[0]
+            require(f"add {where} to {self.transactional_id}", found.partition_error_code)
+
+        patiently(act)
+
+    def produce(self, where: TopicPartition, count: int) -> int:
+        """Append records of the present time, confirmed by all replicas in sync.
+
+        Returns the offset of the first.
+        """
+        sequence = self._sequences.get(where, 0)
+        batch = Batch(
+            values=[value_of(sequence + number, VALUE_BYTES) for number in range(count)],
+            producer_id=self.producer_id,
+            producer_epoch=self.producer_epoch,
+            base_sequence=sequence,
+            timestamp_ms=_now_ms(),
+            is_transactional=True,
+        ).encode()
+        offset = _append(self.cluster, where, batch, self.transactional_id)
+        self._sequences[where] = sequence + count
+        return offset
+
+    def end(self, *, commit: bool) -> None:
+        """Let the coordinator decide the transaction; its markers are written afterwards."""
+
+        def build(version: int) -> Any:
+            return codec.message(END_TRANSACTION, version, "EndTxnRequest")(
+                transactional_id=self.transactional_id,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                committed=commit,
+            )
+
+        def act() -> None:
+            answer = self._ask_coordinator(END_TRANSACTION, build)
+            require(f"end of {self.transactional_id}", answer.error_code)
+
+        patiently(act)
+
+    def _initialise(self, broker_id: int, transactional_id: str | None) -> None:
+        def build(version: int) -> Any:
+            return codec.message(INIT_PRODUCER_ID, version, "InitProducerIdRequest")(
+                transactional_id=transactional_id, transaction_timeout=self.timeout
+            )
+
+        def act() -> Any:
+            answer = self.cluster.ask(broker_id, INIT_PRODUCER_ID, build)
+            require(f"producer id of {self.transactional_id}", answer.error_code)
+            return answer
+
+        answer = patiently(act)
+        self.producer_id, self.producer_epoch = int(answer.producer_id), int(answer.producer_epoch)
+        self._sequences.clear()
+
+    def _ask_coordinator(self, api: Api, build: Callable[[int], Any]) -> Any:
+        return self.cluster.ask(self.cluster.coordinator(self.transactional_id), api, build)
+
+
+def append_plain(cluster: RawCluster, where: TopicPartition, count: int) -> int:
+    """Append records outside any transaction; return the offset of the first."""
+    batch = Batch(
+        values=[value_of(number, VALUE_BYTES) for number in range(count)],
+        timestamp_ms=_now_ms(),
+        is_transactional=False,
+    )
+    return _append(cluster, where, batch.encode(), None)
+
+
+def _now_ms() -> int:
+    return int(utc_now().timestamp() * 1000)
+
+
+def _append(
+    cluster: RawCluster, where: TopicPartition, batch: bytes, transactional_id: str | None
+) -> int:
+    def build(version: int) -> Any:
+        partition = codec.message(PRODUCE, version, "PartitionProduceData")(
+            index=where.partition, records=batch
+        )
+        topic = codec.message(PRODUCE, version, "TopicProduceData")(
+            name=where.topic, partition_data=(partition,)
+        )
+        return codec.message(PRODUCE, version, "ProduceRequest")(
+            transactional_id=transactional_id,
+            acks=ALL_IN_SYNC,
+            timeout=REQUEST_TIMEOUT,
+            topic_data=(topic,),
+        )
+
+    def act() -> int:
+        answer = cluster.ask(cluster.placed(where).leader, PRODUCE, build)
+        found = answer.responses[0].partition_responses[0]
+        require(f"records on {where}", found.error_code)
+        return int(found.base_offset)
+
+    return patiently(act)

@@ -1,0 +1,55 @@
+"""Refusals that pass and refusals that do not; names as Kafka spreads them."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.sandbox.workloads.raw_cluster import RefusedError, java_hash, patiently, require
+
+NOT_COORDINATOR = 16
+FENCED = 90
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("", 0, id="empty"),
+        pytest.param("abc", 96354, id="short"),
+        pytest.param("BB", 2112, id="of-the-same-hash"),
+        pytest.param("polygenelubricants", 0, id="the-lowest-number-has-only-its-sign"),
+        pytest.param("Aa", 2112, id="another-of-the-same-hash"),
+        pytest.param("\N{GRINNING FACE}", 1772899, id="two-units"),
+    ],
+)
+def test_a_name_is_hashed_as_java_does(text: str, value: int) -> None:
+    assert java_hash(text) == value
+
+
+def test_a_refusal_has_kafkas_name() -> None:
+    require("it", 0)
+    with pytest.raises(RefusedError, match="it: PRODUCER_FENCED") as refused:
+        require("it", FENCED)
+    assert refused.value.error == "PRODUCER_FENCED"
+
+
+def test_what_passes_is_tried_again() -> None:
+    codes = [NOT_COORDINATOR, 0]
+
+    def act() -> str:
+        require("it", codes.pop(0))
+        return "done"
+
+    assert patiently(act, seconds=5) == "done"
+    assert codes == []
+
+
+def test_what_does_not_pass_is_told_at_once() -> None:
+    codes = [FENCED, 0]
+    with pytest.raises(RefusedError, match="PRODUCER_FENCED"):
+        patiently(lambda: require("it", codes.pop(0)))
+    assert codes == [0]
+
+
+def test_the_last_refusal_is_told_when_the_time_is_over() -> None:
+    with pytest.raises(RefusedError, match="NOT_COORDINATOR"):
+        patiently(lambda: require("it", NOT_COORDINATOR), seconds=0)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import workload
+from service.cli import fault, tool, workload
 from service.cli.demo.command import command as demo
 from service.cli.exit_codes import ExitCode
 
@@ -38,11 +38,15 @@ def command() -> None:
       tidemark sandbox kill 1           a broker that dies (SIGKILL)
       tidemark sandbox start 1          ... and comes back with its old data
       tidemark sandbox config topic orders min.insync.replicas=1
+      tidemark sandbox fault --list     faults of transactions, each with its truth
+      tidemark sandbox tool --list      Kafka's own tools
       tidemark sandbox down             end it and remove every file of it
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
 command.add_command(demo)
+command.add_command(fault.command)
+command.add_command(tool.command)
 command.add_command(workload.command)
 
 

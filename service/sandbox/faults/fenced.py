@@ -1,0 +1,78 @@
+"""Owners of a transactional id that lose it: to a second instance, or to their timeout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.transaction_log import Cut
+from rules.facts.transactions import TransactionState
+from service.sandbox.faults.open_transaction import begin_open
+from service.sandbox.faults.stage import Stage
+from service.sandbox.faults.truth import Truth
+from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_producer import RawProducer
+
+FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
+
+
+def make_second_instance(stage: Stage) -> Truth:
+    """Begin a second producer of the same transactional id in the first one's transaction."""
+    where = stage.prepare_topic()
+    first, second = stage.producer(), stage.producer()
+    start = begin_open(stage, first, where)
+    second.begin()
+    stage.await_release(where, first, start)
+    return _truth(stage, first, start, cut=Cut.SECOND_INSTANCE, new_epoch=second.producer_epoch)
+
+
+def make_timeout_fence(stage: Stage) -> Truth:
+    """Let a living owner exceed its timeout, and then go on as if nothing had happened."""
+    where = stage.prepare_topic()
+    owner = stage.producer()
+    start = begin_open(stage, owner, where)
+    stage.await_release(where, owner, start)
+    known = {one.producer_id: one for one in stage.cluster.producers(where)}
+    epoch = known[owner.producer_id].producer_epoch  # of the abort marker
+    return _truth(stage, owner, start, cut=Cut.TIMEOUT, new_epoch=epoch)
+
+
+def _truth(stage: Stage, owner: RawProducer, start: int, *, cut: Cut, new_epoch: int) -> Truth:
+    _require_fenced(stage, owner)
+    listed = stage.cluster.listed(owner.transactional_id)
+    seen = stage.cluster.ends(stage.where)
+    return Truth(
+        fault=stage.fault,
+        where=stage.where,
+        rule="producer_fenced",
+        transactional_id=owner.transactional_id,
+        coordinator=stage.cluster.coordinator(owner.transactional_id),
+        coordinator_epoch=stage.cluster.coordinator_epoch(owner.transactional_id),
+        state=None if listed is None else TransactionState(listed.state),
+        timeout=owner.timeout,
+        producer_id=owner.producer_id,
+        producer_epoch=owner.producer_epoch,
+        cut=cut,
+        fencing_epoch=new_epoch,
+        start_offset=start,
+        last_stable_offset=seen.last_stable_offset,
+        high_watermark=seen.high_watermark,
+        ends="it is over: the transaction is aborted, and its owner was refused",
+    )
+
+
+def _require_fenced(stage: Stage, owner: RawProducer) -> None:
+    """Let the old owner try all it can; a broker that takes anything of it is no fault at all."""
+    attempts: dict[str, Callable[[], object]] = {
+        "write": lambda: owner.produce(stage.where, 1),
+        "commit": lambda: owner.end(commit=True),
+    }
+    for what, attempt in attempts.items():
+        try:
+            attempt()
+        except RefusedError as refused:
+            if refused.error in FENCED:
+                continue
+            raise
+        raise SandboxError(f"{owner.transactional_id} was to be fenced, and could {what}")

@@ -1,0 +1,109 @@
+"""A transaction that hangs: open on a partition, and no coordinator will ever end it.
+
+Brokers since 3.7 ask the coordinator before they open a transaction on a partition (KIP-890).
+With that check off on the leader, records written outside the producer's transaction open one
+there, as a late request did on older brokers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.identity import TopicPartition
+from rules.transactions.classes import TransactionClass
+from service.clock import wait_until
+from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
+from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
+from service.sandbox.faults.truth import Truth
+from service.sandbox.tools import run_quietly
+from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_producer import RawProducer
+
+VERIFICATION: Final = "transaction.partition.verification.enable"
+# What a leader answers that still asks the coordinator, or asked one that knows nothing.
+NOT_YET: Final = frozenset(
+    {"TRANSACTION_ABORTABLE", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
+)
+TOOL: Final = "kafka-transactions.sh"
+
+
+def make_hanging(stage: Stage) -> Truth:
+    """Open a transaction on the partition that its coordinator does not know of."""
+    where = stage.prepare_topic()
+    producer = stage.producer()
+    if stage.options.unlisted:
+        producer.begin_unknown()
+    else:
+        producer.begin()
+    with _unverified(stage, where):
+        start = _produce_outside(producer, where)
+    repair = (*_place(where), "--start-offset", str(start))
+    stage.undo.callback(_repair, stage, producer, where, repair)
+    stage.block_group(where, start)
+    truth = open_truth(
+        stage,
+        producer,
+        start,
+        Expected(
+            hold_class=TransactionClass.HANGING,
+            rule="transaction_hanging",
+            also=HELD,
+            ends="never by itself",
+            undo=stage.command("tool", TOOL, "abort", *repair),
+        ),
+    )
+    return _unknown(truth) if stage.options.unlisted else truth
+
+
+def _unknown(truth: Truth) -> Truth:
+    """Leave out what belongs to a transactional id: the producer's is nowhere written."""
+    return replace(
+        truth,
+        transactional_id=None,
+        coordinator=None,
+        coordinator_epoch=None,
+        state=None,
+        timeout=None,
+    )
+
+
+@contextlib.contextmanager
+def _unverified(stage: Stage, where: TopicPartition) -> Iterator[None]:
+    leader = stage.cluster.placed(where).leader
+    stage.admin.set_broker_config(leader, {VERIFICATION: "false"})
+    try:
+        yield
+    finally:
+        stage.admin.set_broker_config(leader, {VERIFICATION: None})
+
+
+def _produce_outside(producer: RawProducer, where: TopicPartition) -> int:
+    """Write as soon as the leader has heard that it need not ask."""
+    offsets: list[int] = []
+
+    def is_taken() -> bool:
+        try:
+            offsets.append(producer.produce(where, RECORDS))
+        except RefusedError as refused:
+            if refused.error not in NOT_YET:
+                raise
+        return bool(offsets)
+
+    if not wait_until(is_taken, timeout_seconds=SETTLE_SECONDS):
+        raise SandboxError(f"the leader of {where} still asks coordinators before it appends")
+    return offsets[0]
+
+
+def _place(where: TopicPartition) -> tuple[str, ...]:
+    return "--topic", where.topic, "--partition", str(where.partition)
+
+
+def _repair(
+    stage: Stage, producer: RawProducer, where: TopicPartition, repair: tuple[str, ...]
+) -> None:
+    if stage.is_open(where, producer.producer_id):  # unless somebody did it already
+        run_quietly(stage.sandbox, TOOL, ["abort", *repair])

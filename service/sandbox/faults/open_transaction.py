@@ -1,0 +1,145 @@
+"""Transactions that stay open: within their timeout, and beyond it.
+
+How one stays open beyond it, on Kafka 4.1: a coordinator looks for such transactions in a fixed
+interval (`transaction.abort.timed.out.transaction.cleanup.interval.ms`, not to be changed at run
+time) and writes its decision to `__transaction_state` before it acts. A batch above the topic's
+`max.message.bytes` is refused there; the transaction then stays open, and the coordinator tries
+again at its next look. The limit is set so that it stops a transactional id of unusual length and
+no other one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.identity import TopicPartition
+from rules.facts.transactions import TransactionState
+from rules.transactions.classes import TransactionClass
+from service.clock import monotonic, wait_until
+from service.sandbox.faults.stage import RECORDS, Stage
+from service.sandbox.faults.truth import Truth
+from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RefusedError
+from service.sandbox.workloads.raw_producer import RawProducer
+
+HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
+LIMIT: Final = "max.message.bytes"
+LIMIT_BYTES: Final = 400  # the decision of an ordinary transaction takes 200 to 300
+LONG_NAME: Final = 300  # letters; with what a batch adds (120 bytes and more), above the limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What a watcher should make of a transaction that holds back a partition, and its end."""
+
+    hold_class: TransactionClass
+    rule: str
+    also: tuple[str, ...]
+    ends: str
+    undo: str
+
+
+def begin_open(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
+    """Begin a transaction on the partition; return where its records begin."""
+    producer.begin()
+    stage.undo.callback(_abort, stage, producer, where)
+    producer.add(where)
+    return producer.produce(where, RECORDS)
+
+
+def begin_held(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
+    """Begin a transaction that will last, and a group that waits for it."""
+    start = begin_open(stage, producer, where)
+    stage.block_group(where, start)
+    return start
+
+
+def make_open(stage: Stage) -> Truth:
+    """Leave a transaction open, well within its timeout."""
+    where = stage.prepare_topic()
+    producer = stage.producer()
+    start = begin_held(stage, producer, where)
+    seconds = stage.timeout.total_seconds()
+    return open_truth(
+        stage,
+        producer,
+        start,
+        Expected(
+            hold_class=TransactionClass.OPEN,
+            rule="last_stable_offset_stuck",  # in time; a group that waits is no breach meanwhile
+            also=(),
+            ends=f"by itself: the coordinator aborts it {seconds:g} s after it began, or soon after",
+            undo=terminate_command(stage, producer),
+        ),
+    )
+
+
+def make_overdue(stage: Stage) -> Truth:
+    """Keep the coordinator from aborting a transaction whose timeout is over."""
+    where = stage.prepare_topic()
+    producer = stage.producer(transactional_id=stage.new_name.ljust(LONG_NAME, "x"))
+    start = begin_held(stage, producer, where)
+    began = monotonic()
+    stage.admin.set_topic_config(TRANSACTION_LOG, {LIMIT: str(LIMIT_BYTES)})
+    stage.undo.callback(stage.await_release, where, producer, start)
+    stage.undo.callback(stage.admin.set_topic_config, TRANSACTION_LOG, {LIMIT: None})
+    over = began + stage.timeout.total_seconds()
+    wait_until(lambda: monotonic() > over, timeout_seconds=over - monotonic() + 1)
+    if not stage.is_open(where, producer.producer_id):
+        raise SandboxError("the coordinator aborted the transaction too early: give it more time")
+    return open_truth(
+        stage,
+        producer,
+        start,
+        Expected(
+            hold_class=TransactionClass.OVERDUE,
+            rule="transaction_overdue",
+            also=HELD,
+            ends=f"when {LIMIT} of {TRANSACTION_LOG} is back: the coordinator then aborts it",
+            undo=stage.command("config", "topic", TRANSACTION_LOG, f"{LIMIT}="),
+        ),
+    )
+
+
+def open_truth(stage: Stage, producer: RawProducer, start: int, expected: Expected) -> Truth:
+    """Return the truth of a transaction that holds back a partition."""
+    where = stage.where
+    listed = stage.cluster.listed(producer.transactional_id)
+    seen = stage.cluster.ends(where)
+    return Truth(
+        fault=stage.fault,
+        where=where,
+        rule=expected.rule,
+        also=expected.also,
+        hold_class=expected.hold_class,
+        transactional_id=producer.transactional_id,
+        coordinator=stage.cluster.coordinator(producer.transactional_id),
+        coordinator_epoch=stage.cluster.coordinator_epoch(producer.transactional_id),
+        state=None if listed is None else TransactionState(listed.state),
+        timeout=producer.timeout,
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        start_offset=start,
+        last_stable_offset=seen.last_stable_offset,
+        high_watermark=seen.high_watermark,
+        blocked_groups=tuple(stage.groups),
+        ends=expected.ends,
+        undo=(expected.undo,),
+    )
+
+
+def terminate_command(stage: Stage, producer: RawProducer) -> str:
+    """Return what aborts an open transaction by its name, and fences its owner."""
+    name = producer.transactional_id
+    terminate = ("forceTerminateTransaction", "--transactionalId", name)
+    return stage.command("tool", "kafka-transactions.sh", *terminate)
+
+
+def _abort(stage: Stage, producer: RawProducer, where: TopicPartition) -> None:
+    """End it as its owner would, unless somebody else did."""
+    if stage.is_open(where, producer.producer_id):
+        try:
+            producer.end(commit=False)
+        except RefusedError:  # decided meanwhile: only the markers are missing
+            return

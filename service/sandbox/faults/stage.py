@@ -1,0 +1,118 @@
+"""What each fault is given, and what it leaves behind: the undoing of every step it took."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import uuid
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.identity import TopicPartition
+from service.clock import wait_until
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.layout import default_directory
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.raw_producer import RawProducer, append_plain
+from service.sandbox.workloads.topics import ensure_topics
+
+RECORDS_BEFORE: Final = 5  # committed ones, so that a group has something behind it
+RECORDS: Final = 3  # of the transaction
+SETTLE_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FaultOptions:
+    """Choices of the caller; None leaves them to the fault."""
+
+    topic: str | None = None  # None: a new one, removed when the fault is undone
+    partition: int = 0
+    timeout: timedelta | None = None  # transaction.timeout.ms
+    unlisted: bool = False  # hanging-transaction: by a producer that no coordinator knows
+
+
+@dataclass(slots=True, kw_only=True)
+class Stage:
+    """The sandbox, the options, and the undoing so far: last step first."""
+
+    sandbox: Sandbox
+    options: FaultOptions
+    cluster: RawCluster
+    fault: str
+    timeout: timedelta
+    mark: str = field(default_factory=lambda: uuid.uuid4().hex[:8])
+    groups: list[str] = field(default_factory=list)  # that wait behind the fault
+    undo: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
+
+    @property
+    def admin(self) -> SandboxAdmin:
+        """Administration of the sandbox."""
+        return SandboxAdmin(self.sandbox.bootstrap_servers)
+
+    @property
+    def where(self) -> TopicPartition:
+        """The partition that is to suffer."""
+        return TopicPartition(self.options.topic or self.new_name, self.options.partition)
+
+    @property
+    def new_name(self) -> str:
+        """A name of its own, for topics, groups and transactional ids."""
+        return f"{self.fault}-{self.mark}"
+
+    def producer(self, *, transactional_id: str | None = None) -> RawProducer:
+        """Return a producer that has sent nothing yet."""
+        return RawProducer(
+            cluster=self.cluster,
+            transactional_id=transactional_id or self.new_name,
+            timeout=self.timeout,
+        )
+
+    def prepare_topic(self) -> TopicPartition:
+        """Return the partition, with some committed records; a missing topic is created."""
+        where = self.where
+        if self.options.topic is None:
+            self.undo.callback(self.remove_topic, where.topic)
+        ensure_topics(self.sandbox.bootstrap_servers, where.topic, partitions=where.partition + 1)
+        append_plain(self.cluster, where, RECORDS_BEFORE)
+        return where
+
+    def remove_topic(self, name: str) -> None:
+        """Delete a topic that the fault made, if it is there."""
+        if self.cluster.topic(name):
+            self.admin.delete_topic(name)
+
+    def block_group(self, where: TopicPartition, offset: int) -> None:
+        """Make a group that read, and committed, up to the offset."""
+        group = f"{self.new_name}-readers"
+        self.cluster.commit(group, where, offset)
+        self.undo.callback(self.admin.delete_group, group)
+        self.groups.append(group)
+
+    def await_release(self, where: TopicPartition, producer: RawProducer, start: int) -> None:
+        """Wait until a transaction that began at `start` holds nothing back any more."""
+
+        def is_released() -> bool:
+            if self.is_open(where, producer.producer_id):
+                return False
+            return self.cluster.ends(where).last_stable_offset > start
+
+        if not wait_until(is_released, timeout_seconds=SETTLE_SECONDS):
+            raise SandboxError(
+                f"{producer.transactional_id} is still open on {where} after {SETTLE_SECONDS:.0f} s"
+            )
+
+    def is_open(self, where: TopicPartition, producer_id: int) -> bool:
+        """Whether a producer has a transaction open on the partition."""
+        return any(
+            one.producer_id == producer_id and one.start_offset is not None
+            for one in self.cluster.producers(where)
+        )
+
+    def command(self, subcommand: str, *arguments: str) -> str:
+        """Return a `tidemark sandbox` command for this sandbox, as one types it."""
+        own = self.sandbox.directory
+        given = [] if own == default_directory().absolute() else ["--dir", str(own)]
+        return shlex.join(["tidemark", "sandbox", subcommand, *given, *arguments])

@@ -1,0 +1,87 @@
+"""A transaction that is decided and cannot end: a partition does not take its marker.
+
+Only one of the partition's two replicas is in sync, and it may not write alone
+(`min.insync.replicas=2`). The coordinator, which is a third broker, has written its decision and
+sends the marker again and again: hundreds of log lines per second on both brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rules.errors import SandboxError
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.transactions import TransactionState
+from rules.transactions.classes import TransactionClass
+from service.clock import wait_until
+from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
+from service.sandbox.faults.stage import RECORDS_BEFORE, SETTLE_SECONDS, Stage
+from service.sandbox.faults.truth import Truth
+from service.sandbox.readiness import listed_brokers
+from service.sandbox.workloads.raw_producer import append_plain
+
+
+def make_stuck_marker(stage: Stage) -> Truth:
+    """Commit a transaction while the partition's follower is paused."""
+    producer = stage.producer()
+    leader, follower = _other_brokers(stage, producer.transactional_id)
+    where = _make_topic(stage, leader, follower)
+    start = begin_held(stage, producer, where)
+    stage.undo.callback(stage.await_release, where, producer, start)
+    stage.sandbox.pause(follower)
+    stage.undo.callback(stage.sandbox.resume, follower)
+    _await(
+        lambda: stage.cluster.placed(where).isr == {leader},
+        f"broker {follower} is still in sync on {where}",
+    )
+    _await(  # what it led is led by others from here on
+        lambda: follower not in listed_brokers(stage.sandbox.broker_address(leader)),
+        f"broker {follower} is still registered",
+    )
+    producer.end(commit=True)
+    decided = TransactionState.PREPARE_COMMIT
+    _await(
+        lambda: getattr(stage.cluster.listed(producer.transactional_id), "state", None) == decided,
+        f"{producer.transactional_id} did not become {decided}",
+    )
+    return open_truth(
+        stage,
+        producer,
+        start,
+        Expected(
+            hold_class=TransactionClass.PREPARE_COMMIT,
+            rule="transaction_marker_stuck",
+            also=(*HELD, "partition_under_min_isr"),
+            ends=f"when broker {follower} goes on, and is in sync again",
+            undo=stage.command("resume", str(follower)),
+        ),
+    )
+
+
+def _other_brokers(stage: Stage, transactional_id: str) -> tuple[BrokerId, BrokerId]:
+    coordinator = stage.cluster.coordinator(transactional_id)
+    others = [broker for broker in stage.cluster.running() if broker != coordinator]
+    if len(others) < 2:
+        raise SandboxError("stuck-marker needs three running brokers: tidemark sandbox status")
+    return others[0], others[1]
+
+
+def _make_topic(stage: Stage, leader: BrokerId, follower: BrokerId) -> TopicPartition:
+    where = stage.where
+    if stage.cluster.topic(where.topic):
+        raise SandboxError(
+            f"topic {where.topic} is there already: stuck-marker makes one with two replicas"
+        )
+    if stage.options.topic is None:
+        stage.undo.callback(stage.remove_topic, where.topic)
+    assignment = [[leader, follower]] * (where.partition + 1)
+    stage.admin.create_topic(
+        where.topic, assignment=assignment, configs={"min.insync.replicas": "2"}
+    )
+    append_plain(stage.cluster, where, RECORDS_BEFORE)
+    return where
+
+
+def _await(condition: Callable[[], bool], otherwise: str) -> None:
+    if not wait_until(condition, timeout_seconds=SETTLE_SECONDS):
+        raise SandboxError(f"{otherwise} after {SETTLE_SECONDS:.0f} s")

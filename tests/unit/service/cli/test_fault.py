@@ -1,0 +1,70 @@
+"""`tidemark sandbox fault` and `tidemark sandbox tool`: what they say without any broker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from service.cli.exit_codes import ExitCode
+from service.cli.main import run
+from service.sandbox.faults import FAULTS
+from service.sandbox.tools import TOOLS
+
+
+@pytest.fixture
+def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the sandbox's folder be one that is not there."""
+    monkeypatch.setenv("TIDEMARK_SANDBOX__DIR", str(tmp_path / "none"))
+
+
+def test_the_faults_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sandbox", "fault", "--list"]) == ExitCode.OK
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["fault", *FAULTS]
+
+
+def test_the_faults_are_listed_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sandbox", "fault", "--list", "-o", "json"]) == ExitCode.OK
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in listed] == list(FAULTS)
+    held = [one["name"] for one in listed if one["needs_hold"]]
+    assert held == ["overdue-transaction", "stuck-marker"]
+
+
+def test_the_tools_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sandbox", "tool", "--list"]) == ExitCode.OK
+    assert capsys.readouterr().out.splitlines() == list(TOOLS)
+
+
+@pytest.mark.parametrize("words", ["sandbox fault", "sandbox tool"])
+def test_the_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*words.split(), "--help"]) == ExitCode.OK
+    assert f"  tidemark {words} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["fault"], ExitCode.USAGE, "which fault? tidemark sandbox fault --list"),
+        (["fault", "flood"], ExitCode.USAGE, "no fault 'flood': tidemark sandbox fault --list"),
+        (["fault", "open-transaction", "--timeout", "0"], ExitCode.USAGE, "--timeout"),
+        (["fault", "open-transaction", "--partition", "-1"], ExitCode.USAGE, "--partition"),
+        (["fault", "stuck-marker", "--seconds", "nan"], ExitCode.USAGE, "finite"),
+        (["fault", "stuck-marker", "--unlisted"], ExitCode.SANDBOX, "only a hanging transaction"),
+        (["fault", "open-transaction"], ExitCode.SANDBOX, "tidemark sandbox up"),
+        (["tool"], ExitCode.USAGE, "which tool? tidemark sandbox tool --list"),
+        (["tool", "kafka-nonsense.sh"], ExitCode.USAGE, "no tool 'kafka-nonsense.sh'"),
+        (["tool", "kafka-topics.sh", "--help"], ExitCode.SANDBOX, "tidemark sandbox up"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    arguments: list[str],
+    code: ExitCode,
+    said: str,
+    nowhere: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["sandbox", *arguments]) == code
+    assert said in capsys.readouterr().err

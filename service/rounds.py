@@ -25,6 +25,7 @@ from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
 from collectors.sight import SightReader
 from collectors.topic_configs import TopicConfigReader
+from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
@@ -69,6 +70,7 @@ class _Readers:
     readable: ReadableReader = field(default_factory=ReadableReader)
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
+    transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
 
 class ClusterReader:
@@ -115,7 +117,9 @@ class ClusterReader:
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
         asked = by_kind(scope.questions)
-        transactions, producers = self._transactions(session, partitions, offsets, asked.producers)
+        transactions, producers, log = self._transactions(
+            session, partitions, offsets, asked.producers
+        )
         with session.phase("readable"):
             wanted = wanted_of(partitions, groups, collected.commits, asked.readable)
             commits = self._readers.readable.collect(
@@ -135,7 +139,7 @@ class ClusterReader:
             commits=commits,
             transactions=transactions,
             producers=producers,
-            transaction_log=TransactionLog.unread(),
+            transaction_log=log,
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )
@@ -157,7 +161,7 @@ class ClusterReader:
         partitions: Partitions,
         offsets: Offsets,
         questions: Sequence[ProducersQuestion],
-    ) -> tuple[Transactions, Producers]:
+    ) -> tuple[Transactions, Producers, TransactionLog]:
         """Ask the coordinators first and the leaders last: this order is the proof of hanging.
 
         The other way round a transaction could be seen open at its leader, end, and then be unknown
@@ -169,7 +173,9 @@ class ClusterReader:
             transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
         with session.phase("producers"):
             producers = self._readers.producers.collect(session, partitions, offsets, questions)
-        return transactions, producers
+        with session.phase("transaction_log"):
+            log = self._readers.transaction_log.collect(session, placed)
+        return transactions, producers, log
 
     def _forgetful(self) -> _Readers:
         """Return collectors that remember nothing yet."""

@@ -26,6 +26,7 @@ from rules.verdict import Severity
 from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.store import Loaded
@@ -213,8 +214,10 @@ class Pipeline:
         snapshot, status = watched.snapshot, self._keeper.status
         counts = count_verdicts(watched.judged.judgements)
         report = None if snapshot is None else snapshot.report
+        ended = self._totals.ended
         return replace(
             self._totals.after_round(report, counts),
+            ended=ended if snapshot is None else ended.after(snapshot.transaction_log),
             rounds={**self._totals.rounds, outcome_of(watched): self._rounds_of(watched) + 1},
             clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
             process=self._process(),
@@ -261,8 +264,9 @@ class Pipeline:
     def _expose(self, watched: WatchedRound) -> None:
         if watched.snapshot is None:
             self._exposition.update_blind(self._latest.look.cluster, self._totals)
-        else:
-            self._exposition.update(watched.snapshot, self._totals)
+            return
+        found = None if watched.view is None else OpenTransactions.of(watched.view)
+        self._exposition.update(watched.snapshot, self._totals, found)
 
 
 def outcome_of(watched: WatchedRound) -> RoundOutcome:

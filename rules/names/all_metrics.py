@@ -9,6 +9,7 @@ from rules.names.groups import COMMIT_METRICS, GROUP_METRICS
 from rules.names.itself import WATCHING_METRICS
 from rules.names.partitions import PARTITION_METRICS
 from rules.names.process import PROCESS_METRICS
+from rules.names.transactions import ENDED_METRICS, OPEN_METRICS
 
 SELF_METRICS: Final = (*WATCHING_METRICS, *PROCESS_METRICS)
 
@@ -17,5 +18,7 @@ METRICS: Final = (
     *COMMIT_METRICS,
     *GROUP_METRICS,
     *CLUSTER_METRICS,
+    *OPEN_METRICS,
+    *ENDED_METRICS,
     *SELF_METRICS,
 )

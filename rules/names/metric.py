@@ -12,6 +12,7 @@ class MetricType(StrEnum):
 
     GAUGE = "gauge"
     COUNTER = "counter"  # name ends with _total; starts again at 0 with the process
+    HISTOGRAM = "histogram"  # counts by size, likewise; `le` says up to which size
 
 
 class Unit(StrEnum):
@@ -29,6 +30,7 @@ class Unit(StrEnum):
     BROKERS = "brokers"
     REQUESTS = "requests"
     COMMITS = "commits"
+    TRANSACTIONS = "transactions"
     GAPS = "gaps"
     SERIES = "series"
     FINDINGS = "findings"
@@ -51,6 +53,14 @@ class Metric:
     unit: Unit
     labels: tuple[str, ...]
     type: MetricType = MetricType.GAUGE
+    buckets: tuple[float, ...] = ()  # upper bounds of a histogram, inclusive, without infinity
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """Return the names under which it is queried: a histogram has three, its own is none."""
+        if self.type is not MetricType.HISTOGRAM:
+            return (self.name,)
+        return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
 
     @property
     def family(self) -> str:

@@ -37,6 +37,12 @@ OPEN_SPAN: Final = _partition(
     Unit.OFFSETS,
     "High watermark minus last stable offset: offsets held back by open transactions.",
 )
+LAST_STABLE_OFFSET_AGE: Final = _partition(
+    "last_stable_offset_age_seconds",
+    Unit.SECONDS,
+    "How long the last stable offset has stood while the high watermark is ahead of it, as far as "
+    "Tidemark saw; absent where nothing holds it back.",
+)
 UNREPLICATED_SPAN: Final = _partition(
     "unreplicated_span_offsets",
     Unit.OFFSETS,
@@ -58,6 +64,7 @@ PARTITION_METRICS: Final = (
     LOG_END_OFFSET,
     LEADER_EPOCH,
     OPEN_SPAN,
+    LAST_STABLE_OFFSET_AGE,
     UNREPLICATED_SPAN,
     IN_SYNC_REPLICAS,
     REPLICAS,

@@ -9,6 +9,7 @@ from typing import Final
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric, Unit
 from service.metrics.formats import Syntax, choose_format
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.samples import blind_samples, samples_of
 from service.metrics.selection import SeriesLimits
 from service.metrics.table import SeriesTable
@@ -33,23 +34,29 @@ class Exposition:
         """Return the label text of the latest round, None before the first."""
         return self._table
 
-    def update(self, snapshot: Snapshot, totals: SelfMetrics) -> None:
-        """Write the samples of a round; about 0.1 s for 200,000 series."""
+    def update(
+        self, snapshot: Snapshot, totals: SelfMetrics, found: OpenTransactions | None = None
+    ) -> None:
+        """Write the samples of a round; about 0.1 s for 200,000 series.
+
+        Without what was `found` of open transactions there are no samples of it.
+        """
         table = self._table
         if table is None or not table.fits(snapshot):
             table = SeriesTable.of(snapshot, self._limits)
         self._table = table
         self._blind_page = _Page(blind_samples(snapshot.cluster, totals))
-        self._page = _Page(samples_of(snapshot, totals, table))
+        open_ = found or OpenTransactions.unjudged(len(snapshot.partitions))
+        self._page = _Page(samples_of(snapshot, totals, table, open_))
 
     def update_blind(self, cluster: str, totals: SelfMetrics) -> None:
-        """Write the samples of a round that saw nothing: those about Tidemark alone."""
+        """Write the samples of a round that saw nothing: about Tidemark, and what it counted."""
         self._page = self._blind_page = _Page(blind_samples(cluster, totals))
 
     def body(self, accept: str | None, *, gzip: bool, is_stale: bool = False) -> tuple[bytes, str]:
         """Return the body and its content type; before the first round the body has no samples.
 
-        Of a round that `is_stale` only what is about Tidemark is shown: its offsets are not news.
+        Of a round that `is_stale` only what a blind one has is shown: its offsets are not news.
 
         The first call of a round with `gzip` compresses: call it off the event loop.
         """

@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from itertools import compress
+from itertools import accumulate, compress
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rules.facts.column import Column, Int64s
 from rules.names import Metric
 from service.metrics.labels import CLOSE, label
 
+Float64s = NDArray[np.float64]
 
-def column_lines(metric: Metric, cluster: str, subjects: Sequence[bytes], column: Column) -> bytes:
-    """Return one line per known value; `subjects` are the closed labels, one per row."""
+
+def column_lines(
+    metric: Metric, cluster: str, subjects: Sequence[bytes], column: Column, steps: int = 1
+) -> bytes:
+    """Return one line per known value; `subjects` are the closed labels, one per row.
+
+    The column counts `steps` to the metric's unit: 1,000 where it holds milliseconds of seconds.
+    """
     if not column.valid.any():
         return b""
     shown = subjects
@@ -25,7 +35,8 @@ def column_lines(metric: Metric, cluster: str, subjects: Sequence[bytes], column
     head = f"\n{metric.name}{{".encode() + label("cluster", cluster) + b","
     pieces = [head] * (3 * len(shown))
     pieces[1::3] = shown
-    pieces[2::3] = _digits(column.values[column.valid])
+    known = column.values[column.valid]
+    pieces[2::3] = _digits(known if steps == 1 else known / steps)
     return b"".join(pieces)
 
 
@@ -37,7 +48,26 @@ def line(metric: Metric, labels: Mapping[str, str], value: float) -> bytes:
     return f"\n{metric.name}{{".encode() + pairs + CLOSE + repr(value).encode()
 
 
-def _digits(values: Int64s) -> list[bytes]:
+def histogram_lines(
+    metric: Metric, labels: Mapping[str, str], counts: Sequence[int], total: float
+) -> bytes:
+    """Return the lines of one histogram; `counts` are those of each bucket alone, by their bounds.
+
+    The last bucket has no bound. Bounds are written as floats in every format ("1.0", never "1"),
+    as OpenMetrics wants it and Prometheus 3 keeps them: one series, however it is scraped.
+    """
+    pairs = b",".join(label(name, text) for name, text in labels.items())
+    bounds = (*map(repr, metric.buckets), "+Inf")
+    lines = [
+        f"\n{metric.name}_bucket{{".encode() + pairs + f',le="{bound}"}} {count}'.encode()
+        for bound, count in zip(bounds, accumulate(counts), strict=True)
+    ]
+    for part, value in (("sum", total), ("count", sum(counts))):
+        lines.append(f"\n{metric.name}_{part}{{".encode() + pairs + CLOSE + repr(value).encode())
+    return b"".join(lines)
+
+
+def _digits(values: Int64s | Float64s) -> list[bytes]:
     """Return the decimal digits of each value, which is not empty.
 
     One repr and one split of the whole list take a third of the time of formatting each value.

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rules import names
-from rules.names import Metric
+from rules.names import Metric, MetricType
 
 INTRODUCTION: Final = """\
 # Metrics
@@ -16,7 +16,8 @@ Generated from `rules/names/` by `make golden`; a test compares.
 `tidemark_kafka_...` is what was observed in Kafka, `tidemark_...` is Tidemark itself. All of them
 are written once per round and only sent when scraped, without timestamps. A value that is not
 known has no sample: never 0, -1 or NaN. Offsets count transaction markers too, so that a lag or
-span in offsets is not a number of records.
+span in offsets is not a number of records. While the cluster cannot be asked, only Tidemark itself
+and counters are shown: no older value is repeated as news.
 
 Partitions and groups beyond the limit on series, or left out by pattern, are missing whole;
 `tidemark_series_dropped` says how many series that are and why.
@@ -27,6 +28,8 @@ SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
     ("What groups committed, per partition", names.COMMIT_METRICS),
     ("Groups", names.GROUP_METRICS),
     ("Cluster", names.CLUSTER_METRICS),
+    ("Transactions that are open", names.OPEN_METRICS),
+    ("Transactions that ended", names.ENDED_METRICS),
     ("Tidemark itself", names.SELF_METRICS),
 )
 
@@ -43,4 +46,13 @@ def _section(title: str, metrics: Iterable[Metric]) -> str:
 
 def _row(metric: Metric) -> str:
     labels = ", ".join(metric.labels)
-    return f"| `{metric.name}` | {metric.type} | {metric.unit} | {labels} | {metric.help} |"
+    meaning = metric.help + _buckets(metric)
+    return f"| `{metric.name}` | {metric.type} | {metric.unit} | {labels} | {meaning} |"
+
+
+def _buckets(metric: Metric) -> str:
+    if metric.type is not MetricType.HISTOGRAM:
+        return ""
+    bounds = ", ".join(map(repr, metric.buckets))
+    series = ", ".join(f"`{name}`" for name in metric.series)
+    return f" Queried as {series}; buckets (`le`): {bounds}, +Inf."

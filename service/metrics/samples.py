@@ -16,8 +16,12 @@ from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.table import SeriesTable
 from service.metrics.totals import ProcessFigures, SelfMetrics
+from service.metrics.transaction_samples import ended_samples, open_samples
+
+MS_PER_SECOND: Final = 1000
 
 Samples = dict[Metric, bytes]
 Values = Iterable[tuple[Mapping[str, str], float]]  # labels besides the cluster, value
@@ -55,10 +59,12 @@ COMMIT_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
 }
 
 
-def samples_of(snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable) -> Samples:
+def samples_of(
+    snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable, found: OpenTransactions
+) -> Samples:
     """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
     cluster = snapshot.cluster
-    observed = _observed(snapshot, table)
+    observed = _observed(snapshot, table, found)
     dropped = [({"reason": reason}, n) for reason, n in table.selection.dropped.items()]
     seen: dict[Metric, Values] = {
         names.ROUND_DURATION: [({}, snapshot.report.took_seconds)],
@@ -67,27 +73,34 @@ def samples_of(snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable) -> S
         names.SERIES_DROPPED: dropped,
     }
     phases = {**snapshot.report.phase_seconds, **totals.phase_seconds}
-    return observed | _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
+    own = _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
+    return observed | ended_samples(cluster, totals.ended) | own
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
-    """Return the lines of a round that saw nothing: no value of the cluster is repeated as news."""
-    return _self_samples(cluster, totals, {})
+    """Return the lines of a round that saw nothing: no value of the cluster is repeated as news.
+
+    Counters go on being shown: they tell what happened so far, not how it is now.
+    """
+    return ended_samples(cluster, totals.ended) | _self_samples(cluster, totals, {})
 
 
-def _observed(snapshot: Snapshot, table: SeriesTable) -> Samples:
+def _observed(snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions) -> Samples:
     cluster, chosen = snapshot.cluster, table.selection
     found: Samples = {}
-    for metric, column in PARTITION_COLUMNS.items():
-        shown = column(snapshot).take(chosen.rows)
-        found[metric] = column_lines(metric, cluster, table.row_labels, shown)
-    for metric, column in COMMIT_COLUMNS.items():
-        shown = column(snapshot).take(chosen.commits)
+    for metric in names.PARTITION_METRICS:
+        is_age = metric is names.LAST_STABLE_OFFSET_AGE
+        column = open_.held_ms if is_age else PARTITION_COLUMNS[metric](snapshot)
+        steps = MS_PER_SECOND if is_age else 1
+        shown = column.take(chosen.rows)
+        found[metric] = column_lines(metric, cluster, table.row_labels, shown, steps)
+    for metric, of_commits in COMMIT_COLUMNS.items():
+        shown = of_commits(snapshot).take(chosen.commits)
         found[metric] = column_lines(metric, cluster, table.commit_labels, shown)
     found |= _group_samples(snapshot, table)
     for metric, values in _cluster_values(snapshot).items():
         found[metric] = _lines(metric, cluster, values)
-    return found
+    return found | open_samples(cluster, open_)
 
 
 def _group_samples(snapshot: Snapshot, table: SeriesTable) -> Samples:

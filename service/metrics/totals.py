@@ -1,4 +1,4 @@
-"""What Tidemark tells about itself: counters from the start of the process, and the latest state.
+"""What is told from round to round: counters from the start of the process, and the latest state.
 
 Pure: every round makes a new value of the old one.
 """
@@ -12,6 +12,7 @@ from datetime import datetime
 
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
+from service.metrics.ended_transactions import EndedTransactions
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
@@ -56,6 +57,7 @@ class SelfMetrics:
     verdicts: VerdictCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
     store: StoreFigures | None = None
+    ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:
         """Return the totals one round later; `verdicts` are that round's, and replace the old.

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import Final
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.facts.column import Column
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import Cut, EndedTransaction, Outcome, TransactionLog
+from rules.names import DURATION_BUCKETS
+from rules.transactions.classes import TransactionClass
+from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.selection import NamePatterns, SeriesLimits
 from service.metrics.totals import SelfMetrics
-from tests.factories import commits, group, partitions, snapshot
+from tests.factories import at, commits, ended, group, partitions, snapshot
 from tests.property.strategies import MAX_INT64, Topic, ends, names, offsets_of
 from tests.unit.service.metrics.reading import OPENMETRICS, TEXT, TOTALS, rendered, samples
 from tests.unit.service.metrics.reference import reference
@@ -19,6 +26,13 @@ from tests.unit.service.metrics.reference import reference
 accepts: Final = st.sampled_from((TEXT, OPENMETRICS))
 counts: Final = st.integers(0, MAX_INT64)
 flags: Final = st.sampled_from((None, 0, 1))
+seconds: Final = st.floats(0, 1e9)
+ends_of_transactions: Final = st.builds(
+    lambda outcome, took, cut: ended(outcome=outcome, started_at=at(-took), cut=cut),
+    st.sampled_from(Outcome),
+    st.sampled_from(DURATION_BUCKETS) | st.floats(-10, 10_000),
+    st.none() | st.sampled_from(Cut),
+)
 
 
 @st.composite
@@ -49,6 +63,44 @@ def test_reading_what_was_written_gives_the_values(seen: Snapshot, accept: str) 
 def test_counters_of_any_size_come_back(requests: dict[str, int], accept: str) -> None:
     totals = SelfMetrics(version="0.1.0", requests=requests)
     assert rendered(snapshot(), accept, totals=totals) == reference(snapshot(), totals, accept)
+
+
+@st.composite
+def figures(draw: st.DrawFn, rows: int) -> OpenTransactions:
+    """Draw what may be known of open transactions, class by class and row by row."""
+    known = draw(st.sets(st.sampled_from(TransactionClass)))
+    held = draw(st.lists(st.none() | counts, min_size=rows, max_size=rows))
+    return OpenTransactions(
+        held_ms=Column.of(held),
+        counts={class_: draw(counts) for class_ in known},
+        age_seconds={class_: draw(seconds) for class_ in known if draw(st.booleans())},
+    )
+
+
+@given(st.data(), snapshots(), st.lists(ends_of_transactions, max_size=20), accepts)
+def test_transactions_come_back(
+    data: st.DataObject, seen: Snapshot, found: list[EndedTransaction], accept: str
+) -> None:
+    open_ = data.draw(figures(len(seen.partitions)))
+    log = TransactionLog(is_read=data.draw(st.booleans()), ended=tuple(found))
+    totals = SelfMetrics(version="0.1.0", ended=EndedTransactions().after(log))
+    expected = reference(seen, totals, accept, open_)
+    assert rendered(seen, accept, totals=totals, found=open_) == expected
+
+
+@given(st.lists(st.lists(ends_of_transactions, max_size=5), max_size=5))
+def test_how_rounds_cut_the_log_changes_no_counter(rounds: list[list[EndedTransaction]]) -> None:
+    """However the log is read, the same is counted, and a histogram misses only what is no time."""
+    start = EndedTransactions().after(TransactionLog(is_read=True))
+    one_by_one = start
+    for found in rounds:
+        one_by_one = one_by_one.after(TransactionLog(is_read=True, ended=tuple(found)))
+    every = [one for found in rounds for one in found]
+    assert one_by_one == start.after(TransactionLog(is_read=True, ended=tuple(every)))
+    for outcome, took in one_by_one.durations.items():
+        own = [one.duration for one in every if one.outcome is outcome]
+        assert one_by_one.ended[outcome] == len(own)
+        assert sum(took.counts) == sum(duration >= timedelta(0) for duration in own)
 
 
 @given(snapshots(), st.integers(0, 200), st.none() | names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import pytest
@@ -12,6 +13,7 @@ from rules.names import Metric, MetricType, Unit
 LABELS = {
     "api",
     "cause",
+    "class",
     "cluster",
     "controller_id",
     "group",
@@ -33,6 +35,8 @@ OBSERVED = (
     *names.COMMIT_METRICS,
     *names.GROUP_METRICS,
     *names.CLUSTER_METRICS,
+    *names.OPEN_METRICS,
+    *names.ENDED_METRICS,
 )
 
 every_metric = pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)
@@ -56,6 +60,29 @@ def test_a_prefix_tells_what_was_observed_from_tidemark_itself(metric: Metric) -
 def test_only_counters_end_with_total(metric: Metric) -> None:
     assert metric.name.endswith("_total") == (metric.type is MetricType.COUNTER)
     assert not metric.family.endswith("_total")
+
+
+@every_metric
+def test_only_a_histogram_has_series_under_other_names(metric: Metric) -> None:
+    is_histogram = metric.type is MetricType.HISTOGRAM
+    parts = ("_bucket", "_sum", "_count") if is_histogram else ("",)
+    assert metric.series == tuple(metric.name + part for part in parts)
+    assert not any(metric.name.endswith(part) for part in ("_bucket", "_sum", "_count"))
+
+
+@every_metric
+def test_buckets_of_a_histogram_ascend_to_a_finite_bound(metric: Metric) -> None:
+    assert bool(metric.buckets) == (metric.type is MetricType.HISTOGRAM)
+    assert list(metric.buckets) == sorted(set(metric.buckets))
+    assert all(0 < bound < math.inf for bound in metric.buckets)
+
+
+def test_a_timeout_by_default_and_the_longest_allowed_have_buckets_of_their_own() -> None:
+    bounds = names.TRANSACTION_DURATION.buckets
+    default, cleanup, longest = 60.0, 10.0, 900.0
+    after_default = bounds[bounds.index(default) + 1]
+    assert default + cleanup < after_default
+    assert bounds[-1] == longest
 
 
 @pytest.mark.parametrize(

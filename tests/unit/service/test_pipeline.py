@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from rules.errors import StoreError
+from rules.facts.transaction_log import Outcome, TransactionLog
+from rules.names import ENDED_METRICS
 from rules.open_findings import EndReason, Step
 from rules.verdict import Verdict
 from service.keeping import Keeper, KeepingState
@@ -17,11 +19,23 @@ from service.metrics.exposition import Exposition
 from service.pipeline import MadeRound, Pipeline
 from service.rounds import Scope
 from service.watch import Watcher
-from tests.factories import CLUSTER_ID, NOON, commits, gap, group, offsets, snapshot
+from tests.factories import (
+    CLUSTER_ID,
+    NOON,
+    commits,
+    ended,
+    gap,
+    group,
+    offsets,
+    snapshot,
+    transaction,
+    transactions,
+)
 from tests.fakes import MemoryStore, ScriptedSource
 
 STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
 QUIET: dict[str, Any] = {}
+ENDED_PREFIX = "tidemark_kafka_transaction_"
 AWAY = StoreError("database x at y cannot be reached: connection refused", retryable=True)
 
 
@@ -67,6 +81,13 @@ class Service:
 
     def page(self) -> str:
         return self.exposition.body(None, gzip=False)[0].decode()
+
+
+def observed_states(page: str) -> list[str]:
+    """Return the lines that tell how the cluster is; counters tell what happened so far."""
+    counted = tuple(name for metric in ENDED_METRICS for name in metric.series)
+    lines = (line for line in page.splitlines() if line.startswith("tidemark_kafka_"))
+    return [line for line in lines if not line.startswith(counted)]
 
 
 def started(store: MemoryStore, *looks: dict[str, Any] | None, after_rounds: int = 0) -> Service:
@@ -115,7 +136,7 @@ def test_a_look_tells_how_the_round_went() -> None:
     assert look.trouble is not None
     assert look.snapshot is not None, "what was last seen can still be shown, with its age"
     page = service.page()
-    assert "tidemark_kafka_" not in page
+    assert not observed_states(page)
     for outcome in ("complete", "gaps", "failed"):
         assert f'tidemark_rounds_total{{cluster="default",outcome="{outcome}"}} 1' in page
 
@@ -257,8 +278,29 @@ def test_a_round_that_died_is_told_and_nothing_old_is_shown_as_news() -> None:
     assert len(look.open_findings) == 1, "what is open stays open"
     page = service.page()
     assert 'tidemark_rounds_total{cluster="default",outcome="died"} 1' in page
-    assert "tidemark_kafka_" not in page
+    assert not observed_states(page)
     assert "tidemark_verdicts{" not in page
+
+
+def test_what_is_open_and_what_ended_is_exposed_and_only_counters_outlast_a_blind_round() -> None:
+    held: dict[str, Any] = {
+        "offsets": offsets(last_stable_offset=[90, 100, 100]),
+        "transactions": transactions(transaction()),
+    }
+    log = TransactionLog(is_read=True, ended=(ended(), ended(outcome=Outcome.ABORTED)))
+    service = started(MemoryStore(), held, {**held, "transaction_log": log}, None)
+    service.rounds(2)
+    page = service.page()
+    age = 'last_stable_offset_age_seconds{cluster="default",topic="orders",partition="0"} 15.0\n'
+    assert age in page
+    assert 'tidemark_kafka_open_transactions{cluster="default",class="open"} 1\n' in page
+    counters = [line for line in page.splitlines() if line.startswith(ENDED_PREFIX)]
+    assert 'tidemark_kafka_transaction_commits_total{cluster="default"} 1' in counters
+    assert 'tidemark_kafka_transaction_aborts_total{cluster="default"} 1' in counters
+    service.rounds(1)
+    blind = service.page()
+    assert not observed_states(blind)
+    assert [line for line in blind.splitlines() if line.startswith(ENDED_PREFIX)] == counters
 
 
 def test_rounds_go_on_after_one_that_died() -> None:

@@ -13,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 
 from rules.facts.snapshot import Snapshot
 from service.metrics.exposition import Exposition
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.selection import SeriesLimits
 from service.metrics.totals import SelfMetrics
 
@@ -47,10 +48,11 @@ def rendered(
     *,
     totals: SelfMetrics = TOTALS,
     limits: SeriesLimits | None = None,
+    found: OpenTransactions | None = None,
 ) -> dict[str, Family]:
     """Return what a scraper of a fresh exposition gets."""
     exposition = Exposition(limits)
-    exposition.update(seen, totals)
+    exposition.update(seen, totals, found)
     body, _ = exposition.body(accept, gzip=False)
     return families(body, accept)
 

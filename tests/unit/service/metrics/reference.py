@@ -15,7 +15,10 @@ from prometheus_client.registry import Collector
 
 from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import Outcome
 from rules.names import METRICS
+from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.snapshot_rows import commit_rows, partition_rows
 from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
@@ -24,23 +27,28 @@ Sample = tuple[str, Mapping[str, str], float | None]
 
 PARTITION = "tidemark_kafka_partition_"
 GROUP = "tidemark_kafka_group_"
+TRANSACTION = "tidemark_kafka_transaction_"
+BOUNDS = (
+    *("0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0"),
+    *("30.0", "60.0", "75.0", "150.0", "300.0", "600.0", "900.0", "+Inf"),
+)
 HELP = {metric.family: metric.help for metric in METRICS}
 
 
 class ReferenceCollector(Collector):
     """Yields one family per metric that has a sample."""
 
-    def __init__(self, seen: Snapshot, totals: SelfMetrics) -> None:
+    def __init__(self, seen: Snapshot, totals: SelfMetrics, found: OpenTransactions) -> None:
         self._seen = seen
         self._totals = totals
+        self._open = found
 
     def collect(self) -> Iterator[Metric]:
         found: dict[str, Metric] = {}
         for name, labels, value in self._samples():
             if value is None:
                 continue
-            family = name.removesuffix("_total")
-            kind = "counter" if name.endswith("_total") else "gauge"
+            family, kind = family_of(name)
             unit = "seconds" if family.endswith("_seconds") else ""
             made = found.setdefault(family, Metric(family, HELP[family], kind, unit))
             made.add_sample(name, dict(labels), value)
@@ -52,6 +60,8 @@ class ReferenceCollector(Collector):
             *partition_samples(self._seen),
             *commit_samples(self._seen),
             *group_samples(self._seen),
+            *open_samples(self._seen, self._open),
+            *ended_samples(self._totals.ended),
             *self_samples(self._seen, self._totals),
         ):
             yield name, {**cluster, **labels}, value
@@ -59,10 +69,22 @@ class ReferenceCollector(Collector):
         yield "tidemark_build_info", {"version": self._totals.version}, 1
 
 
-def reference(seen: Snapshot, totals: SelfMetrics, accept: str) -> dict[str, Family]:
+def family_of(name: str) -> tuple[str, str]:
+    """Return the family of a sample, and its type."""
+    for part in ("_bucket", "_sum", "_count"):
+        if name == TRANSACTION + "duration_seconds" + part:
+            return name.removesuffix(part), "histogram"
+    is_counter = name.endswith("_total")
+    return name.removesuffix("_total"), "counter" if is_counter else "gauge"
+
+
+def reference(
+    seen: Snapshot, totals: SelfMetrics, accept: str, found: OpenTransactions | None = None
+) -> dict[str, Family]:
     """Return what prometheus-client itself would expose, parsed."""
     registry = CollectorRegistry(auto_describe=False)
-    registry.register(ReferenceCollector(seen, totals))
+    open_ = found or OpenTransactions.unjudged(len(seen.partitions))
+    registry.register(ReferenceCollector(seen, totals, open_))
     generate = generate_openmetrics if accept == OPENMETRICS else generate_text
     return families(generate(registry), accept)
 
@@ -113,6 +135,34 @@ def group_samples(seen: Snapshot) -> Iterator[Sample]:
         yield GROUP + "members", name, group.member_count
         state = {} if group.state is None else {"state": group.state}
         yield GROUP + "info", {**name, "type": str(group.group_type), **state}, 1
+
+
+def open_samples(seen: Snapshot, found: OpenTransactions) -> Iterator[Sample]:
+    for row, held in enumerate(found.held_ms.to_list()):
+        name = seen.partitions.index.topic_partition(row)
+        labels = {"topic": name.topic, "partition": str(name.partition)}
+        age = None if held is None else held / 1000
+        yield PARTITION + "last_stable_offset_age_seconds", labels, age
+    for class_, count in found.counts.items():
+        yield "tidemark_kafka_open_transactions", {"class": str(class_)}, count
+    for class_, seconds in found.age_seconds.items():
+        name_of_age = "tidemark_kafka_open_transactions_oldest_age_seconds"
+        yield name_of_age, {"class": str(class_)}, seconds
+
+
+def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
+    if not found.is_known:
+        return
+    for outcome, took in found.durations.items():
+        labels, name = {"outcome": str(outcome)}, TRANSACTION + "duration_seconds"
+        for place, bound in enumerate(BOUNDS):
+            yield name + "_bucket", {**labels, "le": bound}, sum(took.counts[: place + 1])
+        yield name + "_count", labels, sum(took.counts)
+        yield name + "_sum", labels, took.total.total_seconds()
+    yield TRANSACTION + "commits_total", {}, found.ended[Outcome.COMMITTED]
+    yield TRANSACTION + "aborts_total", {}, found.ended[Outcome.ABORTED]
+    for cut, count in found.fencings.items():
+        yield TRANSACTION + "fencings_total", {"cause": str(cut)}, count
 
 
 def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:

@@ -9,22 +9,28 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rules import names
 from rules.facts.column import Column, Ragged
 from rules.facts.gap import GapCause
 from rules.facts.groups import GroupType
 from rules.facts.identity import BrokerId
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import Cut, Outcome, TransactionLog
 from rules.names import METRICS
+from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
+from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
 from tests.factories import (
     NOON,
     at,
     broker,
     commits,
+    ended,
     gap,
     group,
     offsets,
@@ -78,6 +84,22 @@ TOTALS_OF_A_DAY = SelfMetrics(
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
+    ended=EndedTransactions().after(
+        TransactionLog(
+            is_read=True,
+            ended=(
+                ended(),
+                ended(started_at=at(-0.0625)),
+                ended(outcome=Outcome.ABORTED, started_at=at(-1000), cut=Cut.TIMEOUT),
+            ),
+        )
+    ),
+)
+# As judged of the busy snapshot, whose four rows it fits.
+OPEN = OpenTransactions(
+    held_ms=Column.of([61_500, None, None, 0]),
+    counts={**dict.fromkeys(TransactionClass, 0), TransactionClass.OVERDUE: 2},
+    age_seconds={TransactionClass.OVERDUE: 900.25},
 )
 
 
@@ -140,6 +162,15 @@ def test_it_says_what_prometheus_client_would_say(seen: Snapshot, accept: str) -
 
 
 @formats
+def test_it_says_the_same_of_transactions(accept: str) -> None:
+    seen = busy_snapshot()
+    expected = reference(seen, TOTALS_OF_A_DAY, accept, OPEN)
+    assert rendered(seen, accept, totals=TOTALS_OF_A_DAY, found=OPEN) == expected
+    family = expected["tidemark_kafka_transaction_duration_seconds"]
+    assert (family.type, family.unit) == ("histogram", "seconds" if accept == OPENMETRICS else "")
+
+
+@formats
 @pytest.mark.parametrize("name", HARD_NAMES)
 def test_names_come_back_as_they_are(name: str, accept: str) -> None:
     seen = named_snapshot(name)
@@ -156,8 +187,9 @@ def test_a_name_that_is_no_text_does_not_spoil_the_page() -> None:
 
 
 def test_every_metric_is_produced_and_none_besides() -> None:
-    found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY))
-    labels = {metric.name: set(metric.labels) for metric in METRICS}
+    found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY, found=OPEN))
+    labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
+    labels[names.TRANSACTION_DURATION.series[0]].add("le")
     assert {name for name, _ in found} == set(labels)
     for name, pairs in found:
         assert {label for label, _ in pairs} <= labels[name]
@@ -310,9 +342,12 @@ def blind(exposition: Exposition, totals: SelfMetrics) -> Mapping[str, Family]:
 
 def test_a_round_that_saw_nothing_repeats_no_old_value() -> None:
     exposition = Exposition()
-    exposition.update(busy_snapshot(), TOTALS_OF_A_DAY)
+    exposition.update(busy_snapshot(), TOTALS_OF_A_DAY, OPEN)
     found = blind(exposition, replace(TOTALS_OF_A_DAY, last_success=NOON, took_seconds=10.0))
-    assert not [name for name in found if name.startswith("tidemark_kafka_")]
+    observed = {name for name in found if name.startswith("tidemark_kafka_")}
+    assert observed == {metric.name.removesuffix("_total") for metric in names.ENDED_METRICS}
+    assert {found[name].type for name in observed} == {"counter", "histogram"}
+    assert labelled(found, "tidemark_kafka_transaction_commits_total") == {(): 2.0}
     assert "tidemark_gaps" not in found, "nobody can say how many"
     assert labelled(found, "tidemark_last_success_timestamp_seconds") == {(): NOON.timestamp()}
     assert labelled(found, "tidemark_round_duration_seconds") == {(): 10.0}

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from rules import names
-from service.metrics.samples import COMMIT_COLUMNS, PARTITION_COLUMNS, samples_of
+from service.metrics.open_transactions import OpenTransactions
+from service.metrics.samples import COMMIT_COLUMNS, PARTITION_COLUMNS, blind_samples, samples_of
 from service.metrics.selection import SeriesLimits
 from service.metrics.table import SeriesTable
-from service.metrics.totals import SelfMetrics
 from tests.factories import snapshot
+from tests.unit.service.metrics.reading import TOTALS
 
 
 def test_every_metric_of_a_partition_has_a_column() -> None:
-    assert tuple(PARTITION_COLUMNS) == names.PARTITION_METRICS
+    needs_memory = {names.LAST_STABLE_OFFSET_AGE}
+    assert {*PARTITION_COLUMNS} == {*names.PARTITION_METRICS} - needs_memory
 
 
 def test_every_metric_of_a_commit_has_a_column() -> None:
@@ -21,4 +23,9 @@ def test_every_metric_of_a_commit_has_a_column() -> None:
 def test_metrics_come_in_the_order_of_the_names() -> None:
     seen = snapshot()
     table = SeriesTable.of(seen, SeriesLimits())
-    assert tuple(samples_of(seen, SelfMetrics(version="0.1.0"), table)) == names.METRICS
+    found = OpenTransactions.unjudged(len(seen.partitions))
+    assert tuple(samples_of(seen, TOTALS, table, found)) == names.METRICS
+
+
+def test_metrics_of_a_blind_round_come_in_the_same_order() -> None:
+    assert tuple(blind_samples("default", TOTALS)) == (*names.ENDED_METRICS, *names.SELF_METRICS)

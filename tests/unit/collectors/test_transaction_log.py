@@ -164,6 +164,15 @@ def test_a_topic_that_only_one_round_did_not_see_is_read_on() -> None:
     assert (names(log), asked(session)) == (["a"], {"Fetch": 1})
 
 
+def test_a_topic_that_was_ever_seen_is_not_read_from_its_first_record() -> None:
+    reader = TransactionLogReader()
+    one_round(reader, state(1), end=ends({0: 10}), fetch=fetched({0: Part(error=29)}))
+    one_round(reader, None)
+    at_end = fetched({0: Part(high_watermark=10)})
+    _, session = one_round(reader, state(1), end=ends({0: 10}), fetch=at_end)
+    assert asked(session) == {"ListOffsets": 1, "Fetch": 1}
+
+
 def test_a_placement_that_failed_is_a_gap_and_reading_goes_on_later() -> None:
     reader = begun()
     log, session = one_round(reader, LATE)

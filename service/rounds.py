@@ -24,6 +24,7 @@ from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
 from collectors.sight import SightReader
+from collectors.state_topic import StateTopic
 from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader
@@ -48,6 +49,7 @@ class Scope:
     topics: re.Pattern[str] | None = None
     groups: re.Pattern[str] | None = None
     all_replicas: bool = False  # ask every replica for its log end, not only those at risk
+    transaction_log: bool = False  # read how transactions ended since the last round
     questions: tuple[Question, ...] = ()  # what the rules want to know since the last round
 
 
@@ -117,9 +119,13 @@ class ClusterReader:
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
         asked = by_kind(scope.questions)
-        transactions, producers, log = self._transactions(
+        placed, transactions, producers = self._transactions(
             session, partitions, offsets, asked.producers
         )
+        log = TransactionLog.unread()
+        if scope.transaction_log:
+            with session.phase("transaction_log"):
+                log = self._readers.transaction_log.collect(session, placed)
         with session.phase("readable"):
             wanted = wanted_of(partitions, groups, collected.commits, asked.readable)
             commits = self._readers.readable.collect(
@@ -161,7 +167,7 @@ class ClusterReader:
         partitions: Partitions,
         offsets: Offsets,
         questions: Sequence[ProducersQuestion],
-    ) -> tuple[Transactions, Producers, TransactionLog]:
+    ) -> tuple[StateTopic | Failure | None, Transactions, Producers]:
         """Ask the coordinators first and the leaders last: this order is the proof of hanging.
 
         The other way round a transaction could be seen open at its leader, end, and then be unknown
@@ -173,9 +179,7 @@ class ClusterReader:
             transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
         with session.phase("producers"):
             producers = self._readers.producers.collect(session, partitions, offsets, questions)
-        with session.phase("transaction_log"):
-            log = self._readers.transaction_log.collect(session, placed)
-        return transactions, producers, log
+        return placed, transactions, producers
 
     def _forgetful(self) -> _Readers:
         """Return collectors that remember nothing yet."""

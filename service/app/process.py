@@ -133,7 +133,11 @@ def _store(settings: Settings, log: Log) -> PostgresStore:
 
 def _pipeline(base: _Base) -> Pipeline:
     settings, name = base.settings, base.settings.kafka.name
-    scope = Scope(topics=settings.service.topics, groups=settings.service.groups)
+    scope = Scope(
+        topics=settings.service.topics,
+        groups=settings.service.groups,
+        transaction_log=settings.kafka.transaction_log,
+    )
     watcher = Watcher(
         name,
         base.reader,

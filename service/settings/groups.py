@@ -93,6 +93,11 @@ class KafkaSettings(Group):
     a word, those that it may not. Default: false, which finds it out with DESCRIBE on Cluster; a wrong
     true takes transactions that only are hidden for hanging ones."""
 
+    transaction_log: bool = True
+    """Whether to follow the coordinators' log `__transaction_state`, which needs READ on it: durations,
+    commits, aborts and fenced producers are told from it alone. Default: on, and where it may not be
+    read every round has a gap; turn it off if that is how it shall be."""
+
     def security(self) -> Security:
         """Return what every client of this cluster uses."""
         password, key_password = self.sasl_password, self.ssl_key_password

@@ -1,0 +1,282 @@
+"""What the rules say of transactions on real brokers, fault by fault, against the fault's own truth."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+
+import pytest
+
+from rules.judgement import Finding
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import hold_ups
+from rules.verdict import Verdict
+from rules.view import View
+from service.clock import monotonic, pause, utc_now
+from service.rounds import ClusterReader, Scope
+from service.sandbox.admin import Permission, SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import Truth, make_fault
+from service.sandbox.tools import run_quietly
+from service.watch import WatchedRound, Watcher
+from tests.integration.conftest import MakeReader
+
+pytestmark = pytest.mark.integration
+
+ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
+UNTIL_SECONDS = 20.0
+TRANSACTION_RULES = (
+    "transaction_hanging",
+    "transaction_overdue",
+    "transaction_marker_stuck",
+    "read_committed_consumers_blocked",
+    "producer_fenced",
+)
+
+
+class Watch:
+    """A watcher that makes rounds by hand, in the rhythm of a service with a short interval."""
+
+    def __init__(self, reader: ClusterReader) -> None:
+        self._watcher = Watcher(
+            "default", reader, Scope(transaction_log=True), utc_now=utc_now, monotonic=monotonic
+        )
+        self.rounds: list[WatchedRound] = []
+
+    def round(self) -> WatchedRound:
+        """Make a round, a moment after the one before; at once where that one wants it."""
+        if self.rounds and not self.rounds[-1].next_is_early:
+            pause(ROUND_SECONDS)
+        self.rounds.append(self._watcher.make_round())
+        return self.rounds[-1]
+
+    def until(self, condition: Callable[[WatchedRound], object]) -> WatchedRound:
+        """Make rounds until one is as wanted."""
+        began = monotonic()
+        while monotonic() - began < UNTIL_SECONDS:
+            if condition(self.round()):
+                return self.rounds[-1]
+        raise AssertionError(told(self.rounds))
+
+
+def told(rounds: Sequence[WatchedRound]) -> str:
+    """Say what the last rounds said of transactions."""
+    return "\n".join(
+        f"{one.at:%H:%M:%S} gaps {[gap.what for gap in (one.snapshot.gaps if one.snapshot else ())]} "
+        + ", ".join(
+            f"{finding.rule.rule_id} {dict(finding.labels)} {finding.verdict.name} {finding.reason}"
+            for judgement in one.judged.judgements
+            if judgement.rule.rule_id in TRANSACTION_RULES
+            for finding in judgement.findings(Verdict.BREACH, Verdict.UNKNOWN)
+        )
+        for one in rounds[-8:]
+    )
+
+
+def said(made: WatchedRound, rule: str, truth: Truth, verdict: Verdict) -> Finding | None:
+    """Return what a rule says with this verdict of the partition or of the transactional id."""
+    for judgement in made.judged.judgements:
+        if judgement.rule.rule_id != rule:
+            continue
+        for finding in judgement.findings(verdict):
+            labels = finding.labels
+            where = (truth.where.topic, str(truth.where.partition))
+            is_there = (labels.get("topic"), labels.get("partition")) == where
+            if is_there or labels.get("transactional_id") == truth.transactional_id is not None:
+                return finding
+    return None
+
+
+def breach(made: WatchedRound, rule: str, truth: Truth) -> Finding | None:
+    return said(made, rule, truth, Verdict.BREACH)
+
+
+def class_seen(watch: Watch, truth: Truth) -> TransactionClass | None:
+    """Return the class of what holds the truth's partition in the last round."""
+    made, memory = watch.rounds[-1], watch._watcher.remembered.memory  # noqa: SLF001 - the same round's
+    if made.snapshot is None or memory is None:
+        return None
+    view = View(snapshot=made.snapshot, memory=memory, before=memory, now=made.at)
+    held = [one for one in hold_ups(view) if one.name == truth.where]
+    return held[0].class_ if held else None
+
+
+@pytest.fixture
+def watch(reader: ClusterReader) -> Watch:
+    watching = Watch(reader)
+    watching.round()
+    return watching
+
+
+def assert_named(finding: Finding, truth: Truth) -> None:
+    """Assert that a finding names the producer, its transaction, and the groups that wait."""
+    evidence = finding.evidence
+    assert evidence["producer_id"] == truth.producer_id
+    assert evidence["producer_epoch"] == truth.producer_epoch
+    assert evidence["start_offset"] == truth.start_offset
+    assert evidence["transactional_id"] == truth.transactional_id
+    blocked = evidence["blocked_groups"]
+    assert isinstance(blocked, list)
+    [group] = truth.blocked_groups
+    assert blocked == [
+        {
+            "group": group,
+            "blocked_offsets": truth.high_watermark - truth.start_offset,
+            "still_to_read": 0,
+            "is_waiting": True,
+        }
+    ]
+
+
+# ------------------------------------------------------------------ open, overdue
+def test_a_transaction_within_its_timeout_is_no_breach(faults: Sandbox, watch: Watch) -> None:
+    with make_fault("open-transaction", faults) as truth:
+        watch.until(lambda _: class_seen(watch, truth) is TransactionClass.OPEN)
+        for _ in range(2):
+            made = watch.round()
+            found = [breach(made, rule, truth) for rule in TRANSACTION_RULES]
+            assert found == [None] * len(TRANSACTION_RULES)
+            assert class_seen(watch, truth) is TransactionClass.OPEN
+
+
+def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
+    faults: Sandbox, watch: Watch
+) -> None:
+    with make_fault("overdue-transaction", faults) as truth:
+        made = watch.until(lambda made: breach(made, "transaction_overdue", truth))
+        found = breach(made, "transaction_overdue", truth)
+        assert found is not None
+        assert found.reason == "will_be_aborted"
+        assert found.evidence["producer_id"] == truth.producer_id
+        assert found.evidence["coordinator"] == truth.coordinator
+        watch.until(lambda _: class_seen(watch, truth) is TransactionClass.OVERDUE)
+        assert breach(watch.rounds[-1], "transaction_hanging", truth) is None
+    made = watch.until(lambda made: not breach(made, "transaction_overdue", truth))
+    # The LSO moves before the coordinator says that it is done: neither moment is a breach.
+    assert all(breach(one, "transaction_hanging", truth) is None for one in watch.rounds)
+    fenced = [breach(one, "producer_fenced", truth) for one in watch.rounds]
+    watch.until(lambda made: breach(made, "producer_fenced", truth) or any(fenced))
+
+
+# ------------------------------------------------------------------ hanging
+@pytest.mark.parametrize("unlisted", [False, True], ids=["listed-as-empty", "unknown-to-all"])
+def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(
+    faults: Sandbox, watch: Watch, *, unlisted: bool
+) -> None:
+    with make_fault("hanging-transaction", faults, unlisted=unlisted) as truth:
+        first = watch.round()
+        assert not breach(first, "transaction_hanging", truth), "it was seen only once"
+        made = watch.until(lambda made: breach(made, "transaction_hanging", truth))
+        regular = [one for one in watch.rounds[2:-1] if not one.next_is_early]
+        assert len(regular) <= 1, "two intervals after it was first seen, at most"
+        found = breach(made, "transaction_hanging", truth)
+        assert found is not None
+        assert_named(found, truth)
+        blocked = breach(made, "read_committed_consumers_blocked", truth)
+        assert blocked is not None
+        assert (blocked.reason, blocked.labels["group"]) == ("hanging", truth.blocked_groups[0])
+        tool, *arguments = shlex.split(str(found.evidence["repair"]))
+        run_quietly(faults, tool, arguments)
+        watch.until(lambda made: said(made, "transaction_hanging", truth, Verdict.OK))
+        assert not breach(watch.rounds[-1], "read_committed_consumers_blocked", truth)
+
+
+def test_a_coordinator_that_gives_no_answer_may_know_it(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    watch = Watch(make_reader(request_timeout_seconds=1))
+    with make_fault("hanging-transaction", faults, unlisted=True) as truth:
+        leader = leader_of(watch.round(), truth)
+        other = next(node.id for node in faults.state.brokers if node.id != leader)
+        faults.pause(other)
+        try:
+            watch.until(lambda made: reason_of(made, truth) == "coordinator_not_seen")
+        finally:
+            faults.resume(other)
+        # Its partitions of __transaction_state may have moved to others meanwhile.
+        assert not any(
+            breach(made, "transaction_hanging", truth)
+            for made in watch.rounds
+            if made.snapshot is None or not made.snapshot.transactions.is_complete
+        )
+        watch.until(lambda made: breach(made, "transaction_hanging", truth))
+
+
+def leader_of(made: WatchedRound, truth: Truth) -> int:
+    assert made.snapshot is not None
+    placed = made.snapshot.partitions
+    row = placed.index.row(truth.where.topic, truth.where.partition)
+    assert row is not None
+    leader = placed.leader[row]
+    assert leader is not None
+    return leader
+
+
+@pytest.fixture
+def short_sighted(faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> Iterator[Watch]:
+    """Watch as a user who may see the cluster, all topics and their records, and no id."""
+    user = admin.create_user("no-ids", "no-ids-sandbox-only")
+    given = [
+        Permission(user=user.name, operation=operation, resource=resource, name="*")
+        for resource, operation in (
+            ("cluster", "describe"),
+            ("topic", "read"),
+            ("group", "describe"),
+        )
+    ]
+    admin.grant(given)
+    reader = make_reader(
+        bootstrap_servers=faults.sasl_bootstrap_servers,
+        security_protocol="SASL_PLAINTEXT",
+        sasl_username=user.name,
+        sasl_password=user.password,
+    )
+    yield Watch(reader)
+    admin.revoke(given)
+    admin.delete_user(user.name)
+
+
+def test_who_may_not_see_transactional_ids_cannot_say_that_one_hangs(
+    faults: Sandbox, short_sighted: Watch
+) -> None:
+    with make_fault("hanging-transaction", faults) as truth:
+        short_sighted.until(lambda made: reason_of(made, truth) == "permission_unproven")
+        for _ in range(2):
+            assert reason_of(short_sighted.round(), truth) == "permission_unproven"
+
+
+def reason_of(made: WatchedRound, truth: Truth) -> str | None:
+    """Return why it is unknown whether something hangs."""
+    found = said(made, "transaction_hanging", truth, Verdict.UNKNOWN)
+    return None if found is None else found.reason
+
+
+# ------------------------------------------------------------------ markers, fencing
+def test_a_marker_that_a_partition_does_not_take_is_told(faults: Sandbox, watch: Watch) -> None:
+    with make_fault("stuck-marker", faults) as truth:
+        watch.until(lambda _: class_seen(watch, truth) is TransactionClass.PREPARE_COMMIT)
+        made = watch.rounds[-1]
+        assert breach(made, "transaction_hanging", truth) is None
+        found = said(made, "transaction_marker_stuck", truth, Verdict.OK)
+        assert found is not None
+        assert found.reason == "being_written", "half a minute has not passed"
+        assert found.evidence["transactional_id"] == truth.transactional_id
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [("second-instance", "second_instance"), ("timeout-fence", "timeout")],
+)
+def test_an_owner_whose_transaction_is_cut_is_fenced(
+    faults: Sandbox, watch: Watch, fault: str, reason: str
+) -> None:
+    with make_fault(fault, faults) as truth:
+        made = watch.until(lambda made: breach(made, "producer_fenced", truth))
+    found = breach(made, "producer_fenced", truth)
+    assert found is not None
+    assert found.reason == reason
+    assert found.evidence["producer_id"] == truth.producer_id
+    assert found.evidence["producer_epoch"] == truth.producer_epoch
+    assert truth.timeout is not None
+    assert found.evidence["timeout_ms"] == truth.timeout / timedelta(milliseconds=1)

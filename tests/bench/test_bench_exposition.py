@@ -11,14 +11,22 @@ from functools import partial
 import numpy as np
 
 from rules.facts.column import Column
+from rules.facts.memory import advance
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import TransactionLog
+from rules.transactions.classes import TransactionClass
 from rules.verdict import Verdict
+from rules.view import View
 from service.clock import monotonic
+from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
+from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import SelfMetrics
-from tests.bench.large import COMMITS, moving
+from tests.bench.large import COMMITS, ROWS, moving
+from tests.factories import ended, open_producer, producers, transaction, transactions
 
 ROUNDS = 15
+OPEN, HELD, ENDED = 5_000, 1_000, 15_000
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 
 
@@ -43,6 +51,52 @@ def test_exposition() -> None:
         f"\n  gzip level 1, once per round        {zipping * 1000:6.1f} ms"
     )
     assert gzip.decompress(zipped) == text
+
+
+def test_transactions() -> None:
+    """5,000 open transactions, 1,000 partitions held, 15,000 ended since the last round."""
+    looks = [_transactional(number) for number in range(2)]
+    before = advance(looks[0])
+    last, memory = looks[1], advance(looks[1], before)
+    view = View(snapshot=last, memory=memory, before=before, now=last.taken_at)
+    opened = [_seconds(lambda: OpenTransactions.of(view)) for _ in range(ROUNDS)]
+    start, log = EndedTransactions(), last.transaction_log
+    counted = [_seconds(lambda: start.after(log)) for _ in range(ROUNDS)]
+    exposition, found = Exposition(), OpenTransactions.of(view)
+    totals = SelfMetrics(version="0.1.0", ended=start.after(log))
+    written = [_seconds(lambda: exposition.update(last, totals, found)) for _ in range(ROUNDS)]
+    print(
+        f"\n{OPEN:,} transactions open, {HELD:,} partitions held, {ENDED:,} ended since last round"
+        f"\n  what is open, by class        median {statistics.median(opened) * 1000:6.1f} ms"
+        f"\n  what ended is counted         median {statistics.median(counted) * 1000:6.1f} ms"
+        f"\n  text, labels kept             median {statistics.median(written) * 1000:6.1f} ms"
+    )
+    assert found.counts[TransactionClass.OPEN] == OPEN
+    assert found.counts[TransactionClass.HANGING] == HELD
+    assert int(found.held_ms.valid.sum()) == HELD
+
+
+def _transactional(number: int) -> Snapshot:
+    """Return a round in which transactions are open, hang and ended."""
+    seen = moving(number)
+    level = seen.offsets.high_watermark.values
+    is_held = np.arange(ROWS) < HELD
+    stable = np.where(is_held, 5, level)
+    listed = [
+        transaction(f"id-{place}", producer_id=place, started_at=seen.taken_at)
+        for place in range(OPEN)
+    ]
+    hanging = [
+        open_producer(row=row, producer_id=OPEN + row, start_offset=5) for row in range(HELD)
+    ]
+    numbers = frozenset(one.producer_id for one in hanging)
+    return replace(
+        seen,
+        offsets=replace(seen.offsets, last_stable_offset=Column.known(stable)),
+        transactions=transactions(*listed, looked_up=numbers),
+        producers=producers(*hanging, rows=ROWS),
+        transaction_log=TransactionLog(is_read=True, ended=(ended(),) * ENDED),
+    )
 
 
 def _one_round(exposition: Exposition, seen: Snapshot, totals: SelfMetrics) -> None:

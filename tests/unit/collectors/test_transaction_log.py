@@ -19,7 +19,7 @@ from collectors.wire.failure import Failure
 from collectors.wire.records import Record
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId, TopicId
-from rules.facts.transaction_log import TransactionLog
+from rules.facts.transaction_log import Cut, TransactionLog
 from rules.facts.transactions import TransactionState
 from tests.factories import broker
 from tests.unit.collectors.fake_pool import FakePool, Prepared, session_of
@@ -239,6 +239,19 @@ def test_a_truncated_log_is_a_gap_and_begun_again_at_its_end(cut: Part) -> None:
     assert (log.is_whole, causes(session)) == (False, [GONE])
     log, session = one_round(reader, state(1), fetch=fetched({0: log_of(committed("a"), base=8)}))
     assert (names(log), session.gaps) == (["a"], [])
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+def test_who_ended_what_was_open_before_a_cut_is_not_said(*, is_cut: bool) -> None:
+    reader = begun()
+    open_one = [TransactionRecord("a", value())]
+    one_round(reader, state(1), fetch=fetched({0: log_of(open_one)}))
+    if is_cut:
+        one_round(reader, state(1), fetch=fetched({0: Part(error=1)}), end=ends({0: 11}))
+    states = (TransactionState.PREPARE_ABORT, TransactionState.COMPLETE_ABORT)
+    ending = [TransactionRecord("a", value(one, producer_epoch=4)) for one in states]
+    log, _ = one_round(reader, state(1), fetch=fetched({0: log_of(ending, base=11)}))
+    assert [one.cut for one in log.ended] == [None if is_cut else Cut.SECOND_INSTANCE]
 
 
 def test_a_topic_made_anew_is_a_gap_and_begun_again_at_its_end() -> None:

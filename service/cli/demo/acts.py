@@ -102,6 +102,29 @@ def _flows_again(rounds: Sequence[Sight]) -> str | None:
 
 
 # ------------------------------------------------------------------ 4
+def _hangs(rounds: Sequence[Sight]) -> str | None:
+    found = rounds[-1].finding("transaction_hanging", PAYMENTS)
+    if found is None or found["verdict"] != "breach":
+        return None
+    told = found["evidence"]
+    waiting = [one["group"] for one in told["blocked_groups"] if one["is_waiting"]]
+    if BILLING not in waiting:
+        return None
+    return (
+        f"{found['severity']} transaction_hanging on {PAYMENTS}: producer {told['producer_id']} "
+        f"({told['transactional_id']}, {told['state']} to its coordinator) from offset "
+        f"{told['start_offset']} on; {told['open_span']} offsets held back; "
+        f"blocked: {', '.join(waiting)}\n        repair: {told['repair']}"
+    )
+
+
+def _repaired(rounds: Sequence[Sight]) -> str | None:
+    if rounds[-1].finding("transaction_hanging", PAYMENTS) is not None:
+        return None
+    return _flows_again(rounds)
+
+
+# ------------------------------------------------------------------ 5
 def _runs_ahead(rounds: Sequence[Sight]) -> str | None:
     row = rounds[-1].partition(AUDIT)
     if not row.get("unreplicated_span"):
@@ -138,7 +161,7 @@ def _is_over(*rules: str, topic: str) -> Seen:
     return seen
 
 
-# ------------------------------------------------------------------ 5
+# ------------------------------------------------------------------ 6
 def _moved_from(broker: int) -> Seen:
     def seen(rounds: Sequence[Sight]) -> str | None:
         rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
@@ -201,6 +224,22 @@ ACTS: Final = (
                 limit_seconds=45,
             ),
             Step(did="it was aborted", do=Stage.end_transaction, seen=_flows_again),
+        ],
+    ),
+    Act(
+        title="A transaction hangs",
+        steps=[
+            Step(
+                did=f"records of a transaction reached {PAYMENTS} that its coordinator knows nothing of",
+                do=Stage.hang_transaction,
+                seen=_hangs,
+                limit_seconds=45,
+            ),
+            Step(
+                did="the printed command was run, with Kafka's own tool",
+                do=Stage.run_repair,
+                seen=_repaired,
+            ),
         ],
     ),
     Act(

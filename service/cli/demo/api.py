@@ -89,6 +89,12 @@ class Api:
         except httpx2.HTTPError:
             return None
 
+    def repair_command(self, topic: str) -> str | None:
+        """Return the command that ends a hanging transaction, as its finding tells it."""
+        sight = self.look(())
+        found = None if sight is None else sight.finding("transaction_hanging", topic)
+        return None if found is None else str(found["evidence"]["repair"])
+
     def _group(self, name: str) -> Row | None:
         answer = self._client.get(f"/api/v1/groups/{name}")
         if answer.status_code == httpx2.codes.NOT_FOUND:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -13,12 +14,15 @@ from typing import Final
 
 from rules.errors import SandboxError
 from service import clock
+from service.cli.demo.api import Api
 from service.events import Event
 from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import FaultOptions, begin_fault
 from service.sandbox.processes import Liveness
 from service.sandbox.state import ProcessId
+from service.sandbox.tools import run_quietly
 from service.sandbox.workloads.consumer import GroupConsumer
 from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
@@ -88,6 +92,21 @@ class Stage:
     def end_transaction(self) -> None:
         """Abort it."""
         self.open_transaction.close()
+
+    def hang_transaction(self) -> None:
+        """Open a transaction on payments that its coordinator does not know of."""
+        made = begin_fault("hanging-transaction", self.sandbox, FaultOptions(topic=PAYMENTS))
+        self.open_transaction.callback(made.undo)
+
+    def run_repair(self) -> None:
+        """Run the command that Tidemark printed, with Kafka's own tool."""
+        with Api(self.address) as api:
+            command = api.repair_command(PAYMENTS)
+        if command is None:
+            raise SandboxError("Tidemark prints no command any more")
+        tool, *arguments = shlex.split(command)
+        run_quietly(self.sandbox, tool, arguments)
+        self.open_transaction.close()  # its producer, and the group that the fault had made
 
     def freeze_followers(self) -> None:
         """Freeze the two followers of a topic that broker 1 leads."""

@@ -34,7 +34,7 @@ from service.sandbox.layout import node_layout
 from service.sandbox.processes import Liveness, find_marked
 from service.sandbox.tools import TOOLS, run_quietly
 from tests.integration.clients import produce_in_transaction, transactional_producer
-from tests.integration.looking import ends
+from tests.integration.looking import ends, only
 
 pytestmark = pytest.mark.integration
 
@@ -199,7 +199,9 @@ def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
         assert open_producers(cluster, truth) == [
             (str(truth.producer_id), str(truth.producer_epoch), str(BEFORE))
         ]
-    assert is_released(truth)
+        [command] = truth.undo
+        type_in(command)
+        assert is_released(truth)
     assert described(cluster, truth)["TransactionState"] == "CompleteAbort"
 
 
@@ -232,8 +234,10 @@ def test_a_marker_is_stuck_and_the_rest_of_the_cluster_goes_on(
         assert (truth.last_stable_offset, truth.high_watermark) == HELD[:2]
         assert committed(faults, truth) == [BEFORE]
         goes_on(faults, other_topic)
+        [command] = truth.undo
+        type_in(command)
+        assert is_released(truth)
     assert all(status.liveness is Liveness.RUNNING for status in faults.status())
-    assert is_released(truth)
     assert described(faults, truth)["TransactionState"] == "CompleteCommit"
 
 
@@ -259,13 +263,15 @@ def test_a_fenced_owner_is_refused_and_its_transaction_aborted(
         assert row["TransactionState"] == state
 
 
-def test_undoing_leaves_neither_group_nor_topic(cluster: Sandbox) -> None:
+def test_undoing_leaves_neither_group_nor_topic(cluster: Sandbox, reader: ClusterReader) -> None:
+    def seen(truth: Truth) -> tuple[int, int]:
+        [group] = truth.blocked_groups
+        snapshot = reader.read(only(truth.where.topic, groups=group))
+        return len(snapshot.partitions), len(snapshot.groups)
+
     with make_fault("open-transaction", cluster) as truth:
-        groups = run_quietly(cluster, "kafka-groups.sh", ["--list"])
-        assert set(truth.blocked_groups) <= set(groups.split())
-    assert truth.where.topic not in run_quietly(cluster, "kafka-topics.sh", ["--list"]).split()
-    groups = run_quietly(cluster, "kafka-groups.sh", ["--list"])
-    assert not set(truth.blocked_groups) & set(groups.split())
+        assert seen(truth) == (1, 1)
+    assert wait_until(lambda: seen(truth) == (0, 0), timeout_seconds=SOON)
 
 
 def test_a_fault_that_cannot_be_made_says_why(

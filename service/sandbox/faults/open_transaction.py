@@ -25,7 +25,7 @@ from service.sandbox.workloads.raw_producer import RawProducer
 
 HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
 LIMIT: Final = "max.message.bytes"
-LIMIT_BYTES: Final = 400  # the decision of an ordinary transaction takes 200 to 300
+LIMIT_BYTES: Final = 400  # the decision of the workload's pipeline takes 190
 LONG_NAME: Final = 300  # letters; with what a batch adds (120 bytes and more), above the limit
 
 

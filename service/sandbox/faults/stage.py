@@ -111,8 +111,10 @@ class Stage:
             for one in self.cluster.producers(where)
         )
 
-    def command(self, subcommand: str, *arguments: str) -> str:
+    def command(self, *words: str) -> str:
         """Return a `tidemark sandbox` command for this sandbox, as one types it."""
         own = self.sandbox.directory
-        given = [] if own == default_directory().absolute() else ["--dir", str(own)]
-        return shlex.join(["tidemark", "sandbox", subcommand, *given, *arguments])
+        where = [] if own == default_directory().absolute() else ["--dir", str(own)]
+        if words[0] == "tool":  # all that follows the tool's name is the tool's
+            return shlex.join(["tidemark", "sandbox", "tool", *where, *words[1:]])
+        return shlex.join(["tidemark", "sandbox", *words, *where])

@@ -90,9 +90,8 @@ class ListedTransaction:
     repair: str | None = None  # the command that ends it, where nothing else will
 
     def running(self, now: datetime) -> timedelta | None:
-        """Return for how long it has been open, or seen to be where nobody tells its beginning."""
-        since = self.started_at or self.first_seen_at
-        return None if since is None else now - since
+        """Return for how long it has been open, where its coordinator tells when it began."""
+        return None if self.started_at is None else now - self.started_at
 
     @property
     def order(self) -> tuple[int, int, str, int, str, int, int]:

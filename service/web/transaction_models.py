@@ -66,7 +66,7 @@ class Transaction(Model):
     timeout_ms: int | None
     started_at: Annotated[datetime | None, Field(description="By the coordinator's clock")]
     first_seen_at: Annotated[datetime | None, Field(description="By the clock of Tidemark")]
-    running_ms: Annotated[int | None, Field(description="When the data was taken")]
+    running_ms: Annotated[int | None, Field(description="From started_at to as_of")]
     partition_count: Annotated[int | None, Field(description="null: it was not described")]
     partitions: Annotated[
         list[TransactionPartition],

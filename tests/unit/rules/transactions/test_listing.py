@@ -109,7 +109,7 @@ def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
     assert (entry.transactional_id, entry.state) == ("payments", TransactionState.EMPTY)
     assert entry.repair is not None
     assert entry.repair.endswith("abort --topic orders --partition 0 --start-offset 90")
-    assert entry.running(at(15)) == timedelta(seconds=15)
+    assert (entry.first_seen_at, entry.running(at(15))) == (at(0), None)
 
 
 def test_what_was_seen_once_is_unknown_and_has_no_repair() -> None:

@@ -19,4 +19,5 @@ class ExitCode(IntEnum):
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     STORE = 9  # the database refused, is away or of another schema; data directory in use
     FAILED = 10  # the service ended because a part that it needs died
+    HANGING = 11  # a transaction hangs: nobody will ever end it
     INTERRUPTED = 130  # Ctrl-C

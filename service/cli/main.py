@@ -38,6 +38,7 @@ Exit codes:
     8  the output could not be written
     9  the database refused, is away or of another schema, or its data directory is in use
    10  the service ended because a part that it needs died; its log says why
+   11  a transaction hangs: nobody will ever end it
   130  interrupted
 """
 
@@ -52,6 +53,7 @@ class LazyGroup(click.Group):
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
         "serve": ("service.cli.serve", "Watch a cluster day and night."),
         "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),
+        "tx": ("service.cli.tx.command", "Show open transactions and whom they hold up."),
     }
 
     def list_commands(self, ctx: click.Context) -> list[str]:

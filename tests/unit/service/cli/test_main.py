@@ -63,6 +63,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "OUTPUT": 8,
         "STORE": 9,
         "FAILED": 10,
+        "HANGING": 11,
         "INTERRUPTED": 130,
     }
 
@@ -89,6 +90,11 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         (["token", "create", " ", "--scope", "read"], ExitCode.USAGE),
         (["token", "create", "a\nb", "--scope", "read"], ExitCode.USAGE),
         (["token", "revoke", "x" * 101], ExitCode.USAGE),
+        (["tx", "ls", "--class", "broken"], ExitCode.USAGE),
+        (["tx", "ls", "--topic", "("], ExitCode.USAGE),
+        (["tx", "show"], ExitCode.USAGE),
+        (["tx", "hanging", "--interval", "1.9"], ExitCode.USAGE),
+        (["tx", "hanging"], ExitCode.SETTINGS),
         (["db", "check", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", ""], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", "/no/such/folder"], ExitCode.STORE),
@@ -134,6 +140,7 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
         ["sandbox", "demo", "--help"],
         ["serve", "--help"],
         ["token", "create", "--help"],
+        ["tx", "ls", "--help"],
     ],
 )
 def test_the_help_imports_nothing_heavy(arguments: list[str]) -> None:
@@ -168,6 +175,7 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         "db", "db check", "db upgrade",
         "sandbox", "sandbox up",
         "token", "token create", "token list", "token revoke",
+        "tx", "tx ls", "tx show", "tx hanging",
     ],
 )  # fmt: skip
 def test_every_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -> None:

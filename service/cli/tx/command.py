@@ -1,0 +1,214 @@
+"""`tidemark tx`: who has a transaction open, whom it holds up, and what to do about it.
+
+Asks the cluster, never the database. Only click is imported at the top: the help answers at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rules.transactions.classes import TransactionClass
+from service.cli.kafka_options import kafka_flags, kafka_options, output_option
+from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
+
+if TYPE_CHECKING:
+    from service.rounds import ClusterReader
+    from service.settings import KafkaSettings
+    from service.snapshot_rows import Row
+
+# A partition counts as held when its last stable offset stood for 1.5 s: two rounds have to be
+# further apart.
+LEAST_INTERVAL: Final = 2.0
+
+
+@click.group("tx")
+def command() -> None:
+    """Show open transactions, whom they hold up, and what to do about them.
+
+    \b
+    Examples:
+      tidemark tx ls --bootstrap-servers broker-1:9092
+      tidemark tx show payments-7 --bootstrap-servers broker-1:9092
+      tidemark tx hanging --bootstrap-servers broker-1:9092
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command("ls")
+@click.option(
+    "--class", "classes", type=click.Choice([str(one) for one in TransactionClass]), multiple=True,
+    help="Only of this class; give it again for more.",
+)  # fmt: skip
+@click.option("--topic", type=Regex(), help="Only those on a topic whose whole name matches.")
+@click.option("--group", type=Regex(), help="Only those that hold up a group that matches.")
+@output_option
+@kafka_options
+def ls(**options: Any) -> int:
+    """List open transactions: those that hang first, then by class, the oldest first.
+
+    \b
+    open                   within its timeout
+    overdue                its timeout is over: its coordinator will abort it
+    prepare_commit/_abort  decided: the markers are being written
+    marker_not_replicated  the marker is written, and too few replicas have it
+    two_phase_commit       open without a limit, by design
+    hanging                nobody will ever end it
+    unknown                it cannot be told; the table says why
+
+    A partition with * is held at this transaction. Ends with 1 if something could not be seen.
+
+    \b
+    Examples:
+      tidemark tx ls --bootstrap-servers broker-1:9092
+      tidemark tx ls --topic 'orders.*' --class overdue --class hanging
+      tidemark tx ls --group billing -o json | jq '.transactions[].transactional_id'
+    """  # noqa: D301 - see above
+    from service.cli.tx import choosing, tables  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx.looking import Looker, look_at_once  # noqa: PLC0415 - same
+
+    with _reader(options) as (reader, _settings):
+        view = look_at_once(Looker(reader))
+    chosen = choosing.Choice(
+        classes=frozenset(options["classes"]), topic=options["topic"], group=options["group"]
+    )
+    found = choosing.choose(view, chosen)
+    if options["output"] == "json":
+        _print_json(choosing.document(view, found))
+    else:
+        screen = _screen()
+        screen.print(tables.head(view, found.entries, found.listing), soft_wrap=True)
+        if found.entries:
+            screen.print(tables.transactions_table(view, found.entries))
+        for entry in found.entries:
+            if entry.repair is not None:
+                screen.print(f"repair: {entry.repair}", soft_wrap=True)
+        _print_missing(found.missing)
+    return choosing.exit_code(view, chosen, found)
+
+
+@command.command()
+@click.argument("transactional_id")
+@output_option
+@kafka_options
+def show(transactional_id: str, **options: Any) -> int:
+    """Show all about one transactional id, also when nothing of it is open.
+
+    Tells per partition where its transaction begins, the last stable offset, the high watermark and
+    which groups it holds up; then what becomes of it and what to do. An id that no coordinator
+    knows ends with 6, one that could not be asked for with 1.
+
+    \b
+    Examples:
+      tidemark tx show payments-7 --bootstrap-servers broker-1:9092
+      tidemark tx show payments-7 -o json | jq .described.state
+    """  # noqa: D301 - see above
+    from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast
+
+    with _reader(options) as (reader, _settings):
+        found = showing.look_up(reader, transactional_id)
+    if options["output"] == "json":
+        _print_json(showing.document(found))
+    else:
+        from service.cli.tx.tables import print_all  # noqa: PLC0415 - see above
+
+        print_all(_screen(), showing.told(found))
+        _print_missing([f"{gap.what}: {gap.why}" for gap in found.gaps])
+    for line in showing.trouble(found):
+        click.echo(f"tidemark: {line}", err=True)
+    return showing.exit_code(found)
+
+
+@command.command()
+@click.option(
+    "--interval", type=FiniteRange(LEAST_INTERVAL, DAY_SECONDS), default=LEAST_INTERVAL,
+    show_default=True, metavar="SECONDS",
+    help="From the start of one round to the start of the next.",
+)  # fmt: skip
+@output_option
+@kafka_options
+def hanging(**options: Any) -> int:
+    """Find transactions that nobody will ever end, with proof and with the command that repairs.
+
+    Makes three rounds: a partition is held, its leader has a transaction open that no coordinator
+    lists, and so it is in the round after; two are enough where nothing is held, more are made
+    while a coordinator moves. It aborts nothing. Needs READ on the topics (to ask who holds them)
+    and DESCRIBE on every transactional id; what it cannot tell it says, with what to do about it.
+
+    Ends with 11 if a transaction hangs, with 1 if not everything could be seen, with 0 only if all
+    was seen and nothing hangs.
+
+    \b
+    Examples:
+      tidemark tx hanging --bootstrap-servers broker-1:9092
+      tidemark tx hanging --interval 5 -o json | jq -r '.hanging[].repair'
+    """  # noqa: D301 - see above
+    from service import clock  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx import proof  # noqa: PLC0415 - same
+    from service.cli.tx.looking import Looker, look_for_hanging  # noqa: PLC0415 - same
+
+    began = _Pace(options["interval"], clock.monotonic, clock.pause)
+    with _reader(options) as (reader, settings):
+        view = look_for_hanging(Looker(reader), begin=began)
+    found = proof.conclude(view)
+    if options["output"] == "json":
+        _print_json(proof.document(view, found))
+    else:
+        from service.cli.tx.tables import print_all  # noqa: PLC0415 - see above
+
+        is_secured = settings.security_protocol != "PLAINTEXT"
+        print_all(_screen(), proof.told(view, found, is_secured=is_secured))
+    return found.exit_code
+
+
+class _Pace:
+    """Tells each round on stderr, and waits until it is due."""
+
+    def __init__(
+        self, interval: float, monotonic: Callable[[], float], pause: Callable[[float], None]
+    ) -> None:
+        self._interval = interval
+        self._monotonic = monotonic
+        self._pause = pause
+        self._due: float | None = None
+
+    def __call__(self, number: int, total: int) -> None:
+        click.echo(f"round {number} of {total} ...", err=True)
+        now = self._monotonic()
+        if self._due is not None and now < self._due:
+            self._pause(self._due - now)
+        self._due = self._monotonic() + self._interval
+
+
+@contextmanager
+def _reader(options: dict[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSettings]]:
+    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
+    from service.settings import read_settings  # noqa: PLC0415 - same
+
+    settings = read_settings(
+        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
+    )
+    reader = cluster_reader(settings.kafka)
+    try:
+        yield reader, settings.kafka
+    finally:
+        reader.close()
+
+
+def _screen() -> Any:
+    from service.cli.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
+
+    return console()
+
+
+def _print_json(document: Row) -> None:
+    click.echo(json.dumps(document, separators=(",", ":")))
+
+
+def _print_missing(lines: list[str]) -> None:
+    if lines:
+        click.echo("\n".join(["NOT SEEN", *(f"  {line}" for line in lines)]))

@@ -1,0 +1,152 @@
+"""What `tidemark tx hanging` concludes, and with which proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from collectors.naming import counted
+from rules.facts.gap import Gap
+from rules.facts.transactions import Sight
+from rules.transactions.classes import TransactionClass
+from rules.transactions.listing import (
+    HOLDING_SCOPES,
+    ListedTransaction,
+    blocked_by,
+    gaps_about,
+    listing,
+)
+from rules.transactions.next_steps import next_step
+from rules.view import View
+from service.cli.exit_codes import ExitCode
+from service.cli.tx.choosing import cluster_row
+from service.cli.tx.tables import STYLES, coordinator, producer
+from service.cli.tx.words import duration, groups, moment
+from service.snapshot_rows import Row, gap_row
+from service.transaction_rows import transaction_row
+
+SEES_ALL: Final = {
+    Sight.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",
+    Sight.ACLS: "the ACLs let us see every transactional id",
+    Sight.DECLARED: "it is declared that we see every transactional id",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conclusion:
+    """What hangs, what may hang, and what was not seen."""
+
+    hanging: tuple[ListedTransaction, ...]
+    doubtful: tuple[ListedTransaction, ...]
+    gaps: tuple[Gap, ...]
+    open_ones: int  # that a coordinator will end
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return what a script learns: what hangs counts more than what was not seen."""
+        if self.hanging:
+            return ExitCode.HANGING
+        return ExitCode.INCOMPLETE if self.doubtful or self.gaps else ExitCode.OK
+
+
+def conclude(view: View) -> Conclusion:
+    """Return what the last of the rounds proves."""
+    entries = listing(view).transactions
+    hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
+    doubtful = tuple(one for one in entries if one.doubt is not None)
+    return Conclusion(
+        hanging=hanging,
+        doubtful=doubtful,
+        gaps=gaps_about(view.snapshot, HOLDING_SCOPES),
+        open_ones=len(entries) - len(hanging) - len(doubtful),
+    )
+
+
+def document(view: View, found: Conclusion) -> Row:
+    """Return the JSON document of `tx hanging`: keys may be added, never renamed."""
+    return {
+        **cluster_row(view),
+        "complete": not found.doubtful and not found.gaps,
+        "sight": str(view.snapshot.transactions.sight),
+        "hanging": [transaction_row(view, entry) for entry in found.hanging],
+        "unknown": [transaction_row(view, entry) for entry in found.doubtful],
+        "gaps": [gap_row(gap) for gap in found.gaps],
+    }
+
+
+def told(view: View, found: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
+    """Give the conclusion for a person; `is_secured`: the repair needs credentials too."""
+    for entry in found.hanging:
+        yield Text(f"HANGING  {_where(entry)}", style=STYLES[TransactionClass.HANGING])
+        yield _lines(_proof(view, entry))
+        if entry.repair is not None:
+            suffix = " --command-config client.properties" if is_secured else ""
+            yield _lines([("repair", f"{entry.repair}{suffix}")])
+    for entry in found.doubtful:
+        yield Text(f"UNKNOWN  {_where(entry)}", style=STYLES[TransactionClass.UNKNOWN])
+        yield _lines(_doubt(view, entry))
+    if found.gaps:
+        yield Text("NOT SEEN", style="bold yellow")
+        yield Text("\n".join(f"  {gap.what}: {gap.why}" for gap in found.gaps))
+    yield Text(_sum(view, found), style="" if found.exit_code is ExitCode.OK else "bold")
+
+
+def _sum(view: View, found: Conclusion) -> str:
+    seen = f"{counted(len(view.snapshot.partitions), 'partition')} seen"
+    if found.open_ones:
+        seen += f", {counted(found.open_ones, 'open transaction')} that will end"
+    if found.hanging:
+        doubtful = f", {len(found.doubtful)} more may" if found.doubtful else ""
+        count = len(found.hanging)
+        told = "1 transaction hangs" if count == 1 else f"{count:,} transactions hang"
+        return f"{told}{doubtful} ({seen})."
+    if found.doubtful or found.gaps:
+        return f"It cannot be told whether anything hangs: what is missing is above ({seen})."
+    return f"Nothing hangs ({seen})."
+
+
+def _where(entry: ListedTransaction) -> str:
+    names = ", ".join(str(place.name) for place in entry.places) or "partitions not known"
+    return f"{names}  {entry.transactional_id or 'transactional id not known'}"
+
+
+def _proof(view: View, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+    [place] = entry.places
+    since = moment(entry.first_seen_at)
+    yield "producer", producer(entry)
+    opened = f"broker {place.leader} has it open from offset {place.start_offset} on"
+    yield "leader", f"{opened}, from {since} until now ({moment(view.now)})"
+    yield "coordinator", _coordinators(view, entry)
+    last = None if place.producer is None else place.producer.last_record_at
+    if last is not None:
+        ago = duration(view.now - last)
+        yield "last record", f"{moment(last)}, {ago} ago by its own timestamp"
+    yield (
+        "held back",
+        f"{place.open_span} offsets (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
+    )
+    yield "holds up", groups(blocked_by(view.snapshot, place))
+    yield "next", next_step(entry.class_, entry.doubt)
+
+
+def _coordinators(view: View, entry: ListedTransaction) -> str:
+    if entry.coordinator is not None:
+        return coordinator(entry)
+    why = SEES_ALL[view.snapshot.transactions.sight]
+    return f"every one answered, none lists producer {entry.producer_id}; {why}"
+
+
+def _doubt(view: View, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+    yield "producer", producer(entry)
+    for place in entry.places:
+        yield "held back", f"{place.open_span} offsets of {place.name}"
+        yield "holds up", groups(blocked_by(view.snapshot, place))
+    yield "next", next_step(entry.class_, entry.doubt)
+
+
+def _lines(pairs: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> Text:
+    return Text("\n".join(f"  {name:<12} {value}" for name, value in pairs))

@@ -1,0 +1,119 @@
+"""What `tidemark tx show` finds out about one transactional id."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from rich.console import RenderableType
+
+from collectors.wire.failure import Failure
+from rules.facts.gap import Gap
+from rules.facts.transactions import Transaction
+from rules.transactions.listing import (
+    BLOCKING_SCOPES,
+    HOLDING_SCOPES,
+    ListedTransaction,
+    gaps_about,
+    listing,
+)
+from rules.view import View
+from service.cli.exit_codes import ExitCode
+from service.cli.tx.choosing import cluster_row
+from service.cli.tx.looking import Looker, look_at_once
+from service.cli.tx.tables import described, in_full
+from service.snapshot_rows import Row, gap_row
+from service.transaction_rows import described_row, transaction_row
+from service.watch import SnapshotSource
+
+LOOKS: Final = 2  # a transaction may begin or end between the rounds and the question for its id
+
+
+class Source(SnapshotSource, Protocol):
+    """Whatever makes rounds over a cluster and can be asked for one transactional id."""
+
+    def describe(self, transactional_id: str) -> Transaction | Failure | None:
+        """Return what its coordinator says, None if no such id exists."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """One transactional id: what its coordinator says, and what partitions show of it."""
+
+    transactional_id: str
+    view: View
+    says: Transaction | Failure | None  # None: no coordinator knows it
+    entries: tuple[ListedTransaction, ...]
+
+    @property
+    def gaps(self) -> tuple[Gap, ...]:
+        """Return what was not seen and may belong to it."""
+        return gaps_about(self.view.snapshot, HOLDING_SCOPES | BLOCKING_SCOPES)
+
+
+def look_up(reader: Source, transactional_id: str) -> Shown:
+    """Ask for the id, and look at the cluster until both agree whether it is open."""
+    looker = Looker(reader)
+    for _ in range(LOOKS - 1):
+        found = _look(reader, looker, transactional_id)
+        is_open = isinstance(found.says, Transaction) and found.says.is_open
+        if is_open == any(entry.is_listed for entry in found.entries):
+            return found
+    return _look(reader, looker, transactional_id)
+
+
+def _look(reader: Source, looker: Looker, transactional_id: str) -> Shown:
+    view = look_at_once(looker)
+    says = reader.describe(transactional_id)
+    has_ended = isinstance(says, Transaction) and not says.is_open
+    entries = (
+        entry
+        for entry in listing(view).transactions
+        if entry.transactional_id == transactional_id and not (has_ended and entry.is_listed)
+    )
+    return Shown(transactional_id=transactional_id, view=view, says=says, entries=tuple(entries))
+
+
+def told(found: Shown) -> Iterator[RenderableType]:
+    """Give all about the id for a person."""
+    for entry in found.entries:
+        yield from in_full(found.view, entry)
+    if isinstance(found.says, Transaction) and not found.entries:
+        yield from described(found.says, found.view.now)
+
+
+def trouble(found: Shown) -> Iterator[str]:
+    """Give what keeps us from telling."""
+    name = found.transactional_id
+    if isinstance(found.says, Failure):
+        yield f"transactional id {name!r}: {found.says.why}"
+    elif found.says is None and not found.entries:
+        known = [entry.transactional_id or "" for entry in listing(found.view).transactions]
+        near = difflib.get_close_matches(name, known, n=3)
+        meant = f"; open ones with a name like it: {', '.join(near)}" if near else ""
+        yield f"no coordinator knows transactional id {name!r}{meant}"
+
+
+def exit_code(found: Shown) -> ExitCode:
+    """Return what a script learns from the end of `tx show`."""
+    if isinstance(found.says, Failure):
+        return ExitCode.INCOMPLETE
+    if found.says is None and not found.entries:
+        return ExitCode.NOTHING_MATCHED
+    is_sure = not found.gaps and all(entry.doubt is None for entry in found.entries)
+    return ExitCode.OK if is_sure else ExitCode.INCOMPLETE
+
+
+def document(found: Shown) -> Row:
+    """Return the JSON document of `tx show`: keys may be added, never renamed."""
+    says, view = found.says, found.view
+    return {
+        **cluster_row(view),
+        "transactional_id": found.transactional_id,
+        "described": described_row(says) if isinstance(says, Transaction) else None,
+        "trouble": list(trouble(found)),
+        "transactions": [transaction_row(view, entry) for entry in found.entries],
+        "gaps": [gap_row(gap) for gap in found.gaps],
+    }

@@ -1,0 +1,219 @@
+"""Open transactions as a table, and one of them in full, for a person at 3 a.m."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rules.facts.snapshot import Snapshot
+from rules.facts.transactions import Sight, Transaction, TransactionState
+from rules.transactions.classes import TransactionClass
+from rules.transactions.listing import ListedTransaction, Listing, Place, blocked_by
+from rules.transactions.next_steps import next_step
+from rules.view import View
+from service.cli.tx.words import ABSENT, duration, few, groups, moment, timeout
+
+SHOWN: Final = 200  # rows; JSON has all
+STYLES: Final = {
+    TransactionClass.HANGING: "bold red",
+    TransactionClass.UNKNOWN: "bold yellow",
+    TransactionClass.MARKER_NOT_REPLICATED: "bold yellow",
+    TransactionClass.OVERDUE: "yellow",
+}
+HIDDEN: Final = (
+    "transactional ids that we may not see are left out: grant DESCRIBE on every TransactionalId "
+    "and on Cluster, or give --sees-all-transactional-ids if that is certain"
+)
+UNHEARD: Final = (
+    "it is not known whether every coordinator was asked (needs DESCRIBE on Topic "
+    "__transaction_state, and every broker in reach)"
+)
+ENDED: Final = {
+    TransactionState.EMPTY: "Nothing is open: its producer has begun nothing since it started.",
+    TransactionState.COMPLETE_COMMIT: "Nothing is open: its last transaction is committed.",
+    TransactionState.COMPLETE_ABORT: "Nothing is open: its last transaction was aborted.",
+    TransactionState.DEAD: "Nothing is open: its coordinator is about to forget it.",
+}
+COLUMNS: Final = (
+    "class", "transactional id", "producer", "coordinator", "running / timeout", "partitions",
+    "holds up",
+)  # fmt: skip
+PLACE_COLUMNS: Final = {
+    "topic-partition": False,
+    "leader": True,
+    "begins at": True,
+    "LSO": True,
+    "HWM": True,
+    "held back": True,
+    "holds the LSO": False,
+    "holds up": False,
+}
+
+
+def head(view: View, entries: Sequence[ListedTransaction], found: Listing) -> Text:
+    """Return the line above the table: the cluster, the time, and how much of each class."""
+    snapshot = view.snapshot
+    counts = dict.fromkeys(TransactionClass, 0)
+    for entry in entries:
+        counts[entry.class_] += 1
+    told = ", ".join(f"{count} {class_}" for class_, count in counts.items() if count)
+    return Text.assemble(
+        (f"cluster {snapshot.cluster}", "bold"),
+        f" ({snapshot.cluster_id})  {snapshot.taken_at:%H:%M:%S} UTC  {told or 'nothing open'}  ",
+        ("complete", "green") if found.is_complete else ("not complete", "bold yellow"),
+    )
+
+
+def transactions_table(view: View, entries: Sequence[ListedTransaction]) -> Table:
+    """Return one line per transaction; `*` marks a partition whose last stable offset it holds."""
+    table = _table(COLUMNS)
+    for entry in entries[:SHOWN]:
+        table.add_row(*_cells(view, entry), style=STYLES.get(entry.class_))
+    if len(entries) > SHOWN:
+        table.caption = f"{len(entries) - SHOWN} more (-o json)"
+    return table
+
+
+def not_seen(found: Listing) -> Iterator[str]:
+    """Give what the list lacks, a line each."""
+    if not found.coordinators_heard:
+        yield UNHEARD
+    if found.sight is Sight.UNPROVEN and found.was_ever_used:
+        yield HIDDEN
+    for gap in found.gaps:
+        yield f"{gap.what}: {gap.why}"
+
+
+def in_full(view: View, entry: ListedTransaction) -> Iterator[RenderableType]:
+    """Give everything about one transaction."""
+    yield Text(
+        f"{entry.class_}  {entry.transactional_id or 'transactional id not known'}",
+        style=STYLES.get(entry.class_, "bold"),
+    )
+    yield _lines([
+        ("producer", producer(entry)),
+        ("coordinator", coordinator(entry)),
+        ("began", moment(entry.started_at)),
+        ("running", age(view, entry)),
+        ("timeout", timeout(entry.timeout)),
+    ])  # fmt: skip
+    yield places_table(view.snapshot, entry.places)
+    yield _lines([("next", next_step(entry.class_, entry.doubt)), ("repair", entry.repair)])
+
+
+def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
+    """Give what a coordinator says of a transactional id."""
+    yield Text(f"{entry.state}  {entry.transactional_id}", style="bold")
+    begun = entry.started_at if entry.is_open else None
+    yield _lines([
+        ("producer", f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"),
+        ("coordinator", f"broker {entry.coordinator}"),
+        ("running", None if begun is None else duration(now - begun)),
+        ("timeout", timeout(entry.timeout)),
+        ("next", ENDED.get(entry.state)),
+    ])  # fmt: skip
+
+
+def places_table(snapshot: Snapshot, places: Sequence[Place]) -> Table:
+    """Return one line per partition of a transaction."""
+    table = _table(PLACE_COLUMNS)
+    for column, is_number in zip(table.columns, PLACE_COLUMNS.values(), strict=True):
+        column.justify = "right" if is_number else "left"
+    for place in places[:SHOWN]:
+        table.add_row(*_place_cells(snapshot, place))
+    if len(places) > SHOWN:
+        table.caption = f"{len(places) - SHOWN} more (-o json)"
+    return table
+
+
+def producer(entry: ListedTransaction) -> str:
+    """Return the producer of a transaction."""
+    if entry.producer_id is None:
+        return "nobody has it open any more"
+    return f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"
+
+
+def age(view: View, entry: ListedTransaction) -> str:
+    """Return for how long it has been open; of what no coordinator lists only its writes tell."""
+    if entry.started_at is not None:
+        return duration(entry.running(view.now))
+    known = (place.producer for place in entry.places)
+    writes = [one.last_record_at for one in known if one is not None and one.last_record_at]
+    if not writes:
+        return ABSENT
+    return f"last write {duration(view.now - max(writes))} ago"
+
+
+def coordinator(entry: ListedTransaction) -> str:
+    """Return what the coordinator of a transaction's id says of it."""
+    if entry.coordinator is None:
+        return "no broker lists its producer"
+    told = f"broker {entry.coordinator} says {entry.state}"
+    return told if entry.is_listed else f"{told}, and does not list this partition"
+
+
+def print_all(screen: Console, parts: Iterator[RenderableType]) -> None:
+    """Print parts one under the other; lines that are copied into a shell are never folded."""
+    for part in parts:
+        screen.print(part, soft_wrap=isinstance(part, Text))
+
+
+def _cells(view: View, entry: ListedTransaction) -> list[str]:
+    number = ABSENT if entry.producer_id is None else f"{entry.producer_id}"
+    epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
+    doubt = "" if entry.doubt is None else f" ({entry.doubt})"
+    return [
+        f"{entry.class_}{doubt}",
+        entry.transactional_id or ABSENT,
+        f"{number}{epoch}",
+        _or_absent(entry.coordinator),
+        f"{age(view, entry)} / {timeout(entry.timeout) if entry.is_listed else ABSENT}",
+        few([_place_name(place) for place in entry.places]) or ABSENT,
+        _held_up(view.snapshot, entry),
+    ]
+
+
+def _place_name(place: Place) -> str:
+    return f"{place.name}*" if place.holds_last_stable_offset else str(place.name)
+
+
+def _held_up(snapshot: Snapshot, entry: ListedTransaction) -> str:
+    found = [blocked_by(snapshot, place) for place in entry.places]
+    waiting = sorted({one.group_id for known in found for one in known or () if one.is_waiting})
+    if waiting:
+        return few(waiting)
+    return "?" if None in found or not found else ABSENT
+
+
+def _place_cells(snapshot: Snapshot, place: Place) -> list[str]:
+    return [
+        str(place.name),
+        _or_absent(place.leader),
+        _or_absent(place.start_offset),
+        _or_absent(place.last_stable_offset),
+        _or_absent(place.high_watermark),
+        _or_absent(place.open_span),
+        {True: "yes", False: "no", None: ABSENT}[place.holds_last_stable_offset],
+        groups(blocked_by(snapshot, place)),
+    ]
+
+
+def _lines(pairs: Sequence[tuple[str, str | None]]) -> Text:
+    """Return labels and values, those that are absent left out."""
+    return Text("\n".join(f"  {name:<12} {value}" for name, value in pairs if value is not None))
+
+
+def _table(columns: Sequence[str] | dict[str, bool]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
+    for name in columns:
+        table.add_column(name, overflow="fold")
+    return table
+
+
+def _or_absent(value: object) -> str:
+    return ABSENT if value is None else str(value)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 
+from rules.names import METRICS, MetricType
 from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from tests.integration.serve.conftest import Serve
@@ -14,7 +17,12 @@ pytestmark = pytest.mark.integration
 
 OFFLINE = "partition_offline"
 ALSO_TOLD = "partition_under_min_isr"  # true as well, while brokers are away
-OBSERVED = "tidemark_kafka_"
+# How the cluster is; counters tell what happened so far, and go on being shown.
+OBSERVED: Final = tuple(
+    f"{metric.name}{{"
+    for metric in METRICS
+    if metric.name.startswith("tidemark_kafka_") and metric.type is MetricType.GAUGE
+)
 BROKERS = (1, 2, 3)
 
 

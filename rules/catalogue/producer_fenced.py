@@ -10,13 +10,16 @@ Why it matters:
 
 Inputs:
     The coordinators' log `__transaction_state` (needs READ on it): each change of a transaction.
-    Without it the rule is UNKNOWN; requests alone show the present state.
+    Without it the rule is UNKNOWN; requests alone show the present state. Where clients speak
+    transactions v2 (Java 4.0 and newer) a second instance's abort looks exactly like the owner's own
+    and is not told; a timeout is.
 
 Thresholds:
     None: each such transaction is told.
 
 False positives:
-    An application that crashed and was started again under the same transactional id: the new
+    With transactions v2 an owner that aborts by itself in the moment between its timeout and the
+    coordinator's next look is taken for timed out. An application that crashed and was started again under the same transactional id: the new
     process ends what the old one had left open, as it should.
 
 Runbook:

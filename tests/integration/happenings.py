@@ -1,7 +1,8 @@
 """What ordinarily happens to a healthy cluster, one thing after the other, over and over.
 
-A broker dies and comes back, or all of them are restarted in turn; a member joins a group and
-leaves it; a topic is created, written, read to its end and deleted. Nobody loses anything by it.
+A broker dies and comes back, or all of them are restarted in turn; the application is restarted and
+takes its transactional id over; a member joins a group and leaves it; a topic is created, written,
+read to its end and deleted. Nobody loses anything by it.
 """
 
 from __future__ import annotations
@@ -51,11 +52,13 @@ class Happenings:
         *,
         is_whole: Callable[[], bool],
         load_moves: Callable[[], None],
+        restart_application: Callable[[], None],
         members: ExitStack,
     ) -> None:
         """`is_whole` tells whether all replicas are in sync, `load_moves` raises if the load does
         not go on; `members` ends members at last.
         """
+        self._restart_application = restart_application
         self._cluster = cluster
         self._admin = SandboxAdmin(cluster.bootstrap_servers)
         self._plan = plan
@@ -79,6 +82,7 @@ class Happenings:
             Happening(10, "a member joins each group", self._join),
             Happening(20, f"topic {name} is created and read", partial(self._pass, name)),
             Happening(45, "the members leave", self._members.close),
+            Happening(60, "the application is restarted", self._restart_application),
             Happening(80, f"topic {name} is deleted", partial(self._admin.delete_topic, name)),
             Happening(85, "the load has to go on", self._load_moves),
         ]

@@ -80,6 +80,7 @@ def test_healthy_load_breaches_nothing(
             plan,
             is_whole=lambda: is_whole(reader.read(Scope())),
             load_moves=lambda: assert_all_move(load),
+            restart_application=lambda: load.restart("pipeline"),
             members=undo.enter_context(ExitStack()),
         )
         before, began = leader_epochs(served, plan.output_topic), monotonic()

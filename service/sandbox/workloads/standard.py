@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
@@ -62,6 +62,12 @@ class WorkloadSet:
         """Raise what one of them died of."""
         for part in self.parts.values():
             part.wait(0)
+
+    def restart(self, name: str) -> None:
+        """End one in order and start another like it, as a deployment does; it counts from 0."""
+        self.parts[name].stop()
+        self.parts[name] = replace(self.parts[name])
+        self._running.enter_context(self.parts[name])
 
     def stop(self) -> dict[str, Counts]:
         """Stop all, also when one of them died, and return the final totals."""

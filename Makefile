@@ -24,7 +24,7 @@ $(READY): requirements.txt pyproject.toml
 	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
-demo: $(READY) ## the story of five faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
+demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, story

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
 from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
-from rules.transactions.listing import ListedTransaction, Listing, blocked_by, listing
+from rules.transactions.listing import (
+    BLOCKING_SCOPES,
+    HOLDING_SCOPES,
+    ListedTransaction,
+    Listing,
+    blocked_by,
+    listing,
+)
 from rules.view import View
 from service.cli.exit_codes import ExitCode
+from service.cli.tx.looking import Looked
 from service.cli.tx.tables import not_seen
 from service.snapshot_rows import Row
 from service.transaction_rows import completeness_row, transaction_row
@@ -40,10 +48,12 @@ class Chosen:
         return list(not_seen(self.listing))
 
 
-def choose(view: View, choice: Choice) -> Chosen:
+def choose(looked: Looked, choice: Choice) -> Chosen:
     """Return the transactions that are known to match."""
-    found = listing(view)
-    entries = (one for one in found.transactions if _is_asked(view.snapshot, one, choice))
+    seen = looked.view.snapshot
+    gaps = looked.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
+    found = replace(listing(looked.view), gaps=gaps)
+    entries = (one for one in found.transactions if _is_asked(seen, one, choice))
     return Chosen(listing=found, entries=tuple(entries))
 
 

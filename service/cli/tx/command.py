@@ -72,11 +72,12 @@ def ls(**options: Any) -> int:
     from service.cli.tx.looking import Looker, look_at_once  # noqa: PLC0415 - same
 
     with _reader(options) as (reader, _settings):
-        view = look_at_once(Looker(reader))
+        looked = look_at_once(Looker(reader))
+    view = looked.view
     chosen = choosing.Choice(
         classes=frozenset(options["classes"]), topic=options["topic"], group=options["group"]
     )
-    found = choosing.choose(view, chosen)
+    found = choosing.choose(looked, chosen)
     if options["output"] == "json":
         _print_json(choosing.document(view, found))
     else:
@@ -153,8 +154,8 @@ def hanging(**options: Any) -> int:
 
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
     with _reader(options) as (reader, settings):
-        view = look_for_hanging(Looker(reader), begin=began)
-    found = proof.conclude(view)
+        looked = look_for_hanging(Looker(reader), begin=began)
+    view, found = looked.view, proof.conclude(looked)
     if options["output"] == "json":
         _print_json(proof.document(view, found))
     else:

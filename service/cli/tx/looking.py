@@ -6,14 +6,21 @@ next one, and that nobody will ever end it is confirmed by the one after.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from collectors.naming import counted, listed
+from rules.facts.column import Int64s
+from rules.facts.gap import Gap, GapCause, GapScope
+from rules.facts.identity import TopicPartition
+from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance
 from rules.question import ProducersQuestion
 from rules.transactions.hold_up import Doubt, hold_ups
+from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.rounds import Scope
 from service.watch import SnapshotSource
@@ -21,6 +28,7 @@ from service.watch import SnapshotSource
 AT_ONCE: Final = 4  # rounds at most, one right after the other
 NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again
 AT_MOST: Final = 6  # rounds, where a coordinator moves or something new is seen meanwhile
+_NO_ROWS: Final[Int64s] = np.zeros(0, np.int64)
 PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
 
 
@@ -40,41 +48,93 @@ class Looker:
         return View(snapshot=snapshot, memory=self._memory, before=before, now=snapshot.taken_at)
 
 
-def look_at_once(looker: Looker) -> View:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """The last of some rounds, and the partitions whose leaders never told who holds them."""
+
+    view: View
+    overlooked: tuple[TopicPartition, ...] = ()
+
+    def gaps(self, scopes: Iterable[GapScope]) -> tuple[Gap, ...]:
+        """Return the gaps of these scopes, with one more for what was overlooked."""
+        found = gaps_about(self.view.snapshot, scopes)
+        if not self.overlooked:
+            return found
+        names = listed([str(name) for name in self.overlooked])
+        own = Gap(
+            what=f"open transactions of {counted(len(self.overlooked), 'partition')} ({names})",
+            why="they have a new leader, or were not seen before: look again",
+            cause=GapCause.LEADER_CHANGING,
+            scope=GapScope.PRODUCERS,
+        )
+        return (*found, own)
+
+
+def look_at_once(looker: Looker) -> Looked:
     """Return what is open now, each partition asked whose transactions these are."""
-    view = looker.look()
+    view, rows = looker.look(), _NO_ROWS
     for _ in range(AT_ONCE - 1):
-        question = _about_open(view)
-        if not len(question.rows):
+        open_rows = _open_rows(view)
+        if not len(open_rows):
+            return Looked(view=view)
+        before, view = view, looker.look(_about(view, open_rows))
+        rows = _overlooked(view, before)
+        if not len(rows) and not _has(view, (Doubt.CONFIRMING,)):
             break
-        view = looker.look(question)
-        if not _has(view, (Doubt.CONFIRMING,)):
-            break
-    return view
+    return Looked(view=view, overlooked=_names(view, rows))
 
 
-def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> View:
+def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> Looked:
     """Make rounds until it is certain what hangs, or that it cannot be told.
 
     `begin` is called before each round with its number and how many there will be at least; it
     waits until the round is due. Only partitions that are held from round to round are asked about,
-    so that a busy cluster is not burdened.
+    so that a busy cluster is not burdened, and those of which no earlier round can say so.
     """
     begin(1, NEEDED)
     view, number = looker.look(), 1
+    rows = _NO_ROWS
     while number < AT_MOST:
         number += 1
         begin(number, max(number, NEEDED))
-        view = looker.look()
-        if not _has(view, PASSING):
+        before, view = view, looker.look(*([_about(view, rows)] if len(rows) else []))
+        rows = _overlooked(view, before)
+        if not len(rows) and not _has(view, PASSING):
             break
-    return view
+    return Looked(view=view, overlooked=_names(view, rows))
 
 
-def _about_open(view: View) -> ProducersQuestion:
+def _open_rows(view: View) -> Int64s:
     span = view.snapshot.offsets.open_span
-    rows = np.flatnonzero(span.valid & (span.values > 0)).astype(np.int64)
+    return np.flatnonzero(span.valid & (span.values > 0)).astype(np.int64)
+
+
+def _about(view: View, rows: Int64s) -> ProducersQuestion:
     return ProducersQuestion(view.snapshot.partitions, rows)
+
+
+def _overlooked(view: View, before: View) -> Int64s:
+    """Return the rows that may be held and whose leader was not asked who does it.
+
+    What has moved since the round before, or was not open then, is no riddle. What a leader
+    refused to tell is a gap already, and asking again is of no use.
+    """
+    if any(gap.scope is GapScope.PRODUCERS for gap in view.snapshot.gaps):
+        return _NO_ROWS
+    snapshot, old = view.snapshot, before.snapshot
+    places = matching_rows(snapshot.partitions, old.partitions, needs_id=False)
+    stable = old.offsets.last_stable_offset.take(places)
+    span = old.offsets.open_span.take(places)
+    moved = stable.valid & (snapshot.offsets.last_stable_offset.values > stable.values)
+    is_new = span.valid & (span.values == 0)
+    rows = _open_rows(view)
+    found: Int64s = rows[~(snapshot.producers.looked | moved | is_new)[rows]]
+    return found
+
+
+def _names(view: View, rows: Int64s) -> tuple[TopicPartition, ...]:
+    index = view.snapshot.partitions.index
+    return tuple(index.topic_partition(row) for row in rows.tolist())
 
 
 def _has(view: View, doubts: tuple[Doubt, ...]) -> bool:

@@ -17,13 +17,13 @@ from rules.transactions.listing import (
     HOLDING_SCOPES,
     ListedTransaction,
     blocked_by,
-    gaps_about,
     listing,
 )
 from rules.transactions.next_steps import next_step
 from rules.view import View
 from service.cli.exit_codes import ExitCode
 from service.cli.tx.choosing import cluster_row
+from service.cli.tx.looking import Looked
 from service.cli.tx.tables import STYLES, coordinator, producer
 from service.cli.tx.words import duration, groups, moment
 from service.snapshot_rows import Row, gap_row
@@ -53,15 +53,15 @@ class Conclusion:
         return ExitCode.INCOMPLETE if self.doubtful or self.gaps else ExitCode.OK
 
 
-def conclude(view: View) -> Conclusion:
-    """Return what the last of the rounds proves."""
-    entries = listing(view).transactions
+def conclude(looked: Looked) -> Conclusion:
+    """Return what the rounds prove."""
+    entries = listing(looked.view).transactions
     hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
     doubtful = tuple(one for one in entries if one.doubt is not None)
     return Conclusion(
         hanging=hanging,
         doubtful=doubtful,
-        gaps=gaps_about(view.snapshot, HOLDING_SCOPES),
+        gaps=looked.gaps(HOLDING_SCOPES),
         open_ones=len(entries) - len(hanging) - len(doubtful),
     )
 

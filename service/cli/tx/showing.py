@@ -16,13 +16,12 @@ from rules.transactions.listing import (
     BLOCKING_SCOPES,
     HOLDING_SCOPES,
     ListedTransaction,
-    gaps_about,
     listing,
 )
 from rules.view import View
 from service.cli.exit_codes import ExitCode
 from service.cli.tx.choosing import cluster_row
-from service.cli.tx.looking import Looker, look_at_once
+from service.cli.tx.looking import Looked, Looker, look_at_once
 from service.cli.tx.tables import described, in_full
 from service.snapshot_rows import Row, gap_row
 from service.transaction_rows import described_row, transaction_row
@@ -43,14 +42,19 @@ class Shown:
     """One transactional id: what its coordinator says, and what partitions show of it."""
 
     transactional_id: str
-    view: View
+    looked: Looked
     says: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
 
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Return what was not seen and may belong to it."""
-        return gaps_about(self.view.snapshot, HOLDING_SCOPES | BLOCKING_SCOPES)
+        return self.looked.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
+
+    @property
+    def view(self) -> View:
+        """Return the last round."""
+        return self.looked.view
 
 
 def look_up(reader: Source, transactional_id: str) -> Shown:
@@ -65,15 +69,17 @@ def look_up(reader: Source, transactional_id: str) -> Shown:
 
 
 def _look(reader: Source, looker: Looker, transactional_id: str) -> Shown:
-    view = look_at_once(looker)
+    looked = look_at_once(looker)
     says = reader.describe(transactional_id)
     has_ended = isinstance(says, Transaction) and not says.is_open
     entries = (
         entry
-        for entry in listing(view).transactions
+        for entry in listing(looked.view).transactions
         if entry.transactional_id == transactional_id and not (has_ended and entry.is_listed)
     )
-    return Shown(transactional_id=transactional_id, view=view, says=says, entries=tuple(entries))
+    return Shown(
+        transactional_id=transactional_id, looked=looked, says=says, entries=tuple(entries)
+    )
 
 
 def told(found: Shown) -> Iterator[RenderableType]:

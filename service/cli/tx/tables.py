@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Sight, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
@@ -81,10 +82,12 @@ def transactions_table(view: View, entries: Sequence[ListedTransaction]) -> Tabl
 
 def not_seen(found: Listing) -> Iterator[str]:
     """Give what the list lacks, a line each."""
-    if not found.coordinators_heard:
-        yield UNHEARD
-    if found.sight is Sight.UNPROVEN and found.was_ever_used:
-        yield HIDDEN
+    # A broker that is silent proves nothing either: then its gap says what is wrong.
+    if all(gap.scope is not GapScope.TRANSACTIONS for gap in found.gaps):
+        if not found.coordinators_heard:
+            yield UNHEARD
+        if found.sight is Sight.UNPROVEN and found.was_ever_used:
+            yield HIDDEN
     for gap in found.gaps:
         yield f"{gap.what}: {gap.why}"
 

@@ -19,13 +19,19 @@ from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import NO_TIMEOUT, Sight, Transaction, TransactionState
 from rules.question import ProducersQuestion
-from rules.view import View
 from service.cli.exit_codes import ExitCode
 from service.cli.snapshot_table import console
 from service.cli.tx import proof, showing, tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code
 from service.cli.tx.command import LEAST_INTERVAL
-from service.cli.tx.looking import AT_MOST, AT_ONCE, Looker, look_at_once, look_for_hanging
+from service.cli.tx.looking import (
+    AT_MOST,
+    AT_ONCE,
+    Looked,
+    Looker,
+    look_at_once,
+    look_for_hanging,
+)
 from service.cli.tx.words import duration, few, timeout
 from service.rounds import Scope
 from tests.factories import (
@@ -86,8 +92,9 @@ class Rounds:
         return self.says
 
 
-def twice(**look: Any) -> View:
-    return view_of([snapshot(**{**look, "taken_at": at(n * 15)}) for n in range(2)])
+def twice(**look: Any) -> Looked:
+    rounds = [snapshot(**{**look, "taken_at": at(n * 15)}) for n in range(2)]
+    return Looked(view=view_of(rounds))
 
 
 def text(parts: Iterable[RenderableType]) -> str:
@@ -115,9 +122,9 @@ def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
 
 def test_what_nobody_lists_is_confirmed_by_a_third_round() -> None:
     source = Rounds(HELD, HANGS)
-    view = look_at_once(Looker(source))
+    looked = look_at_once(Looker(source))
     assert len(source.asked) == 3
-    assert [str(one.class_) for one in choose(view, Choice()).entries] == ["hanging"]
+    assert [str(one.class_) for one in choose(looked, Choice()).entries] == ["hanging"]
 
 
 def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
@@ -143,6 +150,51 @@ def test_hanging_makes_the_rounds_that_it_needs(looks: list[dict[str, Any]], rou
     look_for_hanging(Looker(source), begin=lambda number, total: begun.append((number, total)))
     assert [questions for questions in source.asked if questions] == []
     assert begun == [(number, max(number, 3)) for number in range(1, rounds + 1)]
+
+
+NOT_ASKED: Final[dict[str, Any]] = {**HELD, "producers": producers(rows=4)}
+UNSEEN_BEFORE: Final[dict[str, Any]] = {
+    **QUIET,
+    "offsets": offsets(4, last_stable_offset=[None] * 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "rounds"),
+    [
+        (UNSEEN_BEFORE, 4),  # it may have been held all the time
+        ({**QUIET, "partitions": partitions({"__transaction_state": 1}), "offsets": offsets(1)}, 4),
+        (QUIET, 2),  # nothing was open then: it has just begun
+        ({**HELD, "offsets": offsets(4, last_stable_offset=[85, 100, 100, 100])}, 2),  # it moves
+    ],
+)
+def test_whoever_holds_what_was_not_seen_before_is_asked_for(
+    first: dict[str, Any], rounds: int
+) -> None:
+    source = Rounds(first, NOT_ASKED, HANGS)
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert len(source.asked) == rounds
+    if rounds > 2:
+        [question] = source.asked[2]
+        assert question.rows.tolist() == [0]
+        assert proof.conclude(looked).exit_code is ExitCode.HANGING
+
+
+def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:
+    looked = look_for_hanging(Looker(Rounds(HELD, NOT_ASKED)), begin=lambda _number, _total: None)
+    found = proof.conclude(looked)
+    assert found.exit_code is ExitCode.INCOMPLETE
+    assert [gap.what for gap in found.gaps] == ["open transactions of 1 partition (orders-0)"]
+    at_once = choose(look_at_once(Looker(Rounds(NOT_ASKED))), Choice())
+    assert exit_code(looked.view, Choice(), at_once) is ExitCode.INCOMPLETE
+
+
+def test_what_a_leader_refuses_to_tell_is_not_asked_for_again() -> None:
+    refused = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
+    source = Rounds(HELD, {**NOT_ASKED, "gaps": (refused,)})
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert (len(source.asked), looked.overlooked) == (2, ())
+    assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
 
 
 def test_two_rounds_are_far_enough_apart_to_see_what_is_held() -> None:
@@ -182,9 +234,9 @@ def test_another_cluster_id_begins_anew() -> None:
 def test_filters_choose_and_say_when_they_name_nothing(
     choice: Choice, shown: int, code: ExitCode
 ) -> None:
-    view = twice(**RUNS)
-    found = choose(view, choice)
-    assert (len(found.entries), exit_code(view, choice, found)) == (shown, code)
+    looked = twice(**RUNS)
+    found = choose(looked, choice)
+    assert (len(found.entries), exit_code(looked.view, choice, found)) == (shown, code)
 
 
 @pytest.mark.parametrize(
@@ -195,32 +247,33 @@ def test_filters_choose_and_say_when_they_name_nothing(
     ],
 )
 def test_what_was_not_seen_may_match(choice: Choice, scope: GapScope) -> None:
-    view = twice(**RUNS, gaps=(gap(scope=scope),))
-    assert exit_code(view, choice, choose(view, choice)) is ExitCode.INCOMPLETE
+    looked = twice(**RUNS, gaps=(gap(scope=scope),))
+    assert exit_code(looked.view, choice, choose(looked, choice)) is ExitCode.INCOMPLETE
 
 
 @pytest.mark.parametrize(
     ("look", "told"),
     [
-        (UNSEEN, ["whether every coordinator was asked", "coordinated by broker 2: 127.0.0.1"]),
+        (UNSEEN, ["coordinated by broker 2: 127.0.0.1"]),
+        ({**UNSEEN, "gaps": ()}, ["whether every coordinator was asked"]),
         ({**RUNS, "transactions": transactions(sight=Sight.UNPROVEN)}, ["--sees-all"]),
     ],
 )
 def test_a_list_that_may_lack_something_is_incomplete_and_says_why(
     look: dict[str, Any], told: list[str]
 ) -> None:
-    view = twice(**look)
-    found = choose(view, Choice())
-    assert exit_code(view, Choice(), found) is ExitCode.INCOMPLETE
+    looked = twice(**look)
+    found = choose(looked, Choice())
+    assert exit_code(looked.view, Choice(), found) is ExitCode.INCOMPLETE
     assert all(any(piece in line for line in found.missing) for piece in told)
 
 
 def test_the_table_has_one_line_per_transaction() -> None:
-    view = twice(**RUNS)
-    found = choose(view, Choice())
+    looked = twice(**RUNS)
+    found = choose(looked, Choice())
     lines = text([
-        tables.head(view, found.entries, found.listing),
-        tables.transactions_table(view, found.entries),
+        tables.head(looked.view, found.entries, found.listing),
+        tables.transactions_table(looked.view, found.entries),
     ]).splitlines()  # fmt: skip
     assert lines[0].endswith("12:00:15 UTC  1 open  complete")
     assert re.split(r"\s{2,}", lines[2].strip()) == [
@@ -229,9 +282,9 @@ def test_the_table_has_one_line_per_transaction() -> None:
 
 
 def test_a_transaction_without_a_coordinator_shows_its_last_write_and_no_age() -> None:
-    view = twice(**{**HANGS, "transactions": transactions(looked_up=frozenset({7}))})
-    [entry] = choose(view, Choice()).entries
-    line = text([tables.transactions_table(view, [entry])]).splitlines()[1]
+    looked = twice(**{**HANGS, "transactions": transactions(looked_up=frozenset({7}))})
+    [entry] = choose(looked, Choice()).entries
+    line = text([tables.transactions_table(looked.view, [entry])]).splitlines()[1]
     assert re.split(r"\s{2,}", line.strip()) == [
         "hanging", "-", "7/3", "-", "last write 20 s ago / -", "orders-0*", "billing",
     ]  # fmt: skip
@@ -240,15 +293,15 @@ def test_a_transaction_without_a_coordinator_shows_its_last_write_and_no_age() -
 def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
     names = [f"id-{number}" for number in range(tables.SHOWN + 5)]
     many = transactions(*(transaction(name, producer_id=n) for n, name in enumerate(names)))
-    view = twice(**{**QUIET, "transactions": many})
+    looked = twice(**{**QUIET, "transactions": many})
     assert "5 more (-o json)" in text([
-        tables.transactions_table(view, choose(view, Choice()).entries)
+        tables.transactions_table(looked.view, choose(looked, Choice()).entries)
     ])  # fmt: skip
 
 
 def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
-    view = twice(**UNSEEN)
-    told = json.loads(json.dumps(document(view, choose(view, Choice()))))
+    looked = twice(**UNSEEN)
+    told = json.loads(json.dumps(document(looked.view, choose(looked, Choice()))))
     assert (told["cluster"], told["taken_at"]) == ("default", "2025-06-02T12:00:15Z")
     assert (told["complete"], told["coordinators_heard"], told["gap_count"]) == (False, False, 1)
     [row] = told["transactions"]
@@ -257,9 +310,9 @@ def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
 
 # ------------------------------------------------------------------ hanging
 def test_what_hangs_is_told_with_proof_and_repair() -> None:
-    view = twice(**HANGS)
-    found = proof.conclude(view)
-    said = text(proof.told(view, found, is_secured=False))
+    looked = twice(**HANGS)
+    found = proof.conclude(looked)
+    said = text(proof.told(looked.view, found, is_secured=False))
     assert found.exit_code is ExitCode.HANGING
     for piece in (
         "HANGING  orders-0  payments",
@@ -275,8 +328,8 @@ def test_what_hangs_is_told_with_proof_and_repair() -> None:
 
 def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
     known = transactions(looked_up=frozenset({7}), sight=Sight.ACLS)
-    view = twice(**{**HANGS, "transactions": known})
-    said = text(proof.told(view, proof.conclude(view), is_secured=True))
+    looked = twice(**{**HANGS, "transactions": known})
+    said = text(proof.told(looked.view, proof.conclude(looked), is_secured=True))
     assert "none lists producer 7; the ACLs let us see every transactional id" in said
     assert "--start-offset 90 --command-config client.properties" in said
 
@@ -296,29 +349,31 @@ def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_told_is_never_said_to_be_well(look: dict[str, Any], told: str) -> None:
-    view = twice(**look)
-    found = proof.conclude(view)
-    said = text(proof.told(view, found, is_secured=False))
+    looked = twice(**look)
+    found = proof.conclude(looked)
+    said = text(proof.told(looked.view, found, is_secured=False))
     assert found.exit_code is ExitCode.INCOMPLETE
     assert told in said
     assert "It cannot be told whether anything hangs" in said
     assert "abort --topic" not in said
-    assert proof.document(view, found)["complete"] is False
+    assert proof.document(looked.view, found)["complete"] is False
 
 
 @pytest.mark.parametrize("look", [QUIET, RUNS])
 def test_nothing_hangs_only_where_all_was_seen(look: dict[str, Any]) -> None:
-    view = twice(**look)
-    found = proof.conclude(view)
+    looked = twice(**look)
+    found = proof.conclude(looked)
     assert found.exit_code is ExitCode.OK
-    assert text(proof.told(view, found, is_secured=False)).startswith("Nothing hangs (4 partitions")
+    assert text(proof.told(looked.view, found, is_secured=False)).startswith(
+        "Nothing hangs (4 partitions"
+    )
 
 
 def test_what_hangs_counts_more_than_what_was_not_seen() -> None:
-    view = twice(**HANGS, gaps=(gap(scope=GapScope.PRODUCERS),))
-    found = proof.conclude(view)
+    looked = twice(**HANGS, gaps=(gap(scope=GapScope.PRODUCERS),))
+    found = proof.conclude(looked)
     assert found.exit_code is ExitCode.HANGING
-    [row] = proof.document(view, found)["hanging"]
+    [row] = proof.document(looked.view, found)["hanging"]
     assert row["repair"].endswith("--start-offset 90")
 
 

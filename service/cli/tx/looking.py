@@ -20,16 +20,25 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance
 from rules.question import ProducersQuestion
 from rules.transactions.hold_up import Doubt, hold_ups
-from rules.transactions.listing import gaps_about
+from rules.transactions.listing import HOLDING_SCOPES, gaps_about
 from rules.view import View
 from service.rounds import Scope
 from service.watch import SnapshotSource
 
 AT_ONCE: Final = 4  # rounds at most, one right after the other
 NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again
-AT_MOST: Final = 6  # rounds, where a coordinator moves or something new is seen meanwhile
-_NO_ROWS: Final[Int64s] = np.zeros(0, np.int64)
+AT_MOST: Final = 6  # rounds, where a broker has just died or something new is seen meanwhile
 PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
+PASSING_CAUSES: Final = frozenset(
+    {
+        GapCause.TIMEOUT,
+        GapCause.UNREACHABLE,
+        GapCause.LEADER_CHANGING,
+        GapCause.COORDINATOR_MOVING,
+    }
+)
+
+_NO_ROWS: Final[Int64s] = np.zeros(0, np.int64)
 
 
 class Looker:
@@ -99,9 +108,15 @@ def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> Lo
         begin(number, max(number, NEEDED))
         before, view = view, looker.look(*([_about(view, rows)] if len(rows) else []))
         rows = _overlooked(view, before)
-        if not len(rows) and not _has(view, PASSING):
+        if not len(rows) and not _may_pass(view):
             break
     return Looked(view=view, overlooked=_names(view, rows))
+
+
+def _may_pass(view: View) -> bool:
+    """Whether what keeps us from telling is over in a moment, as after a broker's death."""
+    gaps = gaps_about(view.snapshot, HOLDING_SCOPES)
+    return _has(view, PASSING) or any(gap.cause in PASSING_CAUSES for gap in gaps)
 
 
 def _open_rows(view: View) -> Int64s:

@@ -73,6 +73,9 @@ UNSEEN: Final[dict[str, Any]] = {
 }
 
 
+SILENT: Final[dict[str, Any]] = {**QUIET, "gaps": (gap(scope=GapScope.OFFSETS),)}
+
+
 class Rounds:
     """A cluster that shows prepared looks, the last one for ever, and notes what it was asked."""
 
@@ -142,6 +145,8 @@ def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
         ([HELD, HANGS], 3),
         ([HELD, UNSEEN, UNSEEN, RUNS], 4),
         ([HELD, UNSEEN], AT_MOST),
+        ([QUIET, SILENT, SILENT, QUIET], 4),
+        ([QUIET, {**QUIET, "gaps": (gap(scope=GapScope.GROUPS),)}], 2),
     ],
 )
 def test_hanging_makes_the_rounds_that_it_needs(looks: list[dict[str, Any]], rounds: int) -> None:

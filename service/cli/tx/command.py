@@ -84,7 +84,8 @@ def ls(**options: Any) -> int:
         screen = _screen()
         screen.print(tables.head(view, found.entries, found.listing), soft_wrap=True)
         if found.entries:
-            screen.print(tables.transactions_table(view, found.entries))
+            table = tables.transactions_table(view, found.entries, width=screen.width)
+            screen.print(table)
         for entry in found.entries:
             if entry.repair is not None:
                 screen.print(f"repair: {entry.repair}", soft_wrap=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,9 +16,16 @@ from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Sight, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
-from rules.transactions.listing import ListedTransaction, Listing, Place, blocked_by
+from rules.transactions.listing import (
+    WORST_FIRST,
+    ListedTransaction,
+    Listing,
+    Place,
+    blocked_by,
+)
 from rules.transactions.next_steps import next_step
 from rules.view import View
+from service.cli.snapshot_table import PIPED_WIDTH, WIDE
 from service.cli.tx.words import ABSENT, duration, few, groups, moment, timeout
 
 SHOWN: Final = 200  # rows; JSON has all
@@ -40,10 +49,16 @@ ENDED: Final = {
     TransactionState.COMPLETE_ABORT: "Nothing is open: its last transaction was aborted.",
     TransactionState.DEAD: "Nothing is open: its coordinator is about to forget it.",
 }
-COLUMNS: Final = (
-    "class", "transactional id", "producer", "coordinator", "running / timeout", "partitions",
-    "holds up",
-)  # fmt: skip
+# Column -> whether its cells are short and never folded: on a narrow screen names fold.
+COLUMNS: Final = {
+    "class": True,
+    "transactional id": False,
+    "producer": True,
+    "coordinator": True,
+    "running / timeout": True,
+    "partitions": False,
+    "holds up": False,
+}
 PLACE_COLUMNS: Final = {
     "topic-partition": False,
     "leader": True,
@@ -51,18 +66,17 @@ PLACE_COLUMNS: Final = {
     "LSO": True,
     "HWM": True,
     "held back": True,
-    "holds the LSO": False,
+    "LSO held": True,
     "holds up": False,
 }
+LEAST: Final = frozenset({"coordinator"})  # has no place on a screen narrower than `WIDE`
 
 
 def head(view: View, entries: Sequence[ListedTransaction], found: Listing) -> Text:
     """Return the line above the table: the cluster, the time, and how much of each class."""
     snapshot = view.snapshot
-    counts = dict.fromkeys(TransactionClass, 0)
-    for entry in entries:
-        counts[entry.class_] += 1
-    told = ", ".join(f"{count} {class_}" for class_, count in counts.items() if count)
+    counts = Counter(entry.class_ for entry in entries)
+    told = ", ".join(f"{counts[one]} {one}" for one in WORST_FIRST if counts[one])
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
         f" ({snapshot.cluster_id})  {snapshot.taken_at:%H:%M:%S} UTC  {told or 'nothing open'}  ",
@@ -70,11 +84,15 @@ def head(view: View, entries: Sequence[ListedTransaction], found: Listing) -> Te
     )
 
 
-def transactions_table(view: View, entries: Sequence[ListedTransaction]) -> Table:
+def transactions_table(
+    view: View, entries: Sequence[ListedTransaction], *, width: int = PIPED_WIDTH
+) -> Table:
     """Return one line per transaction; `*` marks a partition whose last stable offset it holds."""
-    table = _table(COLUMNS)
+    kept = [width >= WIDE or name not in LEAST for name in COLUMNS]
+    table = _table(dict(itertools.compress(COLUMNS.items(), kept)))
     for entry in entries[:SHOWN]:
-        table.add_row(*_cells(view, entry), style=STYLES.get(entry.class_))
+        cells = itertools.compress(_cells(view, entry), kept)
+        table.add_row(*cells, style=STYLES.get(entry.class_))
     if len(entries) > SHOWN:
         table.caption = f"{len(entries) - SHOWN} more (-o json)"
     return table
@@ -125,8 +143,6 @@ def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
 def places_table(snapshot: Snapshot, places: Sequence[Place]) -> Table:
     """Return one line per partition of a transaction."""
     table = _table(PLACE_COLUMNS)
-    for column, is_number in zip(table.columns, PLACE_COLUMNS.values(), strict=True):
-        column.justify = "right" if is_number else "left"
     for place in places[:SHOWN]:
         table.add_row(*_place_cells(snapshot, place))
     if len(places) > SHOWN:
@@ -149,7 +165,7 @@ def age(view: View, entry: ListedTransaction) -> str:
     writes = [one.last_record_at for one in known if one is not None and one.last_record_at]
     if not writes:
         return ABSENT
-    return f"last write {duration(view.now - max(writes))} ago"
+    return f"written {duration(view.now - max(writes))} ago"
 
 
 def coordinator(entry: ListedTransaction) -> str:
@@ -175,7 +191,7 @@ def _cells(view: View, entry: ListedTransaction) -> list[str]:
         entry.transactional_id or ABSENT,
         f"{number}{epoch}",
         _or_absent(entry.coordinator),
-        f"{age(view, entry)} / {timeout(entry.timeout) if entry.is_listed else ABSENT}",
+        f"{age(view, entry)} / {timeout(entry.timeout)}" if entry.is_listed else age(view, entry),
         few([_place_name(place) for place in entry.places]) or ABSENT,
         _held_up(view.snapshot, entry),
     ]
@@ -211,10 +227,10 @@ def _lines(pairs: Sequence[tuple[str, str | None]]) -> Text:
     return Text("\n".join(f"  {name:<12} {value}" for name, value in pairs if value is not None))
 
 
-def _table(columns: Sequence[str] | dict[str, bool]) -> Table:
+def _table(columns: Mapping[str, bool]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
-    for name in columns:
-        table.add_column(name, overflow="fold")
+    for name, is_short in columns.items():
+        table.add_column(name, overflow="fold", no_wrap=is_short)
     return table
 
 

@@ -1,0 +1,155 @@
+"""Which rounds `tidemark tx` makes, and whom it asks in them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import pytest
+
+from collectors.producers import HELD_SECONDS
+from rules.errors import UnreachableError
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.snapshot import Snapshot
+from rules.question import ProducersQuestion
+from service.cli.exit_codes import ExitCode
+from service.cli.tx import proof
+from service.cli.tx.choosing import Choice, choose, exit_code
+from service.cli.tx.command import LEAST_INTERVAL
+from service.cli.tx.looking import (
+    AT_MOST,
+    AT_ONCE,
+    Looker,
+    look_at_once,
+    look_for_hanging,
+)
+from service.rounds import Scope
+from tests.factories import (
+    gap,
+    offsets,
+    partitions,
+    producers,
+    transactions,
+)
+from tests.unit.service.cli.tx.given import (
+    HANGS,
+    HELD,
+    QUIET,
+    RUNS,
+    SILENT,
+    UNSEEN,
+    Rounds,
+)
+
+
+def test_a_quiet_cluster_is_asked_once() -> None:
+    source = Rounds(QUIET)
+    look_at_once(Looker(source))
+    assert source.asked == [()]
+
+
+def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
+    source = Rounds(HELD, RUNS)
+    look_at_once(Looker(source))
+    [first, [question]] = source.asked
+    assert first == ()
+    assert isinstance(question, ProducersQuestion)
+    assert question.rows.tolist() == [0]
+
+
+def test_what_nobody_lists_is_confirmed_by_a_third_round() -> None:
+    source = Rounds(HELD, HANGS)
+    looked = look_at_once(Looker(source))
+    assert len(source.asked) == 3
+    assert [str(one.class_) for one in choose(looked, Choice()).entries] == ["hanging"]
+
+
+def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
+    never: dict[str, Any] = {**HANGS, "transactions": transactions()}  # its id is not looked up
+    source = Rounds(never)
+    look_at_once(Looker(source))
+    assert len(source.asked) == AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("looks", "rounds"),
+    [
+        ([QUIET], 2),
+        ([HELD, RUNS], 2),
+        ([HELD, HANGS], 3),
+        ([HELD, UNSEEN, UNSEEN, RUNS], 4),
+        ([HELD, UNSEEN], AT_MOST),
+        ([QUIET, SILENT, SILENT, QUIET], 4),
+        ([QUIET, {**QUIET, "gaps": (gap(scope=GapScope.GROUPS),)}], 2),
+    ],
+)
+def test_hanging_makes_the_rounds_that_it_needs(looks: list[dict[str, Any]], rounds: int) -> None:
+    begun: list[tuple[int, int]] = []
+    source = Rounds(*looks)
+    look_for_hanging(Looker(source), begin=lambda number, total: begun.append((number, total)))
+    assert [questions for questions in source.asked if questions] == []
+    assert begun == [(number, max(number, 3)) for number in range(1, rounds + 1)]
+
+
+NOT_ASKED: Final[dict[str, Any]] = {**HELD, "producers": producers(rows=4)}
+UNSEEN_BEFORE: Final[dict[str, Any]] = {
+    **QUIET,
+    "offsets": offsets(4, last_stable_offset=[None] * 4),
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "rounds"),
+    [
+        (UNSEEN_BEFORE, 4),  # it may have been held all the time
+        ({**QUIET, "partitions": partitions({"__transaction_state": 1}), "offsets": offsets(1)}, 4),
+        (QUIET, 2),  # nothing was open then: it has just begun
+        ({**HELD, "offsets": offsets(4, last_stable_offset=[85, 100, 100, 100])}, 2),  # it moves
+    ],
+)
+def test_whoever_holds_what_was_not_seen_before_is_asked_for(
+    first: dict[str, Any], rounds: int
+) -> None:
+    source = Rounds(first, NOT_ASKED, HANGS)
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert len(source.asked) == rounds
+    if rounds > 2:
+        [question] = source.asked[2]
+        assert question.rows.tolist() == [0]
+        assert proof.conclude(looked).exit_code is ExitCode.HANGING
+
+
+def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:
+    looked = look_for_hanging(Looker(Rounds(HELD, NOT_ASKED)), begin=lambda _number, _total: None)
+    found = proof.conclude(looked)
+    assert found.exit_code is ExitCode.INCOMPLETE
+    assert [gap.what for gap in found.gaps] == ["open transactions of 1 partition (orders-0)"]
+    at_once = choose(look_at_once(Looker(Rounds(NOT_ASKED))), Choice())
+    assert exit_code(looked.view, Choice(), at_once) is ExitCode.INCOMPLETE
+
+
+def test_what_a_leader_refuses_to_tell_is_not_asked_for_again() -> None:
+    refused = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
+    source = Rounds(HELD, {**NOT_ASKED, "gaps": (refused,)})
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert (len(source.asked), looked.overlooked) == (2, ())
+    assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
+
+
+def test_two_rounds_are_far_enough_apart_to_see_what_is_held() -> None:
+    assert LEAST_INTERVAL > HELD_SECONDS
+
+
+def test_a_cluster_that_is_away_ends_it() -> None:
+    class Away(Rounds):
+        def read(self, scope: Scope) -> Snapshot:
+            del scope
+            raise UnreachableError("refused")
+
+    with pytest.raises(UnreachableError):
+        look_at_once(Looker(Away()))
+
+
+def test_another_cluster_id_begins_anew() -> None:
+    source = Rounds(HELD, {**HANGS, "cluster_id": "other"}, {**HANGS, "cluster_id": "other"})
+    looker = Looker(source)
+    assert [looker.look().before is None for _ in range(3)] == [True, True, False]

@@ -1,0 +1,86 @@
+"""What `tidemark tx show` tells of one transactional id."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+from rules.facts.identity import TopicPartition
+from rules.facts.transactions import TransactionState
+from service.cli.exit_codes import ExitCode
+from service.cli.tx import showing, tables
+from tests.factories import (
+    transaction,
+)
+from tests.unit.service.cli.tx.given import (
+    EMPTY,
+    HANGS,
+    HELD,
+    QUIET,
+    RUNS,
+    Rounds,
+    text,
+)
+
+
+def shown(source: Rounds, name: str = "payments") -> showing.Shown:
+    return showing.look_up(source, name)
+
+
+def test_an_open_transaction_is_shown_by_partition_with_what_happens_next() -> None:
+    found = shown(Rounds(RUNS, says=transaction()))
+    said = text(showing.told(found))
+    assert showing.exit_code(found) is ExitCode.OK
+    assert "broker 2 says Ongoing" in said
+    assert re.search(r"orders-0 +1 +90 +90 +100 +10 +yes +billing \(waits\), audit", said)
+    assert "its coordinator aborts it when its timeout is over" in said
+
+
+@pytest.mark.parametrize("state", list(tables.ENDED))
+def test_one_that_is_not_open_is_shown_too(state: TransactionState) -> None:
+    ended = transaction(state=state, partitions=frozenset[TopicPartition]())
+    found = shown(Rounds(QUIET, says=ended))
+    said = text(showing.told(found))
+    assert showing.exit_code(found) is ExitCode.OK
+    assert said.startswith(f"{state}  payments")
+    assert tables.ENDED[state] in said
+    assert "running" not in said
+
+
+def test_one_that_ended_while_we_looked_is_not_shown_as_open() -> None:
+    ended = transaction(state=TransactionState.COMPLETE_COMMIT)
+    assert shown(Rounds(RUNS, says=ended)).entries == ()
+
+
+def test_one_that_began_while_we_looked_is_looked_at_again() -> None:
+    found = shown(Rounds(QUIET, RUNS, says=transaction()))
+    assert [entry.transactional_id for entry in found.entries] == ["payments"]
+
+
+def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
+    found = shown(Rounds(RUNS, says=None), "paymnts")
+    assert showing.exit_code(found) is ExitCode.NOTHING_MATCHED
+    [line] = showing.trouble(found)
+    assert line == (
+        "no coordinator knows transactional id 'paymnts'; open ones with a name like it: payments"
+    )
+
+
+def test_an_id_that_could_not_be_asked_for_is_not_said_to_be_absent() -> None:
+    refused = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on TransactionalId")
+    found = shown(Rounds(QUIET, says=refused))
+    assert showing.exit_code(found) is ExitCode.INCOMPLETE
+    assert showing.document(found)["trouble"] == [
+        "transactional id 'payments': needs DESCRIBE on TransactionalId"
+    ]
+
+
+def test_what_hangs_is_shown_under_its_idle_id() -> None:
+    found = shown(Rounds(HELD, HANGS, says=EMPTY))
+    said = text(showing.told(found))
+    assert said.startswith("hanging  payments")
+    assert "Nothing is open" not in said
+    assert showing.document(found)["described"]["state"] == "Empty"

@@ -163,6 +163,7 @@ def _build(topics: dict[str, _Topic]) -> Partitions:
         elr=_lists(rows, "eligible_leader_replicas", null_is_empty=True),
         last_known_elr=_lists(rows, "last_known_elr", null_is_empty=True),
         min_insync_replicas=Column.absent(len(rows)),
+        unclean_election_enabled=Column.absent(len(rows)),
     )
 
 

@@ -40,7 +40,20 @@ class ProducersQuestion:
     is_urgent: bool = False  # the answer decides a verdict: it is worth a round before its time
 
 
-Question: TypeAlias = ReadableQuestion | ProducersQuestion
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochEndQuestion:
+    """Where did these leader epochs end in the present leaders' logs?
+
+    Answered by `Snapshot.epoch_ends`. It is always worth a round before its time: whatever loses
+    records may go on.
+    """
+
+    partitions: Partitions  # of an earlier round
+    rows: Int64s  # of these partitions
+    epochs: Int64s  # one per row
+
+
+Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,18 +62,22 @@ class Asked:
 
     readable: tuple[ReadableQuestion, ...]
     producers: tuple[ProducersQuestion, ...]
+    epoch_ends: tuple[EpochEndQuestion, ...]
 
 
 def by_kind(questions: Iterable[Question]) -> Asked:
     """Sort questions; a kind that nobody takes here is an error of types, not a lost question."""
     readable: list[ReadableQuestion] = []
     producers: list[ProducersQuestion] = []
+    epoch_ends: list[EpochEndQuestion] = []
     for question in questions:
         match question:
             case ReadableQuestion():
                 readable.append(question)
             case ProducersQuestion():
                 producers.append(question)
+            case EpochEndQuestion():
+                epoch_ends.append(question)
             case _:
                 assert_never(question)
-    return Asked(readable=tuple(readable), producers=tuple(producers))
+    return Asked(readable=tuple(readable), producers=tuple(producers), epoch_ends=tuple(epoch_ends))

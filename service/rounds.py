@@ -31,6 +31,7 @@ from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
@@ -146,6 +147,7 @@ class ClusterReader:
             transactions=transactions,
             producers=producers,
             transaction_log=log,
+            epoch_ends=EpochEnds.none(),
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )

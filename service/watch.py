@@ -23,7 +23,7 @@ from rules.errors import CollectError
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
 from rules.facts.snapshot import Snapshot
-from rules.question import ProducersQuestion, Question
+from rules.question import EpochEndQuestion, ProducersQuestion, Question
 from rules.view import View
 from service.clock import ClockReading, step_between
 from service.rounds import Scope
@@ -54,7 +54,8 @@ class WatchedRound:
     def next_is_early(self) -> bool:
         """Whether the next round should not wait: a new leader, or a verdict that waits for it."""
         urgent = (
-            isinstance(asked, ProducersQuestion) and asked.is_urgent
+            isinstance(asked, EpochEndQuestion)
+            or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
             for asked in self.judged.questions
         )
         return self.leaders_moved or any(urgent)

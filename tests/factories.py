@@ -12,6 +12,7 @@ import numpy as np
 
 from collectors.translate import topic_id_of
 from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
@@ -65,6 +66,7 @@ def partitions(counts: Mapping[str, int] | None = None, **overrides: Any) -> Par
         elr=Ragged.of([()] * rows),
         last_known_elr=Ragged.of([()] * rows),
         min_insync_replicas=Column.of([2] * rows),
+        unclean_election_enabled=Column.of([0] * rows),
     )
     return replace(base, **overrides)
 
@@ -190,6 +192,16 @@ def producers(
     return Producers(looked=mask, open=found)
 
 
+def epoch_ends(*told: tuple[int, int, int | None]) -> EpochEnds:
+    """Return answers from (row, epoch asked about, end offset), in that order; None: no such epoch."""
+    return EpochEnds(
+        row=ints(*(row for row, _, _ in told)),
+        epoch=ints(*(epoch for _, epoch, _ in told)),
+        found_epoch=Column.of([None if end is None else epoch for _, epoch, end in told]),
+        end_offset=Column.of([end for _, _, end in told]),
+    )
+
+
 def ended(**overrides: Any) -> EndedTransaction:
     """Return a transaction that producer 7 committed at noon after 5 s."""
     base = EndedTransaction(
@@ -223,6 +235,7 @@ def snapshot(**overrides: Any) -> Snapshot:
         transactions=transactions(),
         producers=Producers.none(rows),
         transaction_log=TransactionLog(is_read=True),
+        epoch_ends=EpochEnds.none(),
         gaps=(),
         report=report(),
     )

@@ -44,6 +44,7 @@ class GapScope(StrEnum):
     TRANSACTIONS = "transactions"  # what a coordinator knows of transactions
     PRODUCERS = "producers"  # who has a transaction open on a partition
     TRANSACTION_LOG = "transaction_log"  # how transactions ended
+    EPOCHS = "epochs"  # where leader epochs ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,23 +1,26 @@
 """What must be remembered of each partition so that a later loss can be proven.
 
 After a change of leader the new leader is asked where the remembered epoch ended; the answer is
-compared with the offsets remembered here (DESIGN 6.1). A round in which a partition's leader gave
-no answer keeps the older memory and its older time. Whoever remembers decides for which partitions:
-what a round does not list is not thereby gone.
+compared with the offsets remembered here (DESIGN 6.1). The look before the change is kept until a
+leader has told where its epoch ended, also over a restart and over further changes. A round in which
+a partition's leader gave no answer keeps the older memory and its older time. Whoever remembers
+decides for which partitions: what a round does not list is not thereby gone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
 import numpy as np
 
 from rules.facts.column import Bools, Column, Ragged
+from rules.facts.epoch_ends import EpochEnds
 from rules.facts.identity import TopicId
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
+from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 
 MICROSECOND: Final = 1_000_000
@@ -89,7 +92,7 @@ def remember(
 ) -> LastLooks:
     """Merge a snapshot into the memory.
 
-    It has the rows of `known`, which begin with those of the snapshot and are no others by default;
+    A look of another leader epoch waits until it is told where the older one ended. It has the rows of `known`, which begin with those of the snapshot and are no others by default;
     other partitions are forgotten.
     """
     offsets, partitions = snapshot.offsets, snapshot.partitions
@@ -108,7 +111,41 @@ def remember(
         looked_at_us=now.where(seen),
     )
     fresh = fresh.over(partitions if known is None else known)
-    return fresh if before is None or fresh.looked_at_us.valid.all() else _keep_older(fresh, before)
+    return fresh if before is None else _keep_older(fresh, before, snapshot.epoch_ends)
+
+
+def unsettled_rows(looks: LastLooks, partitions: Partitions, leader_epoch: Column) -> Bools:
+    """Mark the rows of `partitions` of whose looks it is not known yet what their epoch left.
+
+    `leader_epoch` is the one in the leaders' present answers.
+    """
+    old_epoch = looks.leader_epoch.take(matching_rows(partitions, looks.partitions))
+    changed: Bools = (
+        old_epoch.valid & leader_epoch.valid & (old_epoch.values != leader_epoch.values)
+    )
+    return changed
+
+
+def refined(looks: LastLooks, light: RiskLooks) -> LastLooks:
+    """Return the looks with those between two rounds laid over them, as far as the epoch is the same."""
+    rows = matching_rows(light.partitions, looks.partitions)[light.row]
+    known = looks.leader_epoch.take(rows)
+    is_same = known.valid & (known.values == light.leader_epoch) & light.high_watermark.valid
+    is_same &= light.looked_at_us > looks.looked_at_us.take(rows).values
+    at = rows[is_same]
+
+    def laid(column: Column, over: Column) -> Column:
+        values, valid = column.values.copy(), column.valid.copy()
+        values[at], valid[at] = over.values[is_same], over.valid[is_same]
+        return Column(values, valid)
+
+    return replace(
+        looks,
+        last_stable_offset=laid(looks.last_stable_offset, light.last_stable_offset),
+        high_watermark=laid(looks.high_watermark, light.high_watermark),
+        log_end_offset=laid(looks.log_end_offset, light.log_end_offset),
+        looked_at_us=laid(looks.looked_at_us, Column.known(light.looked_at_us)),
+    )
 
 
 def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
@@ -123,9 +160,24 @@ def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
     return _with_older(seen, stored, (~seen.looked_at_us.valid | changed) & (old_row >= 0))
 
 
-def _keep_older(fresh: LastLooks, before: LastLooks) -> LastLooks:
+def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds) -> LastLooks:
     old_row = matching_rows(fresh.partitions, before.partitions)
-    return _with_older(fresh, before, ~fresh.looked_at_us.valid & (old_row >= 0))
+    unseen = ~fresh.looked_at_us.valid & (old_row >= 0)
+    waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_told(
+        fresh, before.leader_epoch.take(old_row), ends
+    )
+    kept = unseen | waits
+    return _with_older(fresh, before, kept) if kept.any() else fresh
+
+
+def _is_told(fresh: LastLooks, old_epoch: Column, ends: EpochEnds) -> Bools:
+    """Mark the rows of which this round was told where the older epoch ended.
+
+    The rows of a snapshot come first in what is remembered, so that their numbers are the same.
+    """
+    rows = np.arange(len(fresh.partitions), dtype=np.int64)
+    told: Bools = ends.find(rows, old_epoch) >= 0
+    return told
 
 
 def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks:

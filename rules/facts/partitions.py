@@ -68,6 +68,8 @@ class Partitions:
     elr: Ragged  # eligible leader replicas (KIP-966); unknown before Kafka 3.8
     last_known_elr: Ragged
     min_insync_replicas: Column  # the topic's effective `min.insync.replicas`
+    # The topic's effective `unclean.leader.election.enable`, 1 or 0.
+    unclean_election_enabled: Column
 
     def __len__(self) -> int:
         return len(self.index)
@@ -99,6 +101,9 @@ class Partitions:
             min_insync_replicas=self.min_insync_replicas.joined(
                 older.min_insync_replicas.take(rows)
             ),
+            unclean_election_enabled=self.unclean_election_enabled.joined(
+                older.unclean_election_enabled.take(rows)
+            ),
         )
 
     @classmethod
@@ -116,4 +121,5 @@ class Partitions:
             elr=lists,
             last_known_elr=lists,
             min_insync_replicas=nothing,
+            unclean_election_enabled=nothing,
         )

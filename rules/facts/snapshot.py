@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rules.facts.column import Bools
+from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.identity import Broker, BrokerId
@@ -47,6 +48,7 @@ class Snapshot:
     transactions: Transactions
     producers: Producers
     transaction_log: TransactionLog
+    epoch_ends: EpochEnds
     gaps: tuple[Gap, ...]
     report: RoundReport
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+import numpy as np
+
+from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
@@ -118,12 +121,14 @@ class Listing:
     coordinators_heard: bool
     gaps: tuple[Gap, ...]
     was_ever_used: bool  # False: there is no coordinator, and no transaction ever was
+    unasked_partitions: int  # held by nobody in the list, and their leaders were not asked yet
 
     @property
     def is_complete(self) -> bool:
         """Whether there is no other open transaction, and each entry says all there is to say."""
         sees_all = self.sight is not Sight.UNPROVEN or not self.was_ever_used
-        return self.coordinators_heard and sees_all and not self.gaps
+        was_asked = not self.unasked_partitions
+        return self.coordinators_heard and sees_all and was_asked and not self.gaps
 
 
 def listing(view: View) -> Listing:
@@ -147,6 +152,7 @@ def listing(view: View) -> Listing:
         coordinators_heard=snapshot.transactions.is_complete,
         gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
         was_ever_used=bool(seen) or STATE_TOPIC in snapshot.partitions.index.position_of_topic,
+        unasked_partitions=_unasked(view, entries),
     )
 
 
@@ -190,6 +196,21 @@ def _stands(view: View, held: HoldUp) -> bool:
     since = view.since(view.memory.last_stable_offset)[held.row]
     now = microseconds(view.now)
     return since is not None and timedelta(microseconds=now - since) >= NOBODY_IS_ODD_AFTER
+
+
+def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
+    """Count the partitions whose holder may be missing from the list.
+
+    What was not open in the round before, or has moved since, has just begun or ended.
+    """
+    snapshot, since = view.snapshot, view.since(view.memory.last_stable_offset)
+    span = snapshot.offsets.open_span
+    is_held: Bools = span.valid & (span.values > 0) & ~snapshot.producers.looked
+    if view.before is not None:
+        is_held &= since.valid & (since.values < microseconds(view.now))
+    for entry in entries:
+        is_held[[place.row for place in entry.places if place.row is not None]] = False
+    return int(np.count_nonzero(is_held))
 
 
 # ------------------------------------------------------------------ entries

@@ -32,6 +32,7 @@ FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
+UNCLEAN: Final = "unclean_election_enabled"  # absent in older checkpoints
 OUTCOMES: Final = "transaction.outcomes"  # same
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 EXPIRED: Final = "commit.expired_below"  # absent in older checkpoints: nothing was told
@@ -237,7 +238,7 @@ def _put_partitions(into: Arrays, name: str, partitions: Partitions) -> None:
         partitions.index.topics, counts, partitions.topic_ids, partitions.internal, strict=True
     )
     into[f"{name}.topics"] = _text([list(topic) for topic in topics])
-    for column in COLUMNS:
+    for column in (*COLUMNS, UNCLEAN):
         _put_column(into, f"{name}.{column}", getattr(partitions, column))
     for lists in LISTS:
         _put_lists(into, f"{name}.{lists}", getattr(partitions, lists))
@@ -253,6 +254,9 @@ def _partitions(arrays: Arrays, name: str) -> Partitions:
         internal=tuple(bool(internal) for _, _, _, internal in topics),
         **{column: _column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
         **{lists: _lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]
+        unclean_election_enabled=_column(arrays, f"{name}.{UNCLEAN}", rows)
+        if f"{name}.{UNCLEAN}" in arrays
+        else Column.absent(rows),
     )
 
 

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from rules.facts.column import Ragged
-from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
+from rules.facts.column import Column, Ragged
+from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, refined, remember
+from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
-from tests.factories import NOON, at, offsets, partitions, snapshot, topic_id, unseen_offsets
+from tests.factories import (
+    NOON,
+    at,
+    epoch_ends,
+    ints,
+    offsets,
+    partitions,
+    snapshot,
+    topic_id,
+    unseen_offsets,
+)
 
 
 def microseconds(seconds: float) -> int:
@@ -141,3 +153,86 @@ def test_what_is_known_but_not_listed_keeps_its_look() -> None:
     assert look(now, 0).looked_at_us == microseconds(9)
     assert now[1] == before[1]
     assert look(now, 1).isr == (2,)
+
+
+# ------------------------------------------------------------------ until an epoch's end is told
+def moved_on(*, epoch: int = 6, told: tuple[int, ...] = (), watermark: int = 100) -> Snapshot:
+    """Return a round after the leader of the first partition changed; `told` are epochs' ends."""
+    return snapshot(
+        taken_at=at(15),
+        offsets=offsets(
+            leader_epoch=[epoch, 5, 5],
+            high_watermark=[watermark, 100, 100],
+            last_stable_offset=[watermark, 100, 100],
+        ),
+        epoch_ends=epoch_ends(*((0, old, 80) for old in told)),
+    )
+
+
+def test_the_look_before_a_leader_change_waits_until_its_epochs_end_is_told() -> None:
+    before = remember(snapshot())
+    waiting = remember(moved_on(watermark=90), before)
+    assert waiting.leader_epoch.to_list() == [5, 5, 5]
+    assert waiting.high_watermark.to_list() == [100, 100, 100]
+    assert [waiting.looked_at_us[row] for row in range(3)] == [
+        microseconds(0),
+        microseconds(15),
+        microseconds(15),
+    ]
+    told = remember(moved_on(told=(5,), watermark=90), waiting)
+    assert told.leader_epoch.to_list() == [6, 5, 5]
+    assert told.high_watermark.to_list() == [90, 100, 100]
+
+
+def test_it_waits_over_further_changes_and_over_answers_about_others() -> None:
+    before = remember(snapshot())
+    waiting = remember(moved_on(epoch=7, told=(4, 6)), remember(moved_on(), before))
+    assert waiting.leader_epoch.to_list() == [5, 5, 5]
+    assert remember(moved_on(epoch=7, told=(5,)), waiting).leader_epoch.to_list() == [7, 5, 5]
+
+
+def test_a_topic_that_was_created_again_has_nothing_to_wait_for() -> None:
+    again = partitions(topic_ids=(topic_id("orders", creation=1),))
+    seen = remember(replace(moved_on(), partitions=again), remember(snapshot()))
+    assert seen.leader_epoch.to_list() == [6, 5, 5]
+
+
+def light(row: int, epoch: int, watermark: int, *, second: int) -> RiskLooks:
+    return RiskLooks(
+        partitions=partitions(),
+        row=ints(row),
+        leader_epoch=ints(epoch),
+        last_stable_offset=Column.of([watermark - 5]),
+        high_watermark=Column.of([watermark]),
+        log_end_offset=Column.of([None]),
+        looked_at_us=ints(microseconds(second)),
+    )
+
+
+def test_light_looks_refine_what_is_remembered_of_the_same_epoch() -> None:
+    fresh = refined(remember(snapshot()), light(1, 5, 130, second=3))
+    assert fresh.high_watermark.to_list() == [100, 130, 100]
+    assert fresh.last_stable_offset.to_list() == [100, 125, 100]
+    assert fresh.log_end_offset.to_list() == [100, None, 100]
+    assert fresh.looked_at_us[1] == microseconds(3)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param(light(1, 6, 130, second=3), id="another-epoch"),
+        pytest.param(light(1, 5, 130, second=-3), id="older"),
+        pytest.param(
+            replace(light(1, 5, 130, second=3), high_watermark=Column.of([None])), id="unseen"
+        ),
+        pytest.param(
+            replace(
+                light(1, 5, 130, second=3),
+                partitions=partitions(topic_ids=(topic_id("orders", creation=1),)),
+            ),
+            id="another-topic",
+        ),
+    ],
+)
+def test_other_light_looks_refine_nothing(look: RiskLooks) -> None:
+    assert refined(remember(snapshot()), look).high_watermark.to_list() == [100, 100, 100]

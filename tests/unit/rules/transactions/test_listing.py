@@ -236,3 +236,22 @@ def test_where_nobody_ever_used_a_transaction_no_permission_is_missed() -> None:
     assert listing(view_of([snapshot(transactions=unproven)])).is_complete
     silent = replace(unproven, is_complete=False)
     assert not listing(view_of([snapshot(transactions=silent)])).is_complete
+
+
+@pytest.mark.parametrize(
+    ("looks", "unasked"),
+    [
+        ([look(0)], 1),  # the first round asks no leader
+        ([look(0), look(1)], 1),
+        ([look(0), look(1, producers=producers(looked=[0]))], 0),
+        ([look(0, offsets=offsets(3)), look(1)], 0),  # it has just begun
+        ([look(0, offsets=offsets(3, last_stable_offset=[80, 100, 100])), look(1)], 0),  # it moves
+        ([look(0), look(1, transactions=transactions(transaction()))], 0),
+    ],
+)
+def test_what_is_held_by_nobody_in_the_list_makes_it_incomplete(
+    looks: list[Snapshot], unasked: int
+) -> None:
+    found = listing(view_of(looks))
+    assert found.unasked_partitions == unasked
+    assert found.is_complete is (unasked == 0)

@@ -1,0 +1,52 @@
+"""Where leader epochs ended, as the present leaders tell it.
+
+A leader knows of each epoch of its log where the next one began. What an earlier leader had beyond
+that end is not in the log any more: the comparison with a remembered high watermark proves a loss
+(DESIGN 6.1), and the one with a committed offset needs no memory at all. The answer may be of a
+lower epoch than was asked about; the comparison holds all the same. Asked for its own epoch a leader
+tells its log end. An answer stays true for as long as the leader epoch lasts.
+Source: OffsetForLeaderEpoch (KIP-101, KIP-279, KIP-320).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Column, Int64s
+
+EPOCHS: Final = 2**31  # epochs are int32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EpochEnds:
+    """One row per (partition, epoch) that was answered, ordered by both."""
+
+    row: Int64s  # of the snapshot's partitions
+    epoch: Int64s  # that was asked about
+    # The latest epoch, not above the one asked about, that the leader's log has, and the offset at
+    # which it ended, exclusive. Absent: the log has none so old, which says nothing.
+    found_epoch: Column
+    end_offset: Column
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @classmethod
+    def none(cls) -> EpochEnds:
+        """Return no answers."""
+        empty = np.zeros(0, np.int64)
+        return cls(
+            row=empty, epoch=empty, found_epoch=Column.absent(0), end_offset=Column.absent(0)
+        )
+
+    def find(self, row: Int64s, epoch: Column) -> Int64s:
+        """Return the place of each wanted pair among the answers, -1 where none."""
+        if not len(self) or not len(row):
+            return np.full(len(row), -1, np.int64)
+        known, wanted = self.row * EPOCHS + self.epoch, row * EPOCHS + epoch.values
+        found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+        hit = epoch.valid & (row >= 0) & (known[found] == wanted)
+        return np.where(hit, found, -1).astype(np.int64)

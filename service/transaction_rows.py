@@ -72,6 +72,7 @@ def completeness_row(found: Listing) -> Row:
         "complete": found.is_complete,
         "coordinators_heard": found.coordinators_heard,
         "sight": str(found.sight),
+        "unasked_partitions": found.unasked_partitions,
         "gap_count": len(found.gaps),
         "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],
     }

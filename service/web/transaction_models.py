@@ -86,5 +86,8 @@ class TransactionPage(Stamped):
     ]
     coordinators_heard: Annotated[bool, Field(description="All of them answered")]
     sight: Annotated[Sight, Field(description="Why no transactional id is hidden from Tidemark")]
+    unasked_partitions: Annotated[
+        int, Field(description="Held by nobody in the list; the next look asks who holds them")
+    ]
     gap_count: int
     gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]

@@ -12,6 +12,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from collectors.naming import counted
 from rules.facts.gap import GapScope
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Sight, Transaction, TransactionState
@@ -106,6 +107,8 @@ def not_seen(found: Listing) -> Iterator[str]:
             yield UNHEARD
         if found.sight is Sight.UNPROVEN and found.was_ever_used:
             yield HIDDEN
+    if found.unasked_partitions and all(gap.scope is not GapScope.PRODUCERS for gap in found.gaps):
+        yield f"who holds {counted(found.unasked_partitions, 'partition')}: look again"
     for gap in found.gaps:
         yield f"{gap.what}: {gap.why}"
 

@@ -1,5 +1,7 @@
-"""Collects the topic settings that a verdict needs: `min.insync.replicas`.
+"""Collects the topic settings that a verdict needs.
 
+These are `min.insync.replicas` and `unclean.leader.election.enable`. An unclean election may happen
+without the latter: by hand, or of the last known leader (KIP-966).
 Source: DescribeConfigs, which any broker answers with the effective value (topic, broker default
 or Kafka's own). Settings change seldom, so that they are read again only after a minute.
 """
@@ -7,7 +9,7 @@ or Kafka's own). Settings change seldom, so that they are read again only after 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -26,20 +28,34 @@ from rules.facts.partitions import Partitions
 
 MAX_AGE_SECONDS: Final = 60.0
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
 TOPIC_RESOURCE: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settings:
+    """What is in force for one topic; None where the answer did not tell."""
+
+    min_insync_replicas: int | None = None
+    unclean_election_enabled: int | None = None  # 1 or 0
+
+
+_UNKNOWN: Final = _Settings()
+_NAMED: Final = f"{MIN_INSYNC_REPLICAS} and {UNCLEAN_ELECTION}"
+_AS_COLUMN: Final = {"true": 1, "false": 0}
 
 
 @dataclass(slots=True)
 class TopicConfigReader:
-    """Remembers each topic's `min.insync.replicas` for a minute."""
+    """Remembers each topic's settings for a minute."""
 
-    _values: dict[str, int | None] = field(default_factory=dict)
+    _values: dict[str, _Settings] = field(default_factory=dict)
     _read_at: dict[str, float] = field(default_factory=dict)
     _ids: dict[str, TopicId | None] = field(default_factory=dict)
     _filled: tuple[Partitions, Partitions] | None = None  # what was given, what was returned
 
     def collect(self, session: Session, partitions: Partitions) -> Partitions:
-        """Return the partitions with `min_insync_replicas` filled in.
+        """Return the partitions with the columns of settings filled in.
 
         The same object is returned for the same partitions while no setting changed.
         """
@@ -67,28 +83,34 @@ class TopicConfigReader:
         self._read_at = {t: v for t, v in self._read_at.items() if t in ids and t in same}
 
     def _fill(self, partitions: Partitions) -> Partitions:
-        per_topic = Column.of(self._values.get(topic) for topic in partitions.index.topics)
-        column = per_topic.take(partitions.index.topic_of_row)
+        known = [self._values.get(topic, _UNKNOWN) for topic in partitions.index.topics]
+        topic_of_row = partitions.index.topic_of_row
+        in_sync = Column.of(one.min_insync_replicas for one in known).take(topic_of_row)
+        unclean = Column.of(one.unclean_election_enabled for one in known).take(topic_of_row)
         if self._filled is not None and self._filled[0] is partitions:
-            before = self._filled[1].min_insync_replicas
-            if np.array_equal(before.values, column.values) and np.array_equal(
-                before.valid, column.valid
+            before = self._filled[1]
+            if _is_equal(before.min_insync_replicas, in_sync) and _is_equal(
+                before.unclean_election_enabled, unclean
             ):
-                return self._filled[1]
-        filled = replace(partitions, min_insync_replicas=column)
+                return before
+        filled = replace(partitions, min_insync_replicas=in_sync, unclean_election_enabled=unclean)
         self._filled = (partitions, filled)
         return filled
 
 
-def _read(session: Session, topics: Sequence[str]) -> dict[str, int | None]:
+def _is_equal(one: Column, other: Column) -> bool:
+    return np.array_equal(one.values, other.values) and np.array_equal(one.valid, other.valid)
+
+
+def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
     answer = session.ask_any(DESCRIBE_CONFIGS, lambda version: _request(version, topics))
     if isinstance(answer, Failure):
-        what = f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')}"
+        what = f"{_NAMED} of {counted(len(topics), 'topic')}"
         session.add_gap(GapScope.CONFIGS, what, answer)
         return {}
     _report_refusals(session, answer.results)
     return {
-        result.resource_name: _value(result)
+        result.resource_name: _settings(result)
         for result in answer.results
         if int(result.error_code) == codec.NO_ERROR
     }
@@ -101,18 +123,20 @@ def _request(version: int, topics: Sequence[str]) -> bytes:
         resource(
             resource_type=TOPIC_RESOURCE,
             resource_name=topic,
-            configuration_keys=(MIN_INSYNC_REPLICAS,),
+            configuration_keys=(MIN_INSYNC_REPLICAS, UNCLEAN_ELECTION),
         )
         for topic in topics
     )
     return codec.encode(request(resources=asked))
 
 
-def _value(result: Any) -> int | None:
-    for config in result.configs:
-        if config.name == MIN_INSYNC_REPLICAS and config.value is not None:
-            return int(config.value)
-    return None
+def _settings(result: Any) -> _Settings:
+    told: Mapping[str, str | None] = {config.name: config.value for config in result.configs}
+    in_sync = told.get(MIN_INSYNC_REPLICAS)
+    return _Settings(
+        min_insync_replicas=None if in_sync is None else int(in_sync),
+        unclean_election_enabled=_AS_COLUMN.get(told.get(UNCLEAN_ELECTION) or ""),
+    )
 
 
 def _report_refusals(session: Session, results: Sequence[Any]) -> None:
@@ -121,6 +145,6 @@ def _report_refusals(session: Session, results: Sequence[Any]) -> None:
         if int(result.error_code) != codec.NO_ERROR:
             refused.setdefault(int(result.error_code), []).append(result.resource_name)
     for code, topics in refused.items():
-        what = f"{MIN_INSYNC_REPLICAS} of {counted(len(topics), 'topic')} ({listed(topics)})"
+        what = f"{_NAMED} of {counted(len(topics), 'topic')} ({listed(topics)})"
         failure = failure_of(code, "DescribeConfigs", needs="DESCRIBE_CONFIGS on Topic")
         session.add_gap(GapScope.CONFIGS, what, failure)

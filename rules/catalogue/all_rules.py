@@ -11,6 +11,8 @@ from typing import Final
 import numpy as np
 
 from rules.catalogue import (
+    committed_beyond_log_end,
+    committed_records_lost,
     consumer_data_expired,
     consumer_group_rewound,
     consumer_group_stalled,
@@ -21,10 +23,13 @@ from rules.catalogue import (
     partition_under_min_isr,
     producer_fenced,
     read_committed_consumers_blocked,
+    records_possibly_lost,
     transaction_abort_ratio_high,
     transaction_hanging,
     transaction_marker_stuck,
     transaction_overdue,
+    unclean_leader_election,
+    unreplicated_records_lost,
 )
 from rules.judgement import Judgement, NamedSubjects, Reason, decide
 from rules.question import Question
@@ -49,6 +54,36 @@ class Rule(Declared):
 
 
 RULES: Final = (
+    Rule(
+        committed_records_lost.RULE,
+        committed_records_lost.Why,
+        committed_records_lost.__doc__,
+        committed_records_lost.judge,
+    ),
+    Rule(
+        records_possibly_lost.RULE,
+        records_possibly_lost.Why,
+        records_possibly_lost.__doc__,
+        records_possibly_lost.judge,
+    ),
+    Rule(
+        unreplicated_records_lost.RULE,
+        unreplicated_records_lost.Why,
+        unreplicated_records_lost.__doc__,
+        unreplicated_records_lost.judge,
+    ),
+    Rule(
+        unclean_leader_election.RULE,
+        unclean_leader_election.Why,
+        unclean_leader_election.__doc__,
+        unclean_leader_election.judge,
+    ),
+    Rule(
+        committed_beyond_log_end.RULE,
+        committed_beyond_log_end.Why,
+        committed_beyond_log_end.__doc__,
+        committed_beyond_log_end.judge,
+    ),
     Rule(
         partition_offline.RULE,
         partition_offline.Why,

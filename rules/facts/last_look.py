@@ -31,6 +31,7 @@ class LastLooks:
     """The last complete look at each partition; one row per partition of `partitions`."""
 
     partitions: Partitions
+    leader: Column  # broker id
     leader_epoch: Column
     last_stable_offset: Column
     high_watermark: Column
@@ -46,6 +47,7 @@ class LastLooks:
             return None
         return LastLook(
             topic_id=self.partitions.topic_id(row),
+            leader=self.leader[row],
             leader_epoch=epoch,
             last_stable_offset=stable,
             high_watermark=watermark,
@@ -63,6 +65,7 @@ class LastLooks:
         rows[len(self.partitions) :] = -1
         return LastLooks(
             partitions=partitions,
+            leader=self.leader.take(rows),
             leader_epoch=self.leader_epoch.take(rows),
             last_stable_offset=self.last_stable_offset.take(rows),
             high_watermark=self.high_watermark.take(rows),
@@ -78,6 +81,7 @@ class LastLook:
     """The row view of `LastLooks`, for messages and tests."""
 
     topic_id: TopicId | None
+    leader: int | None
     leader_epoch: int
     last_stable_offset: int
     high_watermark: int
@@ -102,6 +106,7 @@ def remember(
     now = Column.known(np.full(len(partitions), microseconds(snapshot.taken_at), np.int64))
     fresh = LastLooks(
         partitions=partitions,
+        leader=partitions.leader.where(seen),
         leader_epoch=offsets.leader_epoch.where(seen),
         last_stable_offset=offsets.last_stable_offset.where(seen),
         high_watermark=offsets.high_watermark.where(seen),
@@ -194,6 +199,7 @@ def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks
 
     return LastLooks(
         partitions=fresh.partitions,
+        leader=merged(fresh.leader, before.leader),
         leader_epoch=merged(fresh.leader_epoch, before.leader_epoch),
         last_stable_offset=merged(fresh.last_stable_offset, before.last_stable_offset),
         high_watermark=merged(fresh.high_watermark, before.high_watermark),

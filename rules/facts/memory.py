@@ -18,6 +18,7 @@ import numpy as np
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
+from rules.facts.loss_memory import LossMemory, advance_losses
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
@@ -46,6 +47,7 @@ class Memory:
     last_stable_offset: Standing  # stands while the high watermark is ahead of it
     commits: CommitMemory
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
+    losses: LossMemory = field(default_factory=LossMemory)
 
 
 def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
@@ -76,6 +78,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         ),
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
         transactions=advance_transactions(snapshot, now, old.transactions if old else None),
+        losses=advance_losses(snapshot, old.losses if old else None),
     )
 
 
@@ -140,6 +143,7 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
         transactions=transactions_under(stored.transactions, seen.transactions),
+        losses=seen.losses,
     )
 
 

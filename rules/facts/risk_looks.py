@@ -6,10 +6,17 @@ stays unknown. Nothing is judged by these looks alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
 
 from rules.facts.column import Column, Int64s
+from rules.facts.matching import matching_rows
+from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
+
+EPOCH_BITS: Final = 32  # a leader epoch is an int32, so that row and epoch fit in one int64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -26,3 +33,68 @@ class RiskLooks:
 
     def __len__(self) -> int:
         return len(self.row)
+
+    @classmethod
+    def none(cls, partitions: Partitions) -> RiskLooks:
+        """Return no look at all."""
+        nothing, unknown = np.zeros(0, np.int64), Column.absent(0)
+        return cls(
+            partitions=partitions,
+            row=nothing,
+            leader_epoch=nothing,
+            last_stable_offset=unknown,
+            high_watermark=unknown,
+            log_end_offset=unknown,
+            looked_at_us=nothing,
+        )
+
+    def take(self, positions: Int64s) -> RiskLooks:
+        """Return some of the looks, in that order."""
+        return replace(
+            self,
+            row=self.row[positions],
+            leader_epoch=self.leader_epoch[positions],
+            last_stable_offset=self.last_stable_offset.take(positions),
+            high_watermark=self.high_watermark.take(positions),
+            log_end_offset=self.log_end_offset.take(positions),
+            looked_at_us=self.looked_at_us[positions],
+        )
+
+    def over(self, partitions: Partitions) -> RiskLooks:
+        """Return the looks as rows of other partitions; those that are gone are left out."""
+        if partitions is self.partitions:
+            return self
+        row = matching_rows(self.partitions, partitions)[self.row]
+        kept = self.take(np.flatnonzero(row >= 0))
+        return replace(kept, partitions=partitions, row=row[row >= 0])
+
+    def with_newer(self, newer: RiskLooks) -> RiskLooks:
+        """Return the latest look at each partition in each leader epoch; `newer` has the same rows."""
+        both = RiskLooks(
+            partitions=self.partitions,
+            row=np.concatenate([self.row, newer.row]),
+            leader_epoch=np.concatenate([self.leader_epoch, newer.leader_epoch]),
+            last_stable_offset=self.last_stable_offset.joined(newer.last_stable_offset),
+            high_watermark=self.high_watermark.joined(newer.high_watermark),
+            log_end_offset=self.log_end_offset.joined(newer.log_end_offset),
+            looked_at_us=np.concatenate([self.looked_at_us, newer.looked_at_us]),
+        )
+        keys = (both.row << EPOCH_BITS) | both.leader_epoch
+        _, from_the_end = np.unique(keys[::-1], return_index=True)
+        return both.take(np.sort(len(keys) - 1 - from_the_end))
+
+    def not_behind(self, offsets: Offsets) -> RiskLooks:
+        """Leave out looks that a round of these partitions saw surpassed within the same epoch.
+
+        A round is as old as its beginning and reads offsets later: a look in between seems newer.
+        """
+        is_same = offsets.leader_epoch.valid[self.row]
+        is_same &= offsets.leader_epoch.values[self.row] == self.leader_epoch
+        behind = np.zeros(len(self), np.bool_)
+        for seen, mine in (
+            (offsets.high_watermark, self.high_watermark),
+            (offsets.log_end_offset, self.log_end_offset),
+        ):
+            ahead = seen.take(self.row) - mine
+            behind |= ahead.valid & (ahead.values > 0)
+        return self.take(np.flatnonzero(~(is_same & behind)))

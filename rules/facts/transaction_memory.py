@@ -45,8 +45,8 @@ class Sighting:
 
     row_name: TopicPartition
     first_seen_us: int
-    # Since which look no coordinator lists the partition for this producer; None: one does, or
-    # not all could be asked.
+    # Since which look no coordinator that answered lists the partition for this producer; None: one
+    # does, or its id could not be described. Whether all answered is judged at the second look.
     unlisted_since_us: int | None
 
 

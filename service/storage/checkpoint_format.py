@@ -23,6 +23,7 @@ from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.identity import TopicId
 from rules.facts.last_look import LastLooks
+from rules.facts.loss_memory import LossMemory
 from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.standing import Standing
@@ -32,10 +33,13 @@ FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
-UNCLEAN: Final = "unclean_election_enabled"  # absent in older checkpoints
-OUTCOMES: Final = "transaction.outcomes"  # same
+# Absent in older checkpoints, where nothing of it was told.
+UNCLEAN: Final = "unclean_election_enabled"
+LEADER: Final = "look.leader"
+EXPIRED: Final = "commit.expired_below"
+LOSSES: Final = "losses"
+OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
-EXPIRED: Final = "commit.expired_below"  # absent in older checkpoints: nothing was told
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
 
 Arrays = dict[str, NDArray[Any]]
@@ -127,6 +131,9 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         _put_standing(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
     into[OUTCOMES] = _text(_aborting(memory.transactions))
+    into[LOSSES] = _text(
+        [sorted(memory.losses.beyond_epoch_end), sorted(memory.losses.beyond_log_end)]
+    )
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -142,7 +149,18 @@ def _memory(arrays: Arrays) -> Memory:
         last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
         commits=_commits(arrays, of_commits),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
+        losses=_losses(arrays),
     )
+
+
+def _losses(arrays: Arrays) -> LossMemory:
+    if LOSSES not in arrays:
+        return LossMemory()
+    beyond_epoch_end, beyond_log_end = (
+        frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in told)
+        for told in _read(arrays[LOSSES])
+    )
+    return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
 
 
 def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
@@ -169,6 +187,7 @@ def _outcomes(arrays: Arrays) -> dict[str, tuple[OutcomeCounts, ...]]:
 
 def _put_looks(into: Arrays, looks: LastLooks) -> None:
     base = looks.high_watermark
+    _put_column(into, LEADER, looks.leader)
     _put_column(into, "look.leader_epoch", looks.leader_epoch)
     _put_column(into, "look.high_watermark", base)
     _put_column(into, "look.last_stable_offset", looks.last_stable_offset, base)
@@ -183,6 +202,7 @@ def _looks(arrays: Arrays, partitions: Partitions) -> LastLooks:
     base = _column(arrays, "look.high_watermark", rows)
     return LastLooks(
         partitions=partitions,
+        leader=_column(arrays, LEADER, rows) if LEADER in arrays else Column.absent(rows),
         leader_epoch=_column(arrays, "look.leader_epoch", rows),
         last_stable_offset=_column(arrays, "look.last_stable_offset", rows, base),
         high_watermark=base,

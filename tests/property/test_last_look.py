@@ -35,8 +35,13 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
             if stable is None or watermark is None or epoch is None:
                 memory[key] = before.get(key) if topic.topic_id is not None else None
                 continue
+            older = before.get(key) if topic.topic_id is not None else None
+            if older is not None and older.leader_epoch != epoch:
+                memory[key] = older  # until it is told where that epoch ended, and nobody tells
+                continue
             memory[key] = LastLook(
                 topic_id=topic.topic_id,
+                leader=1,
                 leader_epoch=epoch,
                 last_stable_offset=stable,
                 high_watermark=watermark,

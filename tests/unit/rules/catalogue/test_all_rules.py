@@ -54,7 +54,7 @@ def test_a_round_that_could_not_be_made_is_unknown_for_every_rule() -> None:
     assert sight.count(Verdict.BREACH) == 0
 
 
-@pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 5), (6, 5)])
+@pytest.mark.parametrize(("minutes", "breaches"), [(4.75, 0), (5, 6), (6, 6)])
 def test_blindness_of_critical_rules_is_told_after_five_minutes(
     minutes: float, breaches: int
 ) -> None:
@@ -73,7 +73,7 @@ def test_one_round_that_sees_ends_the_blindness() -> None:
 
 def test_evidence_of_blindness_counts_what_is_dark() -> None:
     finding = next(blind_rounds(6).judgements[-1].findings(Verdict.BREACH))
-    assert finding.labels == {"cluster": "default", "rule": "partition_offline"}
+    assert finding.labels == {"cluster": "default", "rule": "committed_records_lost"}
     assert finding.evidence == {"unknown_subjects": 1, "unknown_for_ms": 360_000}
 
 
@@ -117,7 +117,7 @@ def test_own_sight_lists_only_critical_rules() -> None:
 
 def test_a_rule_that_cannot_run_is_unknown_and_the_others_judge() -> None:
     def attempt(rule_id: str, judge: Callable[[], Judgement]) -> Judgement | None:
-        return None if rule_id == "partition_offline" else judge()
+        return None if rule_id == "committed_records_lost" else judge()
 
     view = view_of([snapshot()])
     judged = judge_round(view, {}, attempt)
@@ -125,4 +125,4 @@ def test_a_rule_that_cannot_run_is_unknown_and_the_others_judge() -> None:
     (finding,) = broken.findings(Verdict.UNKNOWN)
     assert (finding.reason, finding.labels) == ("rule_failed", {"cluster": "default"})
     assert all(judgement.count(Verdict.UNKNOWN) == 0 for judgement in others)
-    assert "partition_offline" in judged.unknown_since, "a critical rule that fails is blindness"
+    assert "committed_records_lost" in judged.unknown_since, "a critical rule that fails is blindness"

@@ -49,6 +49,7 @@ def test_a_look_holds_everything_that_a_proof_needs() -> None:
     looks = remember(snapshot(partitions=placed, offsets=seen))
     assert looks[0] == LastLook(
         topic_id=topic_id("orders"),
+        leader=1,
         leader_epoch=7,
         last_stable_offset=90,
         high_watermark=95,

@@ -1,0 +1,124 @@
+"""Committed records are gone after a leader change: proven.
+
+Detects:
+    Partitions whose present leader's log ends, for the leader epoch that was last seen, below the
+    high watermark that was last seen in it.
+
+Why it matters:
+    Producers were told that these records are safe, and consumers may have read them. Nothing else
+    tells: the log grows on, a Java producer sees no error, and consumers go on where they were.
+
+Inputs:
+    The last look at each partition before its leader epoch changed, also over restarts of Tidemark:
+    topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
+    to OffsetForLeaderEpoch. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
+
+Thresholds:
+    None: one offset is enough. Offsets are counted, with markers and aborted records.
+
+False positives:
+    None are known. A topic that was created again has another id; deleted records, retention and
+    compaction do not change where an epoch ended.
+
+Runbook:
+    `certain_from` to `certain_to` is gone for certain, of it `visible_to_read_committed` offsets
+    could have been read. `possible_to` is how far what may have been committed was seen; what was
+    appended after `last_look` is not known, and the count is a lower bound. Follow `advice` first:
+    the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
+    `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
+    at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
+    records again. Turn off `unclean.leader.election.enable`, and set `min.insync.replicas` to 2.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.column import Bools
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.loss.proof import Changes, proofs
+from rules.loss.told import told
+from rules.question import EpochEndQuestion
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="committed_records_lost",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.EVENT,
+    severity=Severity.CRITICAL,
+    for_=timedelta(0),
+    summary="Committed records are gone after a leader change.",
+    is_critical=True,
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_SEEN_IS_MISSING = "nothing_seen_is_missing"
+    FIRST_LOOK = "first_look"  # nothing is remembered to compare with
+    LOST = "lost"
+    NOT_TOLD = "not_told"  # the new leader has not said yet where the older epoch ended
+    NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a loss from another topic
+    NOT_SEEN = "not_seen"  # the leader gave no answer
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition; a loss is said in the round that proves it."""
+    snapshot, changes = view.snapshot, Changes.of(view)
+    rows = len(snapshot.partitions)
+    lost = {proof.row: proof for proof in proofs(view) if proof.certain is not None}
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        proof = lost.get(position)
+        return {} if proof is None else told(view, proof)
+
+    return decide(
+        RULE,
+        PartitionSubjects(snapshot),
+        [
+            Case(_mask(rows, list(lost)), Verdict.BREACH, Why.LOST),
+            Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
+            Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
+            Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
+            Case(_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_TOLD),
+        ],
+        (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
+        details=details,
+        questions=_questions(view, changes),
+    )
+
+
+def _mask(rows: int, positions: list[int]) -> Bools:
+    mask = np.zeros(rows, np.bool_)
+    mask[positions] = True
+    return mask
+
+
+def _unnamed(view: View) -> Bools:
+    partitions = view.snapshot.partitions
+    unnamed = np.array([topic_id is None for topic_id in partitions.topic_ids], np.bool_)
+    return unnamed[partitions.index.topic_of_row]
+
+
+def _waiting(rows: int, changes: Changes | None) -> Bools:
+    if changes is None:
+        return np.zeros(rows, np.bool_)
+    return _mask(rows, changes.rows[changes.waiting].tolist())
+
+
+def _questions(view: View, changes: Changes | None) -> tuple[EpochEndQuestion, ...]:
+    """Ask where the older epochs ended, for as long as nobody has told."""
+    if changes is None or not changes.waiting.any():
+        return ()
+    waiting = changes.waiting
+    return (
+        EpochEndQuestion(
+            view.snapshot.partitions, changes.rows[waiting], changes.old_epochs[waiting]
+        ),
+    )

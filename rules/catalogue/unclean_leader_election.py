@@ -1,0 +1,94 @@
+"""A replica that was not in sync became leader.
+
+Detects:
+    Leader changes whose winner was neither in sync nor eligible when the partition was last seen,
+    where unclean elections are allowed, and all after which committed records are missing.
+
+Why it matters:
+    Such a leader knows nothing of what it had not fetched, and what the old one had acknowledged
+    beyond that is gone. It is not loss by itself: a last-known-leader election counts as unclean and
+    loses nothing, and so does one on a partition at rest.
+
+Inputs:
+    The last look before the change (ISR, ELR); `unclean.leader.election.enable`; where the older
+    leader epoch ended.
+
+Thresholds:
+    None: each is told.
+
+False positives:
+    A replica that came back into sync and was elected between two rounds.
+
+Runbook:
+    Reason `lost`: see the finding committed_records_lost of this partition. Reasons `possibly_lost`
+    and `nothing_seen_is_missing`: see records_possibly_lost; what was appended after `last_look` is
+    not known. Turn off `unclean.leader.election.enable` where exactly-once is promised.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.column import Bools
+from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.loss.proof import Election, Proof, proofs
+from rules.loss.told import told
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="unclean_leader_election",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.EVENT,
+    severity=Severity.WARNING,
+    for_=timedelta(0),
+    summary="A replica that was not in sync became leader.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NONE_SEEN = "none_seen"
+    LOST = "lost"
+    POSSIBLY_LOST = "possibly_lost"
+    NOTHING_SEEN_IS_MISSING = "nothing_seen_is_missing"
+
+
+def judge(view: View) -> Judgement:
+    """Judge every partition; the reason says what became of the records that were seen."""
+    unclean = {
+        proof.row: proof
+        for proof in proofs(view)
+        if proof.election is Election.UNCLEAN or proof.certain is not None
+    }
+
+    def at(why: Why) -> Bools:
+        mask = np.zeros(len(view.snapshot.partitions), np.bool_)
+        mask[[row for row, proof in unclean.items() if _why(proof) is why]] = True
+        return mask
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        proof = unclean.get(position)
+        return {} if proof is None else told(view, proof)
+
+    return decide(
+        RULE,
+        PartitionSubjects(view.snapshot),
+        [
+            Case(at(why), Verdict.BREACH, why)
+            for why in (Why.LOST, Why.POSSIBLY_LOST, Why.NOTHING_SEEN_IS_MISSING)
+        ],
+        (Verdict.OK, Why.NONE_SEEN),
+        details=details,
+    )
+
+
+def _why(proof: Proof) -> Why:
+    if proof.certain is not None:
+        return Why.LOST
+    return Why.NOTHING_SEEN_IS_MISSING if proof.possible is None else Why.POSSIBLY_LOST

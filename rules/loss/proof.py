@@ -1,0 +1,221 @@
+"""What a leader change left of the records that were there: proven from offsets and epochs.
+
+Remembered of the last look before the change: leader epoch e, last stable offset, high watermark h,
+log end l, ISR. The present leader tells where epoch e ended in its log. Below h records were
+committed: if it ended earlier, [end, h) is certainly lost, whatever the log has grown to since.
+[max(end, h), l) is gone too; it was never committed if the election was clean, and may have been
+after an unclean one, because the high watermark jumps to the log end when the ISR shrinks. What was
+appended after the last look nobody knows, so that nothing here ever says that nothing was lost.
+Counts are of offsets: markers and aborted records use offsets too.
+Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from rules.facts.column import Bools, Int64s
+from rules.facts.identity import TopicPartition
+from rules.facts.last_look import LastLook, LastLooks, unsettled_rows
+from rules.facts.matching import matching_rows
+from rules.facts.snapshot import Snapshot
+from rules.view import View
+
+
+class Election(StrEnum):
+    """How the present leader came to lead."""
+
+    CLEAN = "clean"  # it was in sync: nothing that was committed can be missing
+    UNCLEAN = "unclean"  # it was not in sync when last seen, and such an election is allowed
+    NOT_KNOWN = "not_known"  # too much happened unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Offsets from `start` to `end`, exclusive; never empty."""
+
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        return self.end - self.start
+
+    @classmethod
+    def between(cls, start: int, end: int) -> Span | None:
+        """Return the offsets between two, None where there are none."""
+        return cls(start, end) if end > start else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """What became of one partition's log after its leader epoch changed."""
+
+    row: int  # of the snapshot's partitions
+    name: TopicPartition
+    before: LastLook  # the last look in the older epoch
+    leader: int | None  # now
+    leader_epoch: int
+    election: Election
+    epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
+    ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
+
+    @property
+    def certain(self) -> Span | None:
+        """Return what was committed when last seen and is gone."""
+        return Span.between(self.epoch_end, self.before.high_watermark)
+
+    @property
+    def certain_visible(self) -> Span | None:
+        """Return the part of it that read_committed readers could have read."""
+        seen = min(self.before.last_stable_offset, self.before.high_watermark)
+        return Span.between(self.epoch_end, seen)
+
+    @property
+    def uncommitted(self) -> Span | None:
+        """Return what was seen above the high watermark and is gone."""
+        start = max(self.epoch_end, self.before.high_watermark)
+        return Span.between(start, max(self._seen_end, start))
+
+    @property
+    def possible(self) -> Span | None:
+        """Return what may have been committed and is gone; what was not seen may be beyond it."""
+        if self.election is Election.CLEAN and self.certain is None:
+            return None
+        start = max(self.epoch_end, self.before.high_watermark)
+        return Span.between(start, max(self._seen_end, self.ex_leader_end or 0, start))
+
+    @property
+    def is_open_ended(self) -> bool:
+        """Whether records that nobody saw may be lost: those appended after the last look."""
+        return self.election is not Election.CLEAN or self.certain is not None
+
+    @property
+    def _seen_end(self) -> int:
+        end = self.before.log_end_offset
+        return self.before.high_watermark if end is None else end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """The partitions whose leader epoch is another one than that of the last look at them."""
+
+    rows: Int64s  # of the snapshot's partitions
+    looks: LastLooks
+    look_of_row: Int64s  # row of `looks`
+    place: Int64s  # where the older epoch's end is told, -1 where nobody told it yet
+
+    @classmethod
+    def of(cls, view: View) -> Changes | None:
+        """Return the changes of a round; None if nothing is remembered to compare with."""
+        if view.before is None:
+            return None
+        snapshot, looks = view.snapshot, view.before.looks
+        changed = unsettled_rows(looks, snapshot.partitions, snapshot.offsets.leader_epoch)
+        rows = np.flatnonzero(changed).astype(np.int64)
+        old_rows = matching_rows(snapshot.partitions, looks.partitions)[rows]
+        place = snapshot.epoch_ends.find(rows, looks.leader_epoch.take(old_rows))
+        return cls(rows, looks, old_rows, place)
+
+    @property
+    def waiting(self) -> Bools:
+        """Mark those of whose older epoch nobody has told yet where it ended."""
+        unknown: Bools = self.place < 0
+        return unknown
+
+    @property
+    def old_epochs(self) -> Int64s:
+        """Return the epochs of the last looks."""
+        return self.looks.leader_epoch.take(self.look_of_row).values
+
+
+def proofs(view: View) -> tuple[Proof, ...]:
+    """Return what this round proves, but for changes that plainly left all that was seen.
+
+    One per partition whose older epoch's end was told in this round.
+    """
+    changes = Changes.of(view)
+    if changes is None:
+        return ()
+    wanted = np.flatnonzero(~changes.waiting & ~_is_plain(view.snapshot, changes))
+    found = (_proof(view, changes, place) for place in wanted.tolist())
+    return tuple(proof for proof in found if proof is not None)
+
+
+def _is_plain(snapshot: Snapshot, changes: Changes) -> Bools:
+    """Mark the usual changes: nothing seen is missing, and no unclean election was possible."""
+    looks, rows = changes.looks, changes.look_of_row
+    end = snapshot.epoch_ends.end_offset.take(changes.place)
+    watermark, log_end = looks.high_watermark.take(rows), looks.log_end_offset.take(rows)
+    seen = np.where(log_end.valid, np.maximum(log_end.values, watermark.values), watermark.values)
+    is_allowed = snapshot.partitions.unclean_election_enabled.take(changes.rows)
+    epoch = snapshot.offsets.leader_epoch.take(changes.rows)
+    is_direct = epoch.values == changes.old_epochs + 1
+    plain: Bools = (
+        end.valid & (end.values >= seen) & is_allowed.valid & (is_allowed.values == 0) & is_direct
+    )
+    return plain
+
+
+def _proof(view: View, changes: Changes, place: int) -> Proof | None:
+    snapshot = view.snapshot
+    row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
+    end = snapshot.epoch_ends.end_offset[int(changes.place[place])]
+    epoch = snapshot.offsets.leader_epoch[row]
+    if look is None or end is None or epoch is None:
+        return None  # the log has no epoch so old: that says nothing
+    return Proof(
+        row=row,
+        name=snapshot.partitions.index.topic_partition(row),
+        before=look,
+        leader=snapshot.partitions.leader[row],
+        leader_epoch=epoch,
+        election=_election(view, row, look, epoch),
+        epoch_end=end,
+        ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
+    )
+
+
+def _election(view: View, row: int, look: LastLook, epoch: int) -> Election:
+    """Return how the present leader was elected, as far as the last look and the settings tell.
+
+    A clean election has its winner among those in sync. The epoch rises by one with each election,
+    and with each moment without a leader: a direct clean one is a single step.
+    """
+    leader = view.snapshot.partitions.leader[row]
+    if leader is not None and leader == look.leader:
+        return Election.CLEAN  # its own log
+    is_allowed = view.snapshot.partitions.unclean_election_enabled[row]
+    if leader in (look.isr or ()) or leader in (look.elr or ()):
+        may_have_shrunk = is_allowed != 0 and _stood_still(view, row, look)
+        return Election.NOT_KNOWN if may_have_shrunk else Election.CLEAN
+    if is_allowed == 1:
+        return Election.UNCLEAN
+    is_direct = epoch == look.leader_epoch + 1
+    return Election.CLEAN if is_allowed == 0 and is_direct else Election.NOT_KNOWN
+
+
+def _stood_still(view: View, row: int, look: LastLook) -> bool:
+    """Whether the high watermark stood below the log end over two looks, up to the last one.
+
+    The ISR then shrinks to the leader at any moment, and whoever was in it is not any more.
+    """
+    if view.before is None or look.log_end_offset is None:
+        return True
+    old = matching_rows(view.snapshot.partitions, view.before.partitions)[row]
+    standing = view.before.high_watermark
+    since, stood_at = standing.since_us[int(old)], standing.values[int(old)]
+    if old < 0 or since is None or stood_at != look.high_watermark:
+        return False
+    return look.log_end_offset > look.high_watermark and since < look.looked_at_us
+
+
+def _ex_leader_end(snapshot: Snapshot, row: int, leader: int | None) -> int | None:
+    """Return the log end that the older leader itself tells, while it has not truncated."""
+    replicas = snapshot.partitions.replicas
+    for place in range(int(replicas.starts[row]), int(replicas.starts[row + 1])):
+        if int(replicas.values[place]) == leader:
+            return snapshot.offsets.replica_log_end_offsets[place]
+    return None

@@ -1,0 +1,102 @@
+"""A proof of loss as evidence: which offsets, since when, who had read them, and what to do now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.evidence import EvidenceValue, Scalar
+from rules.facts.groups import GroupType
+from rules.facts.snapshot import Snapshot
+from rules.loss.proof import Proof, Span
+from rules.view import View
+
+SHOWN: Final = 20  # groups, transactional ids
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+KEEP_IT_DOWN: Final = (
+    "The disk of broker {leader} holds the only copy of what is missing, and it truncates its log "
+    "as soon as it follows the new leader: keep it down, copy the folder {name} of its log "
+    "directory, and read the copy with kafka-dump-log.sh --print-data-log."
+)
+
+
+def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
+    """Return all that is known of one proof."""
+    before = proof.before
+    return {
+        "topic_id": before.topic_id,
+        "election": str(proof.election),
+        "leader_before": before.leader,
+        "leader_epoch_before": before.leader_epoch,
+        "leader": proof.leader,
+        "leader_epoch": proof.leader_epoch,
+        "epoch_end": proof.epoch_end,
+        **_span("certain", proof.certain),
+        "visible_to_read_committed": len(proof.certain_visible or ()),
+        **_span("possible", proof.possible),
+        **_span("uncommitted", proof.uncommitted),
+        "last_look": _text(before.looked_at_us),
+        "unknown_since": _text(before.looked_at_us) if proof.is_open_ended else None,
+        "ex_leader_end": proof.ex_leader_end,
+        **_groups(view.snapshot, proof),
+        **_open_transactions(view, proof),
+        "advice": _advice(proof),
+    }
+
+
+def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
+    return {
+        f"{name}_from": None if span is None else span.start,
+        f"{name}_to": None if span is None else span.end,
+        f"{name}_offsets": 0 if span is None else len(span),
+    }
+
+
+def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
+    """Return the groups whose commit lies beyond what is left, those that had read most first."""
+    commits, end = snapshot.commits, proof.epoch_end
+    at = np.flatnonzero((commits.row == proof.row) & (commits.committed_offset > end))
+    log_end = snapshot.offsets.log_end_offset[proof.row]
+    rows: list[dict[str, Scalar]] = []
+    for place in at.tolist():
+        group = snapshot.groups[int(commits.group[place])]
+        if group.group_type is GroupType.SHARE:
+            continue
+        committed = int(commits.committed_offset[place])
+        # What the new leader wrote there meanwhile has other records at the same offsets.
+        skips = None if log_end is None else max(0, min(committed, log_end) - end)
+        rows.append(
+            {
+                "group": group.group_id,
+                "committed_offset": committed,
+                "read_beyond": committed - end,
+                "may_skip": skips,
+            }
+        )
+    rows.sort(key=lambda one: (-int(one["read_beyond"] or 0), str(one["group"])))
+    return {"groups_beyond": rows[:SHOWN], "group_count": len(rows)}
+
+
+def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
+    """Return the transactional ids that had a transaction open on the partition when last seen."""
+    if view.before is None:
+        return {"open_transactions": []}
+    found = [
+        name
+        for name, seen in view.before.transactions.open.items()
+        if proof.name in (seen.transaction.partitions or ())
+    ]
+    rows: list[dict[str, Scalar]] = [{"transactional_id": name} for name in sorted(found)[:SHOWN]]
+    return {"open_transactions": rows}
+
+
+def _advice(proof: Proof) -> str | None:
+    if proof.before.leader is None or proof.leader == proof.before.leader:
+        return None
+    return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
+
+
+def _text(moment_us: int) -> str:
+    return (EPOCH + timedelta(microseconds=moment_us)).isoformat(timespec="milliseconds")

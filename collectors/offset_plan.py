@@ -14,7 +14,7 @@ import numpy as np
 
 from collectors.wire import blocks
 from collectors.wire.blocks import LOG_END_OFFSET, AskedTopic, OffsetKind
-from rules.facts.column import Bools, Int64s
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
 
@@ -66,6 +66,14 @@ def rows_to_follow(
     has_followers = partitions.replicas.lengths > 1
     shrunk: Bools = partitions.isr.valid & (partitions.isr.lengths < partitions.replicas.lengths)
     return (shrunk if stuck is None else shrunk | stuck) & has_followers
+
+
+def stood_still(before: Column, high_watermark: Column, log_end_offset: Column) -> Bools:
+    """Mark the rows whose high watermark is where it was `before`, and behind the log end."""
+    ahead = log_end_offset - high_watermark
+    unmoved = before.valid & (before.values == high_watermark.values)
+    stuck: Bools = unmoved & ahead.valid & (ahead.values > 0)
+    return stuck
 
 
 def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPlan:

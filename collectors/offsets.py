@@ -18,7 +18,7 @@ import numpy as np
 
 from collectors.offset_answers import AnsweredRows, Filling, read_answer
 from collectors.offset_gaps import Ends, OffsetGaps, trusted_rows
-from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow
+from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow, stood_still
 from collectors.session import Ask, Session
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import (
@@ -69,11 +69,9 @@ class OffsetReader:
     def note(self, partitions: Partitions, offsets: Offsets) -> None:
         """Remember a round's offsets: whose high watermark stood still is at risk."""
         before = self._before if partitions is self._noted else None
-        ahead = offsets.unreplicated_span
         self._stuck = None
         if before is not None:
-            unmoved = before.valid & (before.values == offsets.high_watermark.values)
-            self._stuck = unmoved & ahead.valid & (ahead.values > 0)
+            self._stuck = stood_still(before, offsets.high_watermark, offsets.log_end_offset)
         self._noted, self._before = partitions, offsets.high_watermark
 
 

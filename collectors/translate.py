@@ -41,7 +41,7 @@ _MEANINGS: Final = {
     6: "leadership moved since placement was read",
     14: "the coordinator is still loading",
     16: "the coordinator moved since it was asked for its list",
-    74: "the leader has a newer epoch than placement told",
+    74: "the leader has a newer epoch than the one it was asked in",
     75: "the broker asked has not heard of this leader epoch yet",
     114: "this is a controller: give the address of a broker",
     78: "a new leader that does not know its high watermark yet",

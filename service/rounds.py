@@ -1,9 +1,10 @@
 """One round over one cluster: ask everything once, in the order that keeps lags true.
 
 The order is log start, then commits, then LSO, HWM and LEO, each step a barrier over all brokers.
-A race then overstates a lag a little and never makes it negative. Then the coordinators are asked
-for transactions, and after them the leaders for producers: what a leader still holds open when no
-coordinator knew of it before is hanging, and has not just ended.
+A race then overstates a lag a little and never makes it negative. Where a leader changed
+it is asked at once where the epoch before ended, which proves a loss. Then the coordinators are
+asked for transactions, and after them the leaders for producers: what a leader still holds open
+when no coordinator knew of it before is hanging, and has not just ended.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from collectors import commits as commit_collector
 from collectors import groups as group_collector
 from collectors import state_topic as state_topic_collector
 from collectors import transaction_lookup
+from collectors.epoch_ends import EpochEndReader
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
@@ -31,7 +33,6 @@ from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
-from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
@@ -70,6 +71,7 @@ class _Readers:
     placement: PlacementReader = field(default_factory=PlacementReader)
     configs: TopicConfigReader = field(default_factory=TopicConfigReader)
     offsets: OffsetReader = field(default_factory=OffsetReader)
+    epoch_ends: EpochEndReader = field(default_factory=EpochEndReader)
     readable: ReadableReader = field(default_factory=ReadableReader)
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
@@ -120,6 +122,10 @@ class ClusterReader:
             offsets = round_.read_ends()
             self._readers.offsets.note(partitions, offsets)
         asked = by_kind(scope.questions)
+        with session.phase("epochs"):
+            epoch_ends = self._readers.epoch_ends.collect(
+                session, partitions, offsets, collected.commits, asked.epoch_ends
+            )
         placed, transactions, producers = self._transactions(
             session, partitions, offsets, asked.producers
         )
@@ -147,7 +153,7 @@ class ClusterReader:
             transactions=transactions,
             producers=producers,
             transaction_log=log,
-            epoch_ends=EpochEnds.none(),
+            epoch_ends=epoch_ends,
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )

@@ -30,6 +30,9 @@ DESCRIBE_GROUPS: Final = Api(key=15, name="DescribeGroups", oldest=5, newest=5, 
 LIST_GROUPS: Final = Api(key=16, name="ListGroups", oldest=3, newest=5, since="2.4")
 SASL_HANDSHAKE: Final = Api(key=17, name="SaslHandshake", oldest=1, newest=1, since="1.0")
 API_VERSIONS: Final = Api(key=18, name="ApiVersions", oldest=0, newest=3, since="0.10")
+OFFSET_FOR_LEADER_EPOCH: Final = Api(
+    key=23, name="OffsetForLeaderEpoch", oldest=3, newest=4, since="2.3"
+)
 DESCRIBE_ACLS: Final = Api(key=29, name="DescribeAcls", oldest=1, newest=3, since="2.0")
 DESCRIBE_CONFIGS: Final = Api(key=32, name="DescribeConfigs", oldest=4, newest=4, since="2.8")
 SASL_AUTHENTICATE: Final = Api(key=36, name="SaslAuthenticate", oldest=1, newest=2, since="2.2")

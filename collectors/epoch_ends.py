@@ -1,0 +1,380 @@
+"""Collects where leader epochs ended: OffsetForLeaderEpoch, asked of the present leaders.
+
+Three want to know: the rules; a partition whose leader answers in another epoch than it was last
+seen in; and a commit that was made in an older epoch, at once, because the group's next commit wipes
+what it would prove. An answer stays true while the present leader epoch lasts, so that it is asked
+for once and idle groups cost nothing; only what a leader tells of its own epoch, its log end, moves
+on. A topic without an id is not asked about: one that was created again could not be told from it.
+Needs DESCRIBE on the topic.
+Source: OffsetForLeaderEpoch v3 and v4 (KIP-101, KIP-279, KIP-320).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from collectors.naming import counted, listed
+from collectors.session import Ask, Reply, Session
+from collectors.translate import failure_of
+from collectors.wire import codec
+from collectors.wire.api import OFFSET_FOR_LEADER_EPOCH
+from collectors.wire.failure import Failure
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.epoch_ends import EPOCHS, EpochEnds
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.groups import Commits
+from rules.facts.identity import Broker, TopicPartition
+from rules.facts.matching import matching_rows
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+from rules.question import EpochEndQuestion
+
+CONSUMER: Final = -1  # the replica id of whoever keeps no copy
+MAX_PER_LEADER: Final = 5000  # epochs in one round: some ten milliseconds of work for either side
+# Epochs of one partition in one round. A broker gives one answer per partition and request, so that
+# each further epoch is a request of its own.
+MAX_PER_PARTITION: Final = 20
+
+# Why a pair is wanted; the lower number has its turn first.
+_QUESTION: Final = 0
+_CHANGE: Final = 1  # of the partition's leader epoch
+_COMMIT: Final = 2
+_NOBODY: Final = 3
+
+# A pair (partition, epoch), and what is known of it.
+_PAIR: Final = np.dtype(
+    [
+        ("row", np.int64),
+        ("epoch", np.int64),
+        ("leader_epoch", np.int64),  # the present one, for as long as which the answer is true
+        ("reason", np.int64),
+        ("turn", np.int64),  # number of the round in which it was last asked about, 0: never
+        ("is_told", np.bool_),
+        ("found_epoch", np.int64),  # as the leader tells it: -1 for none
+        ("end_offset", np.int64),  # the same
+    ]
+)
+_Pairs = NDArray[np.void]  # of _PAIR, ordered by row and epoch, none twice
+
+
+@dataclass(slots=True)
+class EpochEndReader:
+    """Asks where epochs ended, and remembers the answers for as long as somebody wants them."""
+
+    _round: int = 0
+    _partitions: Partitions = field(default_factory=Partitions.none)
+    # The epoch that each partition was last seen in; a new one is taken in when it is told where
+    # the one before it ended.
+    _seen: Column = field(default_factory=lambda: Column.absent(0))
+    _known: _Pairs = field(default_factory=lambda: np.zeros(0, _PAIR))
+
+    def collect(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        commits: Commits,
+        questions: Sequence[EpochEndQuestion],
+    ) -> EpochEnds:
+        """Return where the epochs that are wanted in this round ended, as far as that is told.
+
+        Nothing is told of a partition whose leader gave no answer in this round: its offsets are a
+        gap already, and whether an earlier answer still holds is not known.
+        """
+        self._round += 1
+        self._move_to(partitions)
+        present = offsets.leader_epoch
+        changed: Bools = self._seen.valid & present.valid & (self._seen.values != present.values)
+        pairs = _pairs(
+            present,
+            [
+                (_QUESTION, *_asked(partitions, questions)),
+                (_CHANGE, np.flatnonzero(changed), self._seen.values[changed]),
+                (_COMMIT, *_older_commits(commits, present)),
+            ],
+        )
+        self._recall(pairs, present)
+        settled = pairs[_ask(session, partitions, pairs, self._round)]
+        self._note_epochs(present, changed, settled)
+        self._remember(pairs)
+        return _ends(pairs)
+
+    def _move_to(self, partitions: Partitions) -> None:
+        """Give what is remembered the rows of this round; partitions that are gone are forgotten."""
+        if partitions is self._partitions:
+            return
+        old_row = matching_rows(partitions, self._partitions, needs_id=False)
+        self._known["row"] = _inverse(old_row, len(self._partitions))[self._known["row"]]
+        self._known = _ordered(self._known[self._known["row"] >= 0])
+        self._seen = self._seen.take(old_row)
+        self._partitions = partitions
+
+    def _recall(self, pairs: _Pairs, present: Column) -> None:
+        """Fill in what is known already; keep of the rest what may be wanted again.
+
+        That is what the round before wanted, since a commit may be unseen for a round, and what
+        belongs to a partition whose leader gave no answer.
+        """
+        is_unseen = ~present.valid[self._known["row"]]
+        holds = present.values[self._known["row"]] == self._known["leader_epoch"]
+        known = self._known[is_unseen | holds]
+        place, hit = _find(known, pairs)
+        for name in ("turn", "is_told", "found_epoch", "end_offset"):
+            pairs[name][hit] = known[name][place[hit]]
+        is_rest = np.ones(len(known), np.bool_)
+        is_rest[place[hit]] = False
+        is_unseen = ~present.valid[known["row"]]
+        rest = is_rest & (is_unseen | (known["reason"] != _NOBODY))
+        known["reason"][~is_unseen] = _NOBODY
+        self._known = known[rest]
+
+    def _note_epochs(self, present: Column, changed: Bools, settled: _Pairs) -> None:
+        """Take in the present epochs, but where the end of the one before is still to be told."""
+        waits = changed.copy()
+        row = settled["row"]
+        waits[row[settled["epoch"] == self._seen.values[row]]] = False
+        is_new = present.valid & ~waits
+        self._seen = Column(
+            np.where(is_new, present.values, self._seen.values), is_new | self._seen.valid
+        )
+
+    def _remember(self, pairs: _Pairs) -> None:
+        """Keep the answers, but for the log ends that are told of the present epoch itself."""
+        kept = pairs.copy()
+        kept["is_told"] &= kept["epoch"] != kept["leader_epoch"]
+        self._known = _ordered(np.concatenate([kept, self._known]))
+
+
+# ------------------------------------------------------------------ what is wanted
+def _asked(partitions: Partitions, questions: Sequence[EpochEndQuestion]) -> tuple[Int64s, Int64s]:
+    """Return rows of this round and epochs; a row that is gone is negative."""
+    nothing = np.zeros(0, np.int64)
+    rows, epochs = [nothing], [nothing]
+    for question in questions:
+        moved = question.rows
+        if question.partitions is not partitions:
+            old_row = matching_rows(partitions, question.partitions, needs_id=False)
+            moved = _inverse(old_row, len(question.partitions))[moved]
+        rows.append(moved)
+        epochs.append(question.epochs)
+    return np.concatenate(rows), np.concatenate(epochs)
+
+
+def _older_commits(commits: Commits, present: Column) -> tuple[Int64s, Int64s]:
+    """Return rows and epochs of the commits that were made in an older epoch than the present."""
+    committed, leading = commits.committed_leader_epoch, present.take(commits.row)
+    is_older = committed.valid & leading.valid & (committed.values < leading.values)
+    return commits.row[is_older], committed.values[is_older]
+
+
+def _pairs(present: Column, wanted: Sequence[tuple[int, Int64s, Int64s]]) -> _Pairs:
+    """Return the pairs from (reason, rows, epochs), each with its first reason."""
+    pairs = np.zeros(sum(len(rows) for _, rows, _ in wanted), _PAIR)
+    pairs["row"] = np.concatenate([rows for _, rows, _ in wanted])
+    pairs["epoch"] = np.concatenate([epochs for _, _, epochs in wanted])
+    pairs["reason"] = np.repeat([reason for reason, _, _ in wanted], [len(r) for _, r, _ in wanted])
+    pairs = pairs[(pairs["row"] >= 0) & (pairs["epoch"] >= 0) & (pairs["epoch"] < EPOCHS)]
+    pairs = pairs[present.valid[pairs["row"]]]
+    pairs["leader_epoch"] = present.values[pairs["row"]]
+    pairs = _ordered(pairs)
+    key = _key(pairs)
+    is_first = np.concatenate([np.ones(min(len(key), 1), np.bool_), np.diff(key) != 0])
+    first: _Pairs = pairs[is_first]
+    return first
+
+
+# ------------------------------------------------------------------ asking
+_Names = Mapping[int, TopicPartition]  # by place among the pairs
+_Outcomes = dict[int, "tuple[int, int] | Failure"]  # by place: found epoch and end offset
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What one request asks a leader: one epoch of each partition."""
+
+    leader: Broker
+    places: Mapping[TopicPartition, int]  # among the pairs
+    epochs: Mapping[TopicPartition, tuple[int, int]]  # the present one, the one asked about
+
+    def build(self, version: int) -> bytes:
+        api = OFFSET_FOR_LEADER_EPOCH
+        partition = codec.message(api, version, "OffsetForLeaderPartition")
+        topic = codec.message(api, version, "OffsetForLeaderTopic")
+        by_topic: dict[str, list[Any]] = {}
+        for name, (present, epoch) in self.epochs.items():
+            entry = partition(
+                partition=name.partition, current_leader_epoch=present, leader_epoch=epoch
+            )
+            by_topic.setdefault(name.topic, []).append(entry)
+        asked = tuple(topic(topic=name, partitions=tuple(p)) for name, p in by_topic.items())
+        request = codec.message(api, version, "OffsetForLeaderEpochRequest")
+        return codec.encode(request(replica_id=CONSUMER, topics=asked))
+
+
+def _ask(session: Session, partitions: Partitions, pairs: _Pairs, round_: int) -> Int64s:
+    """Ask about the pairs that are not told, and fill in the answers.
+
+    Return the places about which there is nothing more to ask: they are told, or never will be.
+    """
+    due = np.flatnonzero(~pairs["is_told"])
+    if not len(due):
+        return np.arange(len(pairs))
+    names = _names(partitions, pairs["row"], due)
+    outcomes = _without_id(partitions, pairs["row"], due)
+    askable = np.array([place for place in due.tolist() if place not in outcomes], np.int64)
+    batches, later = _batches(session, partitions, pairs, askable, names)
+    asks = [Ask(batch.leader, OFFSET_FOR_LEADER_EPOCH, batch.build) for batch in batches]
+    for batch, reply in zip(batches, session.exchange(asks), strict=True):
+        pairs["turn"][list(batch.places.values())] = round_
+        outcomes |= _outcomes(batch, reply)
+    told = {place: one for place, one in outcomes.items() if not isinstance(one, Failure)}
+    failed = {place: one for place, one in outcomes.items() if isinstance(one, Failure)}
+    at = list(told)
+    pairs["is_told"][at] = True
+    pairs["found_epoch"][at] = [found for found, _ in told.values()]
+    pairs["end_offset"][at] = [end for _, end in told.values()]
+    _tell(session, names, failed | later)
+    hopeless = [place for place, why in failed.items() if why.cause is GapCause.UNSUPPORTED]
+    return np.array([*np.flatnonzero(pairs["is_told"]), *hopeless], np.int64)
+
+
+def _names(partitions: Partitions, rows: Int64s, places: Int64s) -> _Names:
+    index = partitions.index
+    topic = np.searchsorted(index.starts, rows[places], side="right") - 1
+    numbers = (rows[places] - index.starts[topic]).tolist()
+    return {
+        place: TopicPartition(index.topics[position], number)
+        for place, position, number in zip(places.tolist(), topic.tolist(), numbers, strict=True)
+    }
+
+
+def _without_id(partitions: Partitions, rows: Int64s, places: Int64s) -> _Outcomes:
+    why = "its topic has no id, by which one that is created again is told from it: it needs "
+    failure = Failure(GapCause.UNSUPPORTED, f"{why}Kafka 2.8 or newer")
+    lacks_id = np.array([known is None for known in partitions.topic_ids], np.bool_)
+    topic = np.searchsorted(partitions.index.starts, rows[places], side="right") - 1
+    return dict.fromkeys(places[lacks_id[topic]].tolist(), failure)
+
+
+def _batches(
+    session: Session, partitions: Partitions, pairs: _Pairs, places: Int64s, names: _Names
+) -> tuple[list[_Batch], dict[int, Failure]]:
+    """Return the requests, and why what is urgent among the rest has its turn later.
+
+    A commit's epoch may wait: what it would tell besides is not missed by anybody.
+    """
+    asked = pairs[places]
+    leaders = partitions.leader.values[asked["row"]]
+    in_partition = _rank(asked["row"], asked["reason"], asked["turn"])
+    fits = in_partition < MAX_PER_PARTITION
+    # Those beyond the limit of their partition are last, so that they displace nobody.
+    fits &= _rank(leaders, ~fits, asked["reason"], asked["turn"]) < MAX_PER_LEADER
+    batches: list[_Batch] = []
+    later: dict[int, Failure] = {}
+    for leader in session.brokers:
+        mine = leaders == leader.broker_id
+        late = places[mine & ~fits & (asked["reason"] < _COMMIT)]
+        why = f"{leader} is asked about {MAX_PER_LEADER:,} epochs in one round, and about "
+        limit = Failure(GapCause.LIMIT, f"{why}{MAX_PER_PARTITION} of one partition")
+        later |= dict.fromkeys(late.tolist(), limit)
+        for number in np.unique(in_partition[mine & fits]).tolist():
+            chosen = places[mine & fits & (in_partition == number)]
+            batches.append(_batch(leader, pairs, chosen.tolist(), names))
+    return batches, later
+
+
+def _batch(leader: Broker, pairs: _Pairs, places: Sequence[int], names: _Names) -> _Batch:
+    present = pairs["leader_epoch"][places].tolist()
+    epochs = zip(present, pairs["epoch"][places].tolist(), strict=True)
+    chosen = [names[place] for place in places]
+    return _Batch(
+        leader,
+        dict(zip(chosen, places, strict=True)),
+        dict(zip(chosen, epochs, strict=True)),
+    )
+
+
+def _rank(group: NDArray[Any], *order: NDArray[Any]) -> Int64s:
+    """Return each item's number within its group, ordered by columns, the weightiest first."""
+    place = np.lexsort((*reversed(order), group))
+    in_order = group[place]
+    rank = np.zeros(len(group), np.int64)
+    rank[place] = np.arange(len(group)) - np.searchsorted(in_order, in_order)
+    return rank
+
+
+# ------------------------------------------------------------------ answers
+def _outcomes(batch: _Batch, reply: Reply) -> _Outcomes:
+    answer = reply.read()
+    if isinstance(answer, Failure):
+        return dict.fromkeys(batch.places.values(), answer)
+    left_out = Failure(GapCause.UNREADABLE, f"{batch.leader} left them out of its answer")
+    outcomes: _Outcomes = dict.fromkeys(batch.places.values(), left_out)
+    for topic in answer.topics:
+        for entry in topic.partitions:
+            place = batch.places.get(TopicPartition(topic.topic, int(entry.partition)))
+            if place is not None:
+                outcomes[place] = _outcome(batch.leader, topic.topic, entry)
+    return outcomes
+
+
+def _outcome(leader: Broker, topic: str, entry: Any) -> tuple[int, int] | Failure:
+    code = int(entry.error_code)
+    if code != codec.NO_ERROR:
+        return failure_of(code, leader, needs=f"DESCRIBE on Topic {topic}")
+    return int(entry.leader_epoch), int(entry.end_offset)
+
+
+def _ends(pairs: _Pairs) -> EpochEnds:
+    """Return what was told; where the leader's log has no such epoch the answer is absent."""
+    told = pairs[pairs["is_told"]]
+    has_epoch = (told["found_epoch"] >= 0) & (told["end_offset"] >= 0)
+    return EpochEnds(
+        row=told["row"].copy(),
+        epoch=told["epoch"].copy(),
+        found_epoch=Column.known(told["found_epoch"].copy()).where(has_epoch),
+        end_offset=Column.known(told["end_offset"].copy()).where(has_epoch),
+    )
+
+
+def _tell(session: Session, names: _Names, failed: Mapping[int, Failure]) -> None:
+    """Add a gap for each reason why ends are not told."""
+    reasons: dict[Failure, dict[TopicPartition, None]] = {}
+    for place in sorted(failed):
+        reasons.setdefault(failed[place], {})[names[place]] = None
+    for failure, partitions in reasons.items():
+        what = f"where leader epochs of {counted(len(partitions), 'partition')} ended"
+        named = listed([str(name) for name in partitions])
+        session.add_gap(GapScope.EPOCHS, f"{what} ({named})", failure)
+
+
+# ------------------------------------------------------------------ pairs and rows
+def _key(pairs: _Pairs) -> Int64s:
+    key: Int64s = pairs["row"] * EPOCHS + pairs["epoch"]
+    return key
+
+
+def _ordered(pairs: _Pairs) -> _Pairs:
+    return pairs[np.lexsort((pairs["reason"], pairs["epoch"], pairs["row"]))]
+
+
+def _find(known: _Pairs, wanted: _Pairs) -> tuple[Int64s, Bools]:
+    """Return the place of each wanted pair among the known ones, and where there is one."""
+    if not len(known):
+        return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
+    have, look_for = _key(known), _key(wanted)
+    place = np.minimum(np.searchsorted(have, look_for), len(have) - 1)
+    return place, have[place] == look_for
+
+
+def _inverse(old_row: Int64s, old_rows: int) -> Int64s:
+    """Return the new row of each of the old ones, -1 where it is gone."""
+    new_row = np.full(old_rows, -1, np.int64)
+    known = old_row >= 0
+    new_row[old_row[known]] = np.flatnonzero(known)
+    return new_row

@@ -1,0 +1,219 @@
+"""Looks between two rounds at the partitions that may lose records when their leader dies.
+
+Only their leaders are asked, for LSO, HWM and LEO: three ListOffsets requests in one write, on
+connections of their own, because a round uses its own at the same time. A look is short and takes
+what it gets: nothing is asked again, and a broker that failed is left out of the next looks, so that
+it costs only its own partitions. Where leaders are, and which partitions are at risk, is told by
+rounds; a leader that changed since is asked in vain until the next one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from collectors.offset_answers import Filling, read_answer
+from collectors.offset_gaps import Ends, OffsetGaps, trusted_rows
+from collectors.offset_plan import BrokerPlan, make_plan, rows_to_follow, stood_still
+from collectors.session import Ask, Limits, Session, address_of
+from collectors.wire.api import LIST_OFFSETS
+from collectors.wire.blocks import (
+    HIGH_WATERMARK,
+    LAST_STABLE_OFFSET,
+    LOG_END_OFFSET,
+    OffsetKind,
+)
+from collectors.wire.connection import Address
+from collectors.wire.failure import Failure
+from collectors.wire.pool import Pool
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.identity import Broker
+from rules.facts.matching import matching_rows
+from rules.facts.partitions import Partitions
+from rules.facts.risk_looks import RiskLooks
+from rules.facts.snapshot import Snapshot
+
+REST_SECONDS: Final = 5.0  # of a broker that failed; a leader that only pauses is soon seen again
+CONNECT_SHARE: Final = 0.5  # of a look's time: who cannot be reached leaves the rest to the others
+KINDS: Final = (LAST_STABLE_OFFSET, HIGH_WATERMARK, LOG_END_OFFSET)  # so that each can only grow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RiskTargets:
+    """What to look at until the next round tells otherwise."""
+
+    partitions: Partitions
+    brokers: tuple[Broker, ...]
+    high_watermark: Column  # in the round that told it
+    is_at_risk: Bools  # one per partition, also for those that are not looked at
+    rows: Int64s  # of the partitions to look at
+
+
+def next_targets(
+    snapshot: Snapshot, before: RiskTargets | None, stuck: Bools | None = None, *, limit: int
+) -> RiskTargets:
+    """Choose up to `limit` partitions at risk, those with the fewest replicas in sync first.
+
+    `stuck` marks the rows whose high watermark stood between the last two looks. What was at risk in
+    the round `before` and cannot be seen now stays so. A partition without a leader takes no records,
+    and there is nobody to ask.
+    """
+    placed, offsets = snapshot.partitions, snapshot.offsets
+    stands = np.zeros(len(placed), np.bool_) if stuck is None else stuck
+    if before is not None:
+        rows = rows_before(placed, before.partitions)
+        level = before.high_watermark.take(rows)
+        stands = stands | stood_still(level, offsets.high_watermark, offsets.log_end_offset)
+        # Row -1 is the one behind the last: a new partition was not at risk.
+        was_at_risk = np.append(before.is_at_risk, np.False_)[rows]
+        stands |= was_at_risk & ~offsets.high_watermark.valid
+    is_at_risk = rows_to_follow(placed, stands, all_replicas=False)
+    askable = np.flatnonzero(is_at_risk & placed.leader.valid)
+    in_sync = np.where(placed.isr.valid, placed.isr.lengths, placed.replicas.lengths)
+    order = np.argsort(in_sync[askable], kind="stable")
+    return RiskTargets(
+        partitions=placed,
+        brokers=snapshot.brokers,
+        high_watermark=offsets.high_watermark,
+        is_at_risk=is_at_risk,
+        rows=askable[order][:limit].astype(np.int64),
+    )
+
+
+def rows_before(placed: Partitions, older: Partitions) -> Int64s:
+    """Return for each row of `placed` its row in `older`, -1 where none; nothing is proven by it."""
+    if placed is older:
+        return np.arange(len(placed), dtype=np.int64)
+    return matching_rows(placed, older, needs_id=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RiskLook:
+    """What came of one look."""
+
+    looks: RiskLooks  # the partitions of which all was told
+    high_watermark: Column  # the same, one row per partition
+    log_end_offset: Column
+    unseen: int  # partitions of which not all was told
+    requests: Mapping[str, int]  # Kafka API name -> requests sent, connection set-up included
+
+    def stuck(self, before: RiskLook | None, placed: Partitions) -> Bools:
+        """Mark the rows of `placed` whose high watermark stood since `before`, behind the log end."""
+        if before is None:
+            return np.zeros(len(placed), np.bool_)
+        rows = rows_before(placed, self.looks.partitions)
+        older = rows_before(placed, before.looks.partitions)
+        return stood_still(
+            before.high_watermark.take(older),
+            self.high_watermark.take(rows),
+            self.log_end_offset.take(rows),
+        )
+
+
+@dataclass(slots=True)
+class RiskReader:
+    """Looks again and again; remembers who is silent, and the encoded requests."""
+
+    pool: Pool
+    monotonic: Callable[[], float] = time.monotonic
+    _targets: RiskTargets | None = None
+    _plans: tuple[BrokerPlan, ...] = ()
+    _rests_until: dict[Address, float] = field(default_factory=dict)
+
+    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
+        """Look once, within so many seconds; `now_us` is the time that the looks are given.
+
+        That time is the beginning: what came later than it was told may have been missed.
+        """
+        limits = Limits(request_seconds=seconds, round_seconds=seconds)
+        session = Session(self.pool, limits)
+        plans = self._ready(self._plans_of(targets), seconds * CONNECT_SHARE)
+        ends = self._read(session, plans, targets.partitions)
+        session.requests.update(self.pool.take_setup_requests())
+        return _look(session, targets, ends, now_us)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.pool.close()
+
+    def _plans_of(self, targets: RiskTargets) -> tuple[BrokerPlan, ...]:
+        if targets is not self._targets:
+            self._targets, self._plans = targets, _plans(targets)
+        return self._plans
+
+    def _ready(self, plans: Sequence[BrokerPlan], seconds: float) -> list[BrokerPlan]:
+        """Connect to all that do not rest; return those that can be asked now."""
+        now = self.monotonic()
+        awake = [
+            plan for plan in plans if self._rests_until.get(address_of(plan.broker), now) <= now
+        ]
+        failed = self.pool.connect(
+            [address_of(plan.broker) for plan in awake], timeout_seconds=seconds
+        )
+        for address in failed:
+            self._rest(address)
+        return [plan for plan in awake if address_of(plan.broker) not in failed]
+
+    def _read(self, session: Session, plans: Sequence[BrokerPlan], partitions: Partitions) -> Ends:
+        filled = {kind: Filling(len(partitions)) for kind in KINDS}
+        asked = [(plan, kind) for plan in plans for kind in KINDS]
+        asks = [Ask(plan.broker, LIST_OFFSETS, plan.body(kind)) for plan, kind in asked]
+        replies = session.exchange(asks)
+        for (plan, kind), reply in zip(asked, replies, strict=True):
+            answered = read_answer(reply, partitions.index)
+            if isinstance(answered, Failure):
+                self._rest(address_of(plan.broker))
+            else:
+                filled[kind].put(answered)
+        return _ends(filled)
+
+    def _rest(self, address: Address) -> None:
+        self._rests_until[address] = self.monotonic() + REST_SECONDS
+
+
+def _plans(targets: RiskTargets) -> tuple[BrokerPlan, ...]:
+    """Plan the requests to the leaders of the partitions that are looked at, and to nobody else."""
+    placed = targets.partitions
+    is_wanted = np.zeros(len(placed), np.bool_)
+    is_wanted[targets.rows] = True
+    led = replace(placed, leader=placed.leader.where(is_wanted))
+    nobody = np.zeros(len(placed), np.bool_)
+    plans = (make_plan(broker, led, nobody) for broker in targets.brokers)
+    return tuple(plan for plan in plans if len(plan.led_rows))
+
+
+def _ends(filled: Mapping[OffsetKind, Filling]) -> Ends:
+    stable, watermark = filled[LAST_STABLE_OFFSET], filled[HIGH_WATERMARK]
+    return Ends(
+        last_stable_offset=stable.offsets(),
+        high_watermark=watermark.offsets(),
+        log_end_offset=filled[LOG_END_OFFSET].offsets(),
+        epoch_of_stable=stable.epochs(),
+        epoch_of_watermark=watermark.epochs(),
+    )
+
+
+def _look(session: Session, targets: RiskTargets, ends: Ends, now_us: int) -> RiskLook:
+    placed = targets.partitions
+    seen = trusted_rows(session, OffsetGaps(placed), ends) & ends.epoch_of_watermark.valid
+    seen &= ends.last_stable_offset.valid & ends.high_watermark.valid & ends.log_end_offset.valid
+    rows = targets.rows[seen[targets.rows]]
+    return RiskLook(
+        looks=RiskLooks(
+            partitions=placed,
+            row=rows,
+            leader_epoch=ends.epoch_of_watermark.values[rows],
+            last_stable_offset=ends.last_stable_offset.take(rows),
+            high_watermark=ends.high_watermark.take(rows),
+            log_end_offset=ends.log_end_offset.take(rows),
+            looked_at_us=np.full(len(rows), now_us, np.int64),
+        ),
+        high_watermark=ends.high_watermark.where(seen),
+        log_end_offset=ends.log_end_offset.where(seen),
+        unseen=len(targets.rows) - len(rows),
+        requests=dict(session.requests),
+    )

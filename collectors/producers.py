@@ -128,17 +128,23 @@ class ProducersReader:
         span = offsets.open_span
         is_open = span.valid & (span.values > 0)
         held = self._held(session.began, partitions, offsets)
-        wanted = np.flatnonzero(is_open & (held | _asked(partitions, questions)))
+        every = _asked(partitions, [one for one in questions if one.wants_every])
+        wanted = np.flatnonzero((is_open & (held | _asked(partitions, questions))) | every)
         batches = self._batches(session, partitions, wanted)
         looked = np.zeros(len(partitions), np.bool_)
         found: list[OpenProducer] = []
+        epochs: dict[int, dict[int, int]] = {}
         for batch, described in _describe(session, batches):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
             looked[row] = True
             found += [_open(row, producer) for producer in described.open]
+            if every[row]:
+                epochs[row] = described.epochs()
         self._remember(partitions, wanted, looked, found)
         return Producers(
-            looked=looked, open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset)))
+            looked=looked,
+            open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset))),
+            epochs=epochs,
         )
 
     def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:

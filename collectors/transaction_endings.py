@@ -22,6 +22,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from collectors.transaction_record import TransactionRecord, TransactionValue
+from rules.facts.identity import TopicPartition
 from rules.facts.transaction_log import Cut, EndedTransaction, Outcome
 from rules.facts.transactions import TransactionState
 
@@ -32,6 +33,7 @@ _OUTCOMES: Final = {
     TransactionState.COMPLETE_COMMIT: Outcome.COMMITTED,
     TransactionState.COMPLETE_ABORT: Outcome.ABORTED,
 }
+_DECIDED: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 _NOTHING_OPEN: Final = (TransactionState.EMPTY, TransactionState.DEAD)
 
 
@@ -43,6 +45,7 @@ class _Open:
     producer_epoch: int
     is_v2: bool  # its client ends each transaction with a new epoch
     cut: Cut | None = None
+    partitions: frozenset[TopicPartition] = frozenset()  # of its decision
 
 
 class Endings:
@@ -70,8 +73,11 @@ class Endings:
             self._since_ms = value.last_update_ms
         if value.state is TransactionState.ONGOING:
             self._remember(name, value)
-        elif value.state is TransactionState.PREPARE_ABORT and name in self._open:
-            self._open[name].cut = _cut(self._open[name], value)
+        elif value.state in _DECIDED and name in self._open:
+            begun = self._open[name]
+            begun.partitions = _named(value)
+            if value.state is TransactionState.PREPARE_ABORT:
+                begun.cut = _cut(begun, value)
         elif value.state in _OUTCOMES:
             return self._end(name, value)
         return None
@@ -95,6 +101,8 @@ class Endings:
             ended_at=_at(value.last_update_ms),
             timeout=timedelta(milliseconds=value.timeout_ms),
             cut=None if known is None else known.cut,
+            marker_epoch=value.producer_epoch,
+            partitions=frozenset() if known is None else known.partitions,
         )
 
     def _has_seen(self, start_ms: int) -> bool:
@@ -112,6 +120,14 @@ def _cut(begun: _Open, decision: TransactionValue) -> Cut | None:
     if decision.producer_epoch == begun.producer_epoch + begun.is_v2:  # as its owner ends it
         return Cut.TIMEOUT if begun.is_v2 and is_over else None
     return Cut.TIMEOUT if is_over else Cut.SECOND_INSTANCE
+
+
+def _named(value: TransactionValue) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(topic, number)
+        for topic, numbers in value.partitions or ()
+        for number in numbers
+    )
 
 
 def _epoch_before(value: TransactionValue) -> int:

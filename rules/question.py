@@ -32,12 +32,13 @@ class ReadableQuestion:
 class ProducersQuestion:
     """Whose transactions are open on these partitions?
 
-    Answered by `Snapshot.producers`, where something is still open.
+    Answered by `Snapshot.producers`, where something is still open or `wants_every` says so.
     """
 
     partitions: Partitions  # of an earlier round
     rows: Int64s  # of these partitions
     is_urgent: bool = False  # the answer decides a verdict: it is worth a round before its time
+    wants_every: bool = False  # also those without an open transaction, and where nothing is open
 
 
 @dataclass(frozen=True, slots=True, eq=False)

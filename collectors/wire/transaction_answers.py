@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from collectors.wire.codec import UnreadableError
 
@@ -68,6 +69,12 @@ class DescribedPartition:
     partition: int
     error: int
     open: tuple[ActiveProducer, ...]
+    producers: NDArray[np.void]  # every one that the partition remembers, fields of `_PRODUCER`
+
+    def epochs(self) -> dict[int, int]:
+        """Return the epoch of every producer by its id."""
+        ids, epochs = self.producers["producer_id"], self.producers["producer_epoch"]
+        return dict(zip(ids.tolist(), epochs.tolist(), strict=True))
 
 
 def read_transactions(body: bytes | bytearray) -> tuple[DescribedTransaction, ...]:
@@ -128,15 +135,25 @@ def _topic(cursor: _Cursor) -> tuple[DescribedPartition, ...]:
 def _partition(cursor: _Cursor, topic: str) -> DescribedPartition:
     number, error = cursor.int32(), cursor.int16()
     cursor.text()  # the broker's message: the code tells as much
-    producers = _open_producers(cursor)
+    producers = _producers(cursor)
     cursor.skip_tags()
-    return DescribedPartition(topic=topic, partition=number, error=error, open=producers)
+    return DescribedPartition(
+        topic=topic,
+        partition=number,
+        error=error,
+        open=_open_producers(producers),
+        producers=producers,
+    )
 
 
-def _open_producers(cursor: _Cursor) -> tuple[ActiveProducer, ...]:
+def _producers(cursor: _Cursor) -> NDArray[np.void]:
     records = np.frombuffer(cursor.take(cursor.length() * _PRODUCER.itemsize), _PRODUCER)
     if records["tags"].any():
         raise UnreadableError("DescribeProducers v0 answer has tagged fields")
+    return records
+
+
+def _open_producers(records: NDArray[np.void]) -> tuple[ActiveProducer, ...]:
     return tuple(
         ActiveProducer(
             producer_id=int(record["producer_id"]),

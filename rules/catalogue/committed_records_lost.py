@@ -11,7 +11,9 @@ Why it matters:
 Inputs:
     The last look at each partition before its leader epoch changed, also over restarts of Tidemark:
     topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
-    to OffsetForLeaderEpoch. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
+    to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
+    lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers,
+    READ on the topic), so that a transaction that is lost whole is named. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
 
 Thresholds:
     None: one offset is enough. Offsets are counted, with markers and aborted records.
@@ -23,7 +25,9 @@ False positives:
 Runbook:
     `certain_from` to `certain_to` is gone for certain, of it `visible_to_read_committed` offsets
     could have been read. `possible_to` is how far what may have been committed was seen; what was
-    appended after `last_look` is not known, and the count is a lower bound. Follow `advice` first:
+    appended after `last_look` is not known, and the count is a lower bound. Reason `transaction_lost`:
+    the transactions in `lost_transactions` were committed, and this partition has nothing of them;
+    it comes a round later than the rest. Follow `advice` first:
     the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
     `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
     at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
@@ -32,6 +36,7 @@ Runbook:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -40,9 +45,10 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
-from rules.loss.proof import Changes, proofs
+from rules.loss.proof import Changes, Proof, proofs
 from rules.loss.told import told
-from rules.question import EpochEndQuestion
+from rules.loss.whole_transactions import lost_transactions, told_transactions
+from rules.question import EpochEndQuestion, ProducersQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -63,6 +69,9 @@ class Why(Reason):
     NOTHING_SEEN_IS_MISSING = "nothing_seen_is_missing"
     FIRST_LOOK = "first_look"  # nothing is remembered to compare with
     LOST = "lost"
+    TRANSACTION_LOST = (
+        "transaction_lost"  # its coordinator calls it committed, and nothing is there
+    )
     NOT_TOLD = "not_told"  # the new leader has not said yet where the older epoch ended
     NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a loss from another topic
     NOT_SEEN = "not_seen"  # the leader gave no answer
@@ -72,17 +81,23 @@ def judge(view: View) -> Judgement:
     """Judge every partition; a loss is said in the round that proves it."""
     snapshot, changes = view.snapshot, Changes.of(view)
     rows = len(snapshot.partitions)
-    lost = {proof.row: proof for proof in proofs(view) if proof.certain is not None}
+    proven = proofs(view)
+    lost = {proof.row: proof for proof in proven if proof.certain is not None}
+    gone = lost_transactions(view)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = lost.get(position)
-        return {} if proof is None else told(view, proof)
+        return {
+            **({} if proof is None else told(view, proof)),
+            **(told_transactions(gone[position]) if position in gone else {}),
+        }
 
     return decide(
         RULE,
         PartitionSubjects(snapshot),
         [
             Case(_mask(rows, list(lost)), Verdict.BREACH, Why.LOST),
+            Case(_mask(rows, list(gone)), Verdict.BREACH, Why.TRANSACTION_LOST),
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
@@ -90,7 +105,7 @@ def judge(view: View) -> Judgement:
         ],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
         details=details,
-        questions=_questions(view, changes),
+        questions=(*_questions(view, changes), *_about_transactions(view, proven)),
     )
 
 
@@ -110,6 +125,17 @@ def _waiting(rows: int, changes: Changes | None) -> Bools:
     if changes is None:
         return np.zeros(rows, np.bool_)
     return _mask(rows, changes.rows[changes.waiting].tolist())
+
+
+def _about_transactions(view: View, proven: Sequence[Proof]) -> tuple[ProducersQuestion, ...]:
+    """Ask for every producer of partitions that may have lost what was committed lately."""
+    committed = view.memory.transactions.committed
+    rows = [proof.row for proof in proven if proof.is_open_ended and proof.name in committed]
+    if not rows:
+        return ()
+    wanted = np.array(sorted(rows), np.int64)
+    partitions = view.snapshot.partitions
+    return (ProducersQuestion(partitions, wanted, is_urgent=True, wants_every=True),)
 
 
 def _questions(view: View, changes: Changes | None) -> tuple[EpochEndQuestion, ...]:

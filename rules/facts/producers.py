@@ -6,7 +6,8 @@ only where the last stable offset is held.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
@@ -32,6 +33,8 @@ class Producers:
 
     looked: Bools  # rows whose leader described its producers in this round
     open: tuple[OpenProducer, ...]  # of those rows, ordered by row and start offset
+    # Row -> producer id -> epoch of every producer that the leader remembers, where all were asked for.
+    epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
 
     @classmethod
     def none(cls, rows: int) -> Producers:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from rules.facts.identity import TopicPartition
+
 
 class Outcome(StrEnum):
     """How a transaction ended."""
@@ -38,6 +40,8 @@ class EndedTransaction:
     ended_at: datetime
     timeout: timedelta
     cut: Cut | None = None  # None: its owner ended it, or its decision was not seen
+    marker_epoch: int | None = None  # of its markers; transactions v2 end each with a new epoch
+    partitions: frozenset[TopicPartition] = frozenset()  # that got a marker, as far as it was seen
 
     @property
     def duration(self) -> timedelta:

@@ -22,6 +22,7 @@ from rules.facts.transactions import Transaction
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 OUTCOMES_KEPT: Final = timedelta(minutes=10)
+COMMITTED_KEPT: Final = 200  # of one partition, the latest
 SLICE: Final = timedelta(minutes=1)  # outcomes are counted by the minute
 
 # Topic id, or its name where brokers tell none; partition, producer id, start offset. A transaction
@@ -60,6 +61,16 @@ class OutcomeCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CommittedTransaction:
+    """A transaction that its coordinator called committed, all markers written."""
+
+    transactional_id: str
+    producer_id: int
+    marker_epoch: int  # the epoch that a partition with its marker has for the producer, or a later
+    ended_us: int  # microseconds since 1970-01-01 UTC, by the coordinator's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMemory:
     """All that is remembered of the transactions of one cluster id."""
 
@@ -67,6 +78,11 @@ class TransactionMemory:
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
     sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
+    # What was lately committed on partitions at risk: an unclean election may take it whole, and no
+    # log line, error or metric would tell.
+    committed: Mapping[TopicPartition, tuple[CommittedTransaction, ...]] = field(
+        default_factory=dict
+    )
 
 
 def advance_transactions(
@@ -79,6 +95,7 @@ def advance_transactions(
         open=_open(snapshot, now_us, before.open),
         sightings=_sightings(snapshot, now_us, before.sightings),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
+        committed=_committed(snapshot, now_us, before.committed),
     )
 
 
@@ -109,7 +126,10 @@ def sighting_key(snapshot: Snapshot, producer: OpenProducer) -> SightingKey:
 
 
 def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> TransactionMemory:
-    """Return the memory with all its times changed; the minutes of outcomes move by whole ones."""
+    """Return the memory with its times changed; the minutes of outcomes move by whole ones.
+
+    What was committed has times of the coordinators' clocks, which nobody has set.
+    """
     return TransactionMemory(
         began_us=None if memory.began_us is None else change(memory.began_us),
         open={
@@ -137,6 +157,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             )
             for name, slices in memory.outcomes.items()
         },
+        committed=memory.committed,
     )
 
 
@@ -264,3 +285,38 @@ def _outcomes(
         counted = OutcomeCounts(now, last.committed + is_commit, last.aborted + (not is_commit))
         kept[ended.transactional_id] = (*(slices[:-1] if is_current else slices), counted)
     return {name: slices for name, slices in kept.items() if slices}
+
+
+# ------------------------------------------------------------------ what may be lost whole
+def _committed(
+    snapshot: Snapshot, now_us: int, old: Mapping[TopicPartition, tuple[CommittedTransaction, ...]]
+) -> dict[TopicPartition, tuple[CommittedTransaction, ...]]:
+    oldest = now_us - OUTCOMES_KEPT // timedelta(microseconds=1)
+    kept = {
+        name: recent
+        for name, found in old.items()
+        if (recent := tuple(one for one in found if one.ended_us > oldest))
+    }
+    for ended in snapshot.transaction_log.ended:
+        if ended.outcome is not Outcome.COMMITTED or ended.marker_epoch is None:
+            continue
+        one = CommittedTransaction(
+            transactional_id=ended.transactional_id,
+            producer_id=ended.producer_id,
+            marker_epoch=ended.marker_epoch,
+            ended_us=round(ended.ended_at.timestamp() * MICROSECONDS_PER_SECOND),
+        )
+        for name in ended.partitions:
+            if _is_at_risk(snapshot, name):
+                kept[name] = (*kept.get(name, ()), one)[-COMMITTED_KEPT:]
+    return kept
+
+
+def _is_at_risk(snapshot: Snapshot, name: TopicPartition) -> bool:
+    """Whether fewer replicas than there should be have the partition's log."""
+    row = snapshot.partitions.index.row(name.topic, name.partition)
+    if row is None:
+        return False
+    replicas, isr = snapshot.partitions.replicas[row], snapshot.partitions.isr[row]
+    span = snapshot.offsets.unreplicated_span[row]
+    return len(isr or ()) < len(replicas or ()) or bool(span)

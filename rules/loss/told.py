@@ -37,8 +37,8 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "visible_to_read_committed": len(proof.certain_visible or ()),
         **_span("possible", proof.possible),
         **_span("uncommitted", proof.uncommitted),
-        "last_look": _text(before.looked_at_us),
-        "unknown_since": _text(before.looked_at_us) if proof.is_open_ended else None,
+        "last_look": moment(before.looked_at_us),
+        "unknown_since": moment(before.looked_at_us) if proof.is_open_ended else None,
         "ex_leader_end": proof.ex_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
@@ -98,5 +98,6 @@ def _advice(proof: Proof) -> str | None:
     return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
 
 
-def _text(moment_us: int) -> str:
+def moment(moment_us: int) -> str:
+    """Return a time as text, UTC."""
     return (EPOCH + timedelta(microseconds=moment_us)).isoformat(timespec="milliseconds")

@@ -107,6 +107,39 @@ SERIES_DROPPED: Final = Metric(
     unit=Unit.SERIES,
     labels=(*CLUSTER_LABELS, "reason"),
 )
+RISK_PARTITIONS: Final = Metric(
+    name="tidemark_risk_partitions",
+    help="Partitions that may lose records with their leader, as of the latest round: an ISR smaller "
+    "than the replica set, or a high watermark that stands while the log end is ahead of it.",
+    unit=Unit.PARTITIONS,
+    labels=CLUSTER_LABELS,
+)
+RISK_WATCHED: Final = Metric(
+    name="tidemark_risk_watched_partitions",
+    help="Partitions at risk that are looked at between rounds: those that have a leader, up to "
+    "service.max_risk_partitions.",
+    unit=Unit.PARTITIONS,
+    labels=CLUSTER_LABELS,
+)
+RISK_UNSEEN: Final = Metric(
+    name="tidemark_risk_unseen_partitions",
+    help="Watched partitions at risk that could not be looked at in the latest look.",
+    unit=Unit.PARTITIONS,
+    labels=CLUSTER_LABELS,
+)
+RISK_LOOKS: Final = Metric(
+    name="tidemark_risk_looks_total",
+    help="Looks at partitions at risk; there are none while nothing is at risk.",
+    unit=Unit.LOOKS,
+    labels=CLUSTER_LABELS,
+    type=MetricType.COUNTER,
+)
+RISK_LOOK_DURATION: Final = Metric(
+    name="tidemark_risk_look_duration_seconds",
+    help="How long the latest look at partitions at risk took; absent while nothing is watched.",
+    unit=Unit.SECONDS,
+    labels=CLUSTER_LABELS,
+)
 
 WATCHING_METRICS: Final = (
     ROUND_DURATION,
@@ -125,4 +158,9 @@ WATCHING_METRICS: Final = (
     STORE_LOST,
     STORE_LAST_SUCCESS,
     SERIES_DROPPED,
+    RISK_PARTITIONS,
+    RISK_WATCHED,
+    RISK_UNSEEN,
+    RISK_LOOKS,
+    RISK_LOOK_DURATION,
 )

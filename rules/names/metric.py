@@ -35,7 +35,9 @@ class Unit(StrEnum):
     SERIES = "series"
     FINDINGS = "findings"
     SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
+    PARTITIONS = "partitions"
     ROUNDS = "rounds"
+    LOOKS = "looks"
     TRANSITIONS = "transitions"
     STEPS = "steps"
     RESTARTS = "restarts"

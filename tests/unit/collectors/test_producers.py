@@ -169,6 +169,16 @@ def test_a_question_is_answered_at_once_where_something_is_open() -> None:
     assert rounds.found.open[0].producer_id == 7
 
 
+def test_every_producer_of_a_partition_is_asked_for_whatever_is_open_there() -> None:
+    idle: ProducerEntry = (9, 4, NOON_MS, 0, -1)
+    rounds = Rounds(respond=held_by(HOLDER, idle))
+    question = ProducersQuestion(partitions(), ints(2), wants_every=True)
+    assert rounds.at(0, questions=[question]) == [(1, [("orders", 2)])]
+    assert rounds.found.epochs == {2: {7: 3, 9: 4}}
+    assert rounds.at(2) == ORDERS_1
+    assert rounds.found.epochs == {}
+
+
 def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
     rounds = Rounds()
     placed = partitions({"orders": 3, "stock": 2}, leader=Column.of([1, 2, 1, 2, 2]))

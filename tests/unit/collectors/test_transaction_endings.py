@@ -106,6 +106,22 @@ def test_each_way_of_ending(steps: list[Step], expected: tuple[Outcome, Cut | No
     assert one.duration == timedelta(milliseconds=completed)
 
 
+@pytest.mark.parametrize(("version", "marker_epoch"), [(0, 3), (2, 4)])
+def test_an_end_tells_where_its_markers_are_and_their_epoch(
+    version: int, marker_epoch: int
+) -> None:
+    endings = Endings()
+    where = (("orders", (0, 2)), ("audit", (1,)))
+    steps = [
+        ended((ONGOING, 3, version, 0), endings=endings),
+        ended((PREPARE_COMMIT, marker_epoch, version, 1), endings=endings, partitions=where),
+        ended((COMMITTED, marker_epoch, version, 2), endings=endings, partitions=()),
+    ]
+    [one] = steps[-1]
+    assert one.marker_epoch == marker_epoch
+    assert {str(name) for name in one.partitions} == {"orders-0", "orders-2", "audit-1"}
+
+
 def test_a_restart_after_an_end_in_order_ends_nothing_more() -> None:
     steps = [(ONGOING, 3, 0, 0), (PREPARE_COMMIT, 3, 0, 1), (COMMITTED, 3, 0, 2), (EMPTY, 4, 0, 3)]
     assert [one.cut for one in ended(*steps)] == [None]

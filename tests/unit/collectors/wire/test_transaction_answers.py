@@ -9,7 +9,6 @@ from collectors.wire.api import DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS
 from collectors.wire.codec import UnreadableError
 from collectors.wire.transaction_answers import (
     ActiveProducer,
-    DescribedPartition,
     DescribedTransaction,
     read_producers,
     read_transactions,
@@ -53,31 +52,27 @@ def test_only_open_transactions_of_producers_are_read() -> None:
     body = produced({("orders", 4): entries, ("orders", 5): [], ("hidden", 0): 29})
     decoded = codec.decode(DESCRIBE_PRODUCERS, 0, body)
     assert len(decoded.topics[0].partitions[0].active_producers) == MANY
-    assert read_producers(body) == (
-        DescribedPartition(
-            topic="orders",
-            partition=4,
-            error=0,
-            open=(
-                ActiveProducer(
-                    producer_id=3,
-                    producer_epoch=1,
-                    last_timestamp=-1,
-                    coordinator_epoch=5,
-                    start_offset=90,
-                ),
-                ActiveProducer(
-                    producer_id=200,
-                    producer_epoch=2,
-                    last_timestamp=77,
-                    coordinator_epoch=-1,
-                    start_offset=95,
-                ),
-            ),
+    [many, none, hidden] = read_producers(body)
+    assert (many.topic, many.partition, many.error) == ("orders", 4, 0)
+    assert many.open == (
+        ActiveProducer(
+            producer_id=3,
+            producer_epoch=1,
+            last_timestamp=-1,
+            coordinator_epoch=5,
+            start_offset=90,
         ),
-        DescribedPartition(topic="orders", partition=5, error=0, open=()),
-        DescribedPartition(topic="hidden", partition=0, error=29, open=()),
+        ActiveProducer(
+            producer_id=200,
+            producer_epoch=2,
+            last_timestamp=77,
+            coordinator_epoch=-1,
+            start_offset=95,
+        ),
     )
+    assert many.epochs() == dict.fromkeys(range(MANY), 0) | {3: 1, 200: 2}
+    assert (none.partition, none.open, none.epochs()) == (5, (), {})
+    assert (hidden.topic, hidden.error, hidden.open, hidden.epochs()) == ("hidden", 29, (), {})
 
 
 def test_tagged_fields_of_a_newer_broker_are_passed_over() -> None:

@@ -125,4 +125,6 @@ def test_a_rule_that_cannot_run_is_unknown_and_the_others_judge() -> None:
     (finding,) = broken.findings(Verdict.UNKNOWN)
     assert (finding.reason, finding.labels) == ("rule_failed", {"cluster": "default"})
     assert all(judgement.count(Verdict.UNKNOWN) == 0 for judgement in others)
-    assert "committed_records_lost" in judged.unknown_since, "a critical rule that fails is blindness"
+    assert "committed_records_lost" in judged.unknown_since, (
+        "a critical rule that fails is blindness"
+    )

@@ -5,7 +5,7 @@ Broker 1 led in epoch 5 with all three offsets at 100; in a moment broker 2 lead
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pytest
@@ -18,18 +18,22 @@ from rules.catalogue import (
     unreplicated_records_lost,
 )
 from rules.facts.column import Column, Ragged
+from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.judgement import Finding
-from rules.question import EpochEndQuestion
+from rules.question import EpochEndQuestion, ProducersQuestion
 from rules.verdict import Verdict
 from tests.factories import (
     at,
     broker,
     commits,
+    ended,
     epoch_ends,
     group,
     offsets,
     partitions,
+    producers,
     snapshot,
     topic_id,
     transaction,
@@ -411,3 +415,81 @@ def test_committed_beyond_the_log_end(
 ) -> None:
     found = said(committed_beyond_log_end.judge, *looks)
     assert (found.verdict, found.reason) == (verdict, reason)
+
+
+# ------------------------------------------------------------------ transactions that are lost whole
+def committed(epoch: int = 4, *, second: float = 10, **more: Any) -> TransactionLog:
+    """Return the end of a transaction of producer 7, whose markers have this epoch."""
+    one = ended(
+        ended_at=at(second),
+        marker_epoch=epoch,
+        partitions=frozenset({TopicPartition("orders", 0)}),
+        **more,
+    )
+    return TransactionLog(is_read=True, ended=(one,))
+
+
+def remembered_by_leader(epochs: dict[int, int]) -> dict[str, Any]:
+    """Return a round in which the new leader told every producer that it knows."""
+    found = replace(producers(rows=1, looked=[0]), epochs={0: epochs})
+    return led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | {"producers": found}
+
+
+UNCLEAN: Final = led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("log", "epochs", "is_lost"),
+    [
+        pytest.param(committed(4), {7: 3}, True, id="v2-marker-is-missing"),
+        pytest.param(committed(4), {7: 4}, False, id="marker-is-there"),
+        pytest.param(committed(4), {7: 6}, False, id="went-on-since"),
+        pytest.param(committed(3), {8: 0}, True, id="producer-is-unknown"),
+        pytest.param(committed(3), {7: 3}, False, id="before-v2-it-cannot-be-told"),
+        pytest.param(committed(4, outcome=Outcome.ABORTED), {}, False, id="aborted"),
+    ],
+)
+def test_a_committed_transaction_that_left_no_trace_is_named(
+    log: TransactionLog, epochs: dict[int, int], *, is_lost: bool
+) -> None:
+    looks = (ALONE, UNCLEAN | {"transaction_log": log}, remembered_by_leader(epochs))
+    found = said(committed_records_lost.judge, *looks)
+    assert (found.verdict, found.reason) == (
+        (BREACH, "transaction_lost") if is_lost else (OK, "nothing_seen_is_missing")
+    )
+    if is_lost:
+        assert found.evidence["lost_transaction_count"] == 1
+        assert found.evidence["lost_transactions"] == [
+            {
+                "transactional_id": "payments",
+                "producer_id": 7,
+                "committed_at": "2025-06-02T12:00:10.000+00:00",
+            }
+        ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_asked"),
+    [
+        pytest.param(ALONE, UNCLEAN, True, id="unclean"),
+        pytest.param(led_by_1(isr=(1, 2)), led_by_2(100), False, id="clean"),
+    ],
+)
+def test_every_producer_is_asked_for_where_something_may_be_lost(
+    before: dict[str, Any], after: dict[str, Any], *, is_asked: bool
+) -> None:
+    looks = rounds(before, after | {"transaction_log": committed()})
+    asked = committed_records_lost.judge(view_of(looks)).questions
+    assert [isinstance(one, ProducersQuestion) and one.wants_every for one in asked] == (
+        [True] if is_asked else []
+    )
+
+
+def test_what_was_committed_on_whole_partitions_is_not_kept() -> None:
+    whole = rounds(led_by_1() | {"transaction_log": committed()})
+    assert view_of(whole).memory.transactions.committed == {}
+    many = [ALONE | {"transaction_log": committed()} for _ in range(3)]
+    [kept] = view_of(rounds(*many)).memory.transactions.committed.values()
+    assert len(kept) == 3
+    later = snapshot(**ALONE, taken_at=at(700))
+    assert view_of([*rounds(*many), later]).memory.transactions.committed == {}

@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Protocol
 
 from rules.catalogue.all_rules import count_verdicts
 from rules.completeness import Completeness
 from rules.facts.memory import Memory, laid_under
+from rules.facts.snapshot import Snapshot
 from rules.open_findings import (
     Change,
     Identity,
@@ -27,7 +29,7 @@ from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
+from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.store import Loaded
 from service.watch import Remembered, WatchedRound, Watcher
@@ -45,6 +47,16 @@ class MadeRound:
     was_loaded: bool  # this round read what an earlier process left
 
 
+class RiskPort(Protocol):
+    """Whatever looks at partitions at risk between the rounds."""
+
+    def note(self, snapshot: Snapshot) -> None:
+        """Take from a round which partitions are at risk."""
+
+    def figures(self) -> RiskFigures:
+        """Return how it goes."""
+
+
 class Pipeline:
     """Makes a cluster's rounds; what it carries from round to round outlives a failed one."""
 
@@ -57,6 +69,7 @@ class Pipeline:
         latest: Latest,
         monotonic: Callable[[], float],
         process: Callable[[], ProcessFigures] = ProcessFigures,
+        risk: RiskPort | None = None,
     ) -> None:
         """`process` tells how the process is now."""
         self._watcher = watcher
@@ -65,6 +78,7 @@ class Pipeline:
         self._latest = latest
         self._monotonic = monotonic
         self._process = process
+        self._risk = risk
         self._cluster_id = ""  # empty until a broker or an earlier process has told it
         self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
         self._totals = SelfMetrics(
@@ -99,6 +113,8 @@ class Pipeline:
         watched = self._watcher.make_round()
         if watched.clock_step is not None:
             self._shift(watched.clock_step)
+        if self._risk is not None and watched.snapshot is not None:
+            self._risk.note(watched.snapshot)
         judged = self._monotonic()
         changes = self._next_changes(watched)
         self._keeper.keep(self._passing(watched, changes))
@@ -221,6 +237,7 @@ class Pipeline:
             rounds={**self._totals.rounds, outcome_of(watched): self._rounds_of(watched) + 1},
             clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
             process=self._process(),
+            risk=None if self._risk is None else self._risk.figures(),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,

@@ -20,8 +20,10 @@ from rules.catalogue.all_rules import (
     run_unguarded,
 )
 from rules.errors import CollectError
+from rules.facts.last_look import refined
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
+from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.question import EpochEndQuestion, ProducersQuestion, Question
 from rules.view import View
@@ -90,11 +92,16 @@ class Watcher:
         monotonic: Callable[[], float],
         remembered: Remembered | None = None,
         attempt: Attempt = run_unguarded,
+        light_looks: Callable[[], RiskLooks | None] = lambda: None,
     ) -> None:
-        """`attempt` runs each rule; it tells a defect of one and lets the others judge."""
+        """`attempt` runs each rule; it tells a defect of one and lets the others judge.
+
+        `light_looks` gives what was seen between the rounds, once.
+        """
         self._cluster = cluster
         self._source = source
         self._attempt = attempt
+        self._light_looks = light_looks
         self._scope = scope
         self._utc_now = utc_now
         self._monotonic = monotonic
@@ -118,7 +125,15 @@ class Watcher:
         self._clock = began
         if step is not None:
             self.remembered = self.remembered.shifted(step)
+        self._remember_light_looks()
         return replace(self._make_round(began.wall), clock_step=step)
+
+    def _remember_light_looks(self) -> None:
+        """Take the looks made so far; those made during the round may be newer than what it sees."""
+        light, memory = self._light_looks(), self.remembered.memory
+        if light is not None and memory is not None:
+            finer = replace(memory, looks=refined(memory.looks, light))
+            self.remembered = replace(self.remembered, memory=finer)
 
     def _make_round(self, began: datetime) -> WatchedRound:
         try:

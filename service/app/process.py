@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TextIO
 
+from collectors.risk_looks import RiskReader
+from collectors.wire.pool import Pool
 from rules.version import VERSION
 from service.app.cluster import cluster_reader
 from service.app.front import address_of, make_front
@@ -23,6 +25,7 @@ from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
 from service.process import process_figures
 from service.retention import Retention
+from service.risk_watch import RiskPace, RiskWatch
 from service.round_log import RoundLog
 from service.round_loop import RoundLoop
 from service.rounds import ClusterReader, Scope
@@ -48,6 +51,7 @@ class _Base:
     stop: asyncio.Event
     supervisor: Supervisor
     reader: ClusterReader
+    risk: RiskWatch
     store: PostgresStore
     latest: Latest
     exposition: Exposition
@@ -65,6 +69,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         base = _base(settings, stream)
         undo.callback(base.writer.close)
         undo.callback(base.reader.close)
+        undo.callback(base.risk.close)
         undo.enter_context(DataDirectory(settings.service.data_directory()))
         listener = bind(settings.http.host, settings.http.port)
         undo.callback(listener.close)
@@ -82,7 +87,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         parts = Parts(
             pipeline=pipeline,
             rounds=_rounds(base, pipeline),
-            others=[_retention(base)],
+            others=[_retention(base), Task(name="risk_looks", run=base.risk.run)],
             front=front,
             supervisor=base.supervisor,
             stop=base.stop,
@@ -115,9 +120,25 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         stop=stop,
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         reader=cluster_reader(settings.kafka),
+        risk=_risk(settings, stop),
         store=_store(settings, log),
         latest=Latest(first, monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),
+    )
+
+
+def _risk(settings: Settings, stop: asyncio.Event) -> RiskWatch:
+    """Build it over connections of its own: a round uses its own at the same time."""
+    return RiskWatch(
+        RiskReader(Pool(settings.kafka.security())),
+        RiskPace(
+            interval_seconds=settings.service.risk_interval_seconds,
+            request_seconds=settings.kafka.request_timeout_seconds,
+            max_partitions=settings.service.max_risk_partitions,
+        ),
+        utc_now=utc_now,
+        monotonic=monotonic,
+        stop=stop,
     )
 
 
@@ -145,6 +166,7 @@ def _pipeline(base: _Base) -> Pipeline:
         utc_now=utc_now,
         monotonic=monotonic,
         attempt=base.supervisor.attempt,
+        light_looks=base.risk.take,
     )
     waiting = settings.database.waiting_rounds
     keeper = Keeper(
@@ -162,6 +184,7 @@ def _pipeline(base: _Base) -> Pipeline:
         latest=base.latest,
         monotonic=monotonic,
         process=lambda: process_figures(base.supervisor.restarts, base.writer.lost),
+        risk=base.risk,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final
@@ -18,7 +19,7 @@ from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.table import SeriesTable
-from service.metrics.totals import ProcessFigures, SelfMetrics
+from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics
 from service.metrics.transaction_samples import ended_samples, open_samples
 
 MS_PER_SECOND: Final = 1000
@@ -137,6 +138,7 @@ def _gaps(snapshot: Snapshot) -> Values:
 def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Values]) -> Samples:
     """Write the metrics about Tidemark; `seen` holds those that need a snapshot."""
     values = {**seen, **_counted(totals), **_latest(totals), **_stored(totals)}
+    values |= _at_risk(totals.risk)
     found = {
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
@@ -162,8 +164,10 @@ def _process_samples(process: ProcessFigures) -> Samples:
 
 
 def _counted(totals: SelfMetrics) -> dict[Metric, Values]:
+    requests = Counter(totals.requests)
+    requests.update({} if totals.risk is None else totals.risk.requests)
     return {
-        names.REQUESTS: [({"api": api}, count) for api, count in totals.requests.items()],
+        names.REQUESTS: [({"api": api}, requests[api]) for api in sorted(requests)],
         names.DUPLICATE_COMMITS: [({}, totals.duplicate_commits)],
         names.ROUNDS: [({"outcome": outcome}, n) for outcome, n in totals.rounds.items()],
         names.CLOCK_STEPS: [({}, totals.clock_steps)],
@@ -201,6 +205,19 @@ def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
         names.STORE_WAITING: [({}, store.waiting_rounds)],
         names.STORE_LOST: [({}, store.lost_transitions)],
         names.STORE_LAST_SUCCESS: last,
+    }
+
+
+def _at_risk(risk: RiskFigures | None) -> dict[Metric, Values]:
+    if risk is None:
+        return {}
+    took: Values = [] if risk.took_seconds is None else [({}, risk.took_seconds)]
+    return {
+        names.RISK_PARTITIONS: [({}, risk.at_risk)],
+        names.RISK_WATCHED: [({}, risk.watched)],
+        names.RISK_UNSEEN: [({}, risk.unseen)],
+        names.RISK_LOOKS: [({}, risk.looks)],
+        names.RISK_LOOK_DURATION: took,
     }
 
 

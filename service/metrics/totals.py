@@ -29,6 +29,18 @@ class StoreFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RiskFigures:
+    """How looking at partitions at risk goes, between two rounds."""
+
+    at_risk: int  # partitions, as of the latest round
+    watched: int
+    unseen: int  # of those that are watched, in the latest look
+    looks: int  # since the start
+    took_seconds: float | None  # the latest look; None while nothing is watched
+    requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent so far
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessFigures:
     """The process as the operating system and the supervisor see it."""
 
@@ -45,7 +57,7 @@ class SelfMetrics:
     """Counters that survive rounds, and the state after the latest one."""
 
     version: str  # of Tidemark
-    requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent so far
+    requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent by rounds
     duplicate_commits: int = 0
     rounds: Mapping[str, int] = field(default_factory=dict)  # outcome -> rounds so far
     clock_steps: int = 0
@@ -57,6 +69,7 @@ class SelfMetrics:
     verdicts: VerdictCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
     store: StoreFigures | None = None
+    risk: RiskFigures | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

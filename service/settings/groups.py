@@ -125,6 +125,15 @@ class ServiceSettings(Group):
     """Seconds from the start of one round to the start of the next. Default: the usual scrape
     interval of Prometheus, so that every scrape finds a new round."""
 
+    risk_interval_seconds: Annotated[float, Field(ge=0.2, le=3600)] = 1.0
+    """Seconds from look to look at partitions at risk, between rounds; each look is over within four
+    fifths of it. Default: a record appended after the last look before a leader died cannot be told
+    lost or not, and a second is cheap."""
+
+    max_risk_partitions: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
+    """Partitions at risk that are looked at between rounds, those with the smallest ISR first; 0 for
+    none. Default: what a dead broker of a large cluster puts at risk, at a few per cent of one core."""
+
     drain_seconds: Seconds = 25.0
     """Seconds to finish a round, store it and close everything after SIGTERM. Default: below the
     30 s after which Kubernetes kills."""

@@ -27,7 +27,7 @@ from tests.unit.collectors.wire.messages import list_offsets_answer
 BROKERS = (broker(1), broker(2), broker(3))
 LATE = Failure(GapCause.TIMEOUT, "no answer within 0.8 s")
 LSO, HWM, LEO = 90, 100, 120
-AHEAD: dict[str, Sequence[int]] = {"high_watermark": [100] * 3, "log_end_offset": [100, 120, 100]}
+AHEAD = offsets(high_watermark=[100] * 3, log_end_offset=[100, 120, 100])
 
 
 # ------------------------------------------------------------------ what is at risk
@@ -56,7 +56,7 @@ def test_the_smallest_isr_comes_first_and_the_limit_cuts_the_rest() -> None:
 
 def test_a_single_replica_is_never_at_risk() -> None:
     lonely = partitions(replicas=Ragged.of([(1,)] * 3), isr=Ragged.of([(), (1,), (1,)]))
-    seen = snapshot(partitions=lonely, offsets=offsets(**AHEAD))
+    seen = snapshot(partitions=lonely, offsets=AHEAD)
     assert not targets(seen, targets(seen)).is_at_risk.any()
 
 
@@ -68,7 +68,7 @@ def test_without_a_leader_there_is_nobody_to_ask_and_yet_it_is_at_risk() -> None
 
 
 def test_a_high_watermark_that_stood_between_two_rounds_is_at_risk_on_other_rows_too() -> None:
-    stands = snapshot(offsets=offsets(**AHEAD))
+    stands = snapshot(offsets=AHEAD)
     first = targets(stands)
     assert not first.is_at_risk.any()
     assert targets(stands, first).rows.tolist() == [1]
@@ -80,7 +80,7 @@ def test_a_high_watermark_that_stood_between_two_rounds_is_at_risk_on_other_rows
 
 
 def test_one_that_moves_again_is_at_risk_no_more_and_one_that_is_not_seen_stays_so() -> None:
-    stands = snapshot(offsets=offsets(**AHEAD))
+    stands = snapshot(offsets=AHEAD)
     at_risk = targets(stands, targets(stands))
     unseen = targets(snapshot(offsets=unseen_offsets()), at_risk)
     assert unseen.rows.tolist() == [1]

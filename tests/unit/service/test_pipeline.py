@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from rules.errors import StoreError
+from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.names import ENDED_METRICS
 from rules.open_findings import EndReason, Step
@@ -16,7 +17,8 @@ from rules.verdict import Verdict
 from service.keeping import Keeper, KeepingState
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
-from service.pipeline import MadeRound, Pipeline
+from service.metrics.totals import RiskFigures
+from service.pipeline import MadeRound, Pipeline, RiskPort
 from service.rounds import Scope
 from service.watch import Watcher
 from tests.factories import (
@@ -43,7 +45,11 @@ class Service:
     """A pipeline over a script and a store."""
 
     def __init__(
-        self, store: MemoryStore, *looks: dict[str, Any] | None, after_rounds: int = 0
+        self,
+        store: MemoryStore,
+        *looks: dict[str, Any] | None,
+        after_rounds: int = 0,
+        risk: RiskPort | None = None,
     ) -> None:
         self.source = ScriptedSource(*looks)
         self.source.elapsed += after_rounds * 15.0
@@ -65,6 +71,7 @@ class Service:
             exposition=self.exposition,
             latest=self.latest,
             monotonic=self.source.monotonic,
+            risk=risk,
         )
 
     def rounds(self, count: int | None = None) -> list[MadeRound]:
@@ -81,6 +88,21 @@ class Service:
 
     def page(self) -> str:
         return self.exposition.body(None, gzip=False)[0].decode()
+
+
+class Risk:
+    """Notes what rounds told it."""
+
+    def __init__(self) -> None:
+        self.told: list[Snapshot] = []
+
+    def note(self, snapshot: Snapshot) -> None:
+        self.told.append(snapshot)
+
+    def figures(self) -> RiskFigures:
+        """Say that so many partitions are at risk as there were rounds."""
+        told = len(self.told)
+        return RiskFigures(at_risk=told, watched=told, unseen=0, looks=7, took_seconds=None)
 
 
 def observed_states(page: str) -> list[str]:
@@ -351,3 +373,21 @@ def test_a_clock_that_is_set_moves_what_is_open_along() -> None:
     service.rounds(1)
     (after,) = service.look.open_findings.values()
     assert after.last_breach_at == before.last_breach_at + timedelta(days=2), "it did not expire"
+
+
+def test_every_look_at_the_cluster_tells_what_is_at_risk_and_the_page_shows_how_it_goes() -> None:
+    risk = Risk()
+    service = Service(MemoryStore(), QUIET, QUIET, None, risk=risk)
+    for told in (1, 2, 2):
+        service.rounds(1)
+        assert len(risk.told) == told
+        assert f'tidemark_risk_partitions{{cluster="default"}} {told}' in service.page()
+    service.pipeline.note_died()
+    assert 'tidemark_risk_partitions{cluster="default"} 2' in service.page()
+    assert "tidemark_risk_look_duration_seconds" not in service.page()
+
+
+def test_without_looks_between_rounds_nothing_is_told_of_them() -> None:
+    service = Service(MemoryStore(), QUIET)
+    service.rounds()
+    assert "tidemark_risk" not in service.page()

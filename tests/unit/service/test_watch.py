@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from rules.errors import UnreachableError
 from rules.facts.column import Column
+from rules.facts.last_look import LastLooks
 from rules.facts.memory import advance
+from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.question import Question, ReadableQuestion
 from rules.verdict import Verdict
@@ -17,8 +20,10 @@ from service.rounds import Scope
 from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
 from tests.factories import (
     NOON,
+    at,
     commits,
     group,
+    ints,
     offsets,
     open_producer,
     partitions,
@@ -64,7 +69,11 @@ class Script:
         return snapshot(taken_at=self.now, **look)
 
 
-def watcher_of(script: Script, remembered: Remembered | None = None) -> Watcher:
+def watcher_of(
+    script: Script,
+    remembered: Remembered | None = None,
+    light_looks: Callable[[], RiskLooks | None] = lambda: None,
+) -> Watcher:
     return Watcher(
         "default",
         script,
@@ -72,6 +81,7 @@ def watcher_of(script: Script, remembered: Remembered | None = None) -> Watcher:
         utc_now=script.utc_now,
         monotonic=script.monotonic,
         remembered=remembered,
+        light_looks=light_looks,
     )
 
 
@@ -226,3 +236,61 @@ def test_rounds_are_counted_from_start_to_start_and_never_overlap(
     began: float, ended: float, due: float, *, early: bool
 ) -> None:
     assert next_due(began, ended, interval_seconds=INTERVAL, early=early) == due
+
+
+class LightLooks:
+    """What is seen between two rounds: one partition's high watermark in epoch 5, at a second."""
+
+    def __init__(self) -> None:
+        self.seen: tuple[int, float] | None = None  # high watermark, second
+
+    def take(self) -> RiskLooks | None:
+        """Give the look once."""
+        if self.seen is None:
+            return None
+        (mark, second), self.seen = self.seen, None
+        return RiskLooks(
+            partitions=partitions(),
+            row=ints(1),
+            leader_epoch=ints(5),
+            last_stable_offset=Column.of([mark]),
+            high_watermark=Column.of([mark]),
+            log_end_offset=Column.of([mark]),
+            looked_at_us=ints(round(at(second).timestamp() * 10**6)),
+        )
+
+
+def looks_of(watcher: Watcher) -> LastLooks:
+    assert watcher.remembered.memory is not None
+    return watcher.remembered.memory.looks
+
+
+@pytest.mark.parametrize("is_seen", [True, False], ids=["leader-changes", "cannot-be-asked"])
+def test_what_was_seen_between_two_rounds_is_remembered_when_the_next_begins(
+    *, is_seen: bool
+) -> None:
+    """A new leader's epoch does not hide the last look at the old one: a loss is proven with it."""
+    light = LightLooks()
+    moved = {"offsets": offsets(high_watermark=[100, 90, 100], leader_epoch=[5, 6, 5])}
+    script = Script({}, moved if is_seen else None)
+    watcher = watcher_of(script, light_looks=light.take)
+    watcher.make_round()
+    light.seen = (130, 7)
+    script.pass_time()
+    made = watcher.make_round()
+    if made.view is not None:
+        assert made.view.before is not None
+        assert made.view.before.looks.high_watermark.to_list() == [100, 130, 100]
+    last = looks_of(watcher)[1]
+    assert last is not None
+    assert (last.leader_epoch, last.high_watermark) == (5, 130)
+    assert last.looked_at_us == round(at(7).timestamp() * 10**6)
+    assert looks_of(watcher).high_watermark.to_list() == [100, 130, 100]
+
+
+def test_a_look_before_anything_is_remembered_is_none() -> None:
+    light = LightLooks()
+    light.seen = (130, -1)
+    watcher = watcher_of(Script({}), light_looks=light.take)
+    watcher.make_round()
+    assert looks_of(watcher).high_watermark.to_list() == [100, 100, 100]

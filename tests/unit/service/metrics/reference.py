@@ -173,8 +173,10 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     for phase, took in seen.report.phase_seconds.items():
         yield "tidemark_round_phase_duration_seconds", {"phase": phase}, took
     yield "tidemark_last_success_timestamp_seconds", {}, seen.taken_at.timestamp()
-    for api, count in totals.requests.items():
-        yield "tidemark_requests_total", {"api": api}, count
+    light = {} if totals.risk is None else totals.risk.requests
+    for api in sorted({*totals.requests, *light}):
+        sent = totals.requests.get(api, 0) + light.get(api, 0)
+        yield "tidemark_requests_total", {"api": api}, sent
     yield "tidemark_duplicate_commits_total", {}, totals.duplicate_commits
     yield "tidemark_round_interval_seconds", {}, totals.interval_seconds
     for outcome, count in totals.rounds.items():
@@ -190,6 +192,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     yield from store_samples(totals)
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0
+    yield from risk_samples(totals)
 
 
 def process_samples(process: ProcessFigures) -> Iterator[Sample]:
@@ -201,6 +204,16 @@ def process_samples(process: ProcessFigures) -> Iterator[Sample]:
     yield "process_open_fds", {}, process.open_files
     started = None if process.started_at is None else process.started_at.timestamp()
     yield "process_start_time_seconds", {}, started
+
+
+def risk_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    risk = totals.risk
+    if risk is not None:
+        yield "tidemark_risk_partitions", {}, risk.at_risk
+        yield "tidemark_risk_watched_partitions", {}, risk.watched
+        yield "tidemark_risk_unseen_partitions", {}, risk.unseen
+        yield "tidemark_risk_looks_total", {}, risk.looks
+        yield "tidemark_risk_look_duration_seconds", {}, risk.took_seconds
 
 
 def store_samples(totals: SelfMetrics) -> Iterator[Sample]:

@@ -24,7 +24,7 @@ from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessFigures, SelfMetrics, StoreFigures
+from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from tests.factories import (
     NOON,
     at,
@@ -66,6 +66,7 @@ HARD_NAMES = (
     "unit\x1fseparator\x85",
 )
 
+LIGHT_REQUESTS = {"ListOffsets": 259_200, "ApiVersions": 2}
 TOTALS_OF_A_DAY = SelfMetrics(
     version="0.1.0",
     requests={"ListOffsets": 17_280, "Metadata": 8_640},
@@ -84,6 +85,9 @@ TOTALS_OF_A_DAY = SelfMetrics(
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
+    risk=RiskFigures(
+        at_risk=500, watched=400, unseen=3, looks=86_400, took_seconds=0.25, requests=LIGHT_REQUESTS
+    ),
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,

@@ -130,7 +130,7 @@ class EpochEndReader:
         is_rest[place[hit]] = False
         is_unseen = ~present.valid[known["row"]]
         rest = is_rest & (is_unseen | (known["reason"] != _NOBODY))
-        known["reason"][~is_unseen] = _NOBODY
+        known["reason"] = _NOBODY
         self._known = known[rest]
 
     def _note_epochs(self, present: Column, changed: Bools, settled: _Pairs) -> None:
@@ -345,8 +345,8 @@ def _ends(pairs: _Pairs) -> EpochEnds:
 def _tell(session: Session, names: _Names, failed: Mapping[int, Failure]) -> None:
     """Add a gap for each reason why ends are not told."""
     reasons: dict[Failure, dict[TopicPartition, None]] = {}
-    for place in sorted(failed):
-        reasons.setdefault(failed[place], {})[names[place]] = None
+    for place, failure in failed.items():
+        reasons.setdefault(failure, {})[names[place]] = None
     for failure, partitions in reasons.items():
         what = f"where leader epochs of {counted(len(partitions), 'partition')} ended"
         named = listed([str(name) for name in partitions])

@@ -2,136 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import pytest
-from kio.schema.errors import ErrorCode
 
 from collectors import epoch_ends as epoch_end_collector
 from collectors.epoch_ends import EpochEndReader
-from collectors.wire.api import OFFSET_FOR_LEADER_EPOCH, Api
+from collectors.wire.api import OFFSET_FOR_LEADER_EPOCH
 from collectors.wire.failure import Failure
 from rules.facts.column import Column
-from rules.facts.gap import Gap, GapCause, GapScope
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Commits
-from rules.facts.identity import Broker
-from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.question import EpochEndQuestion
-from tests.factories import broker, commits, ints, offsets, partitions, topic_id
+from tests.factories import commits, offsets, partitions, topic_id
+from tests.unit.collectors.epoch_rounds import (
+    BROKEN,
+    FIRST,
+    NONE,
+    Rounds,
+    about,
+    answering,
+    committed_in,
+    ended,
+    ends_answer,
+    places,
+    refusing,
+)
 from tests.unit.collectors.scripted_pool import Respond, scripted
-from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 
-FIRST, SECOND = broker(1), broker(2)
-NOT_LEADER, DESCRIBE_DENIED, FENCED, NEWER, BROKEN = 6, 29, 74, 75, 56
+NOT_LEADER, DESCRIBE_DENIED, FENCED, NEWER = 6, 29, 74, 75
 SILENT = Failure(GapCause.TIMEOUT, "127.0.0.1:9091: no answer within 5.0 s")
-NONE = (-1, -1)
-
-Asked = list[tuple[int, list[tuple[str, int, int]]]]  # broker id; topic, partition, epoch
-Told = list[tuple[int, int, int | None, int | None]]  # row, epoch asked about, found epoch, end
-Entry = tuple[int, int, int]  # error, found epoch, end offset
-
-
-def ends_answer(
-    topics: Mapping[str, Mapping[int, Entry]], *, version: int = OFFSET_FOR_LEADER_EPOCH.newest
-) -> bytes:
-    """Return the body of an answer."""
-    entry = part(OFFSET_FOR_LEADER_EPOCH, version, "EpochEndOffset")
-    topic = part(OFFSET_FOR_LEADER_EPOCH, version, "OffsetForLeaderTopicResult")
-    told = tuple(
-        topic(
-            topic=name,
-            partitions=tuple(
-                entry(
-                    partition=number,
-                    error_code=ErrorCode(error),
-                    leader_epoch=found,
-                    end_offset=end,
-                )
-                for number, (error, found, end) in entries.items()
-            ),
-        )
-        for name, entries in topics.items()
-    )
-    return answer(OFFSET_FOR_LEADER_EPOCH, version, throttle_time=NO_THROTTLE, topics=told)
-
-
-def places(request: Any) -> list[tuple[str, int, int]]:
-    return [
-        (str(topic.topic), int(one.partition), int(one.leader_epoch))
-        for topic in request.topics
-        for one in topic.partitions
-    ]
-
-
-def answering(of: Callable[[str, int, int], Entry | None]) -> Respond:
-    """Answer by topic, partition and epoch; None leaves the partition out."""
-
-    def respond(_: Broker, __: Api, request: Any) -> bytes:
-        topics: dict[str, dict[int, Entry]] = {}
-        for name, number, epoch in places(request):
-            one = of(name, number, epoch)
-            if one is not None:
-                topics.setdefault(name, {})[number] = one
-        return ends_answer(topics)
-
-    return respond
-
-
-def ended(_: str, number: int, epoch: int) -> Entry:
-    """Tell an end that says which partition and epoch were asked about."""
-    return 0, epoch, 1000 * number + epoch
-
-
-@dataclass
-class Rounds:
-    """Rounds of one reader."""
-
-    respond: Respond = field(default_factory=lambda: answering(ended))
-    reader: EpochEndReader = field(default_factory=EpochEndReader)
-    told: Told = field(init=False)
-    gaps: list[Gap] = field(init=False)
-    requests: list[Any] = field(init=False)
-
-    def read(
-        self,
-        epochs: Sequence[int | None] | Offsets = (5, 5, 5),
-        *,
-        placed: Partitions | None = None,
-        committed: Commits | None = None,
-        questions: Sequence[EpochEndQuestion] = (),
-    ) -> Asked:
-        """Make a round with these present leader epochs; return who was asked about what."""
-        session, pool = scripted((FIRST, SECOND), self.respond)
-        rows = partitions() if placed is None else placed
-        seen = epochs if isinstance(epochs, Offsets) else offsets(len(rows), leader_epoch=epochs)
-        found = self.reader.collect(
-            session, rows, seen, Commits.none() if committed is None else committed, questions
-        )
-        self.told = [
-            (*pair, found.found_epoch[place], found.end_offset[place])
-            for place, pair in enumerate(zip(found.row.tolist(), found.epoch.tolist(), strict=True))
-        ]
-        self.gaps = session.gaps
-        asked = pool.of(OFFSET_FOR_LEADER_EPOCH)
-        self.requests = [request for _, request in asked]
-        return [(one.broker_id, places(request)) for one, request in asked]
-
-
-def about(*pairs: tuple[int, int], placed: Partitions | None = None) -> EpochEndQuestion:
-    """Ask where the epochs of some rows ended."""
-    return EpochEndQuestion(
-        partitions() if placed is None else placed,
-        ints(*(row for row, _ in pairs)),
-        ints(*(epoch for _, epoch in pairs)),
-    )
-
-
-def committed_in(*epochs: int | None) -> Commits:
-    """Return one commit per row, made in these leader epochs."""
-    return commits(*((0, row, 10) for row in range(len(epochs))), epochs=epochs)
 
 
 # ------------------------------------------------------------------ who wants to know
@@ -268,6 +168,16 @@ def test_answers_follow_rows_that_move() -> None:
     assert [one[:2] for one in rounds.told] == [(0, 5), (2, 3), (3, 5)]
 
 
+def test_answers_follow_topics_that_change_places() -> None:
+    rounds = Rounds()
+    older = commits((0, 0, 10), (0, 1, 10), epochs=(3, 4))
+    rounds.read((5, 5), placed=partitions({"orders": 1, "stock": 1}), committed=older)
+    swapped = commits((0, 1, 10), (0, 0, 10), epochs=(3, 4))
+    placed = partitions({"stock": 1, "orders": 1})
+    assert rounds.read((5, 5), placed=placed, committed=swapped) == []
+    assert rounds.told == [(0, 4, 4, 4), (1, 3, 3, 3)]
+
+
 def test_the_log_end_that_is_told_of_the_present_epoch_is_not_kept() -> None:
     rounds = Rounds(answering(lambda *_: (0, 5, 100)))
     rounds.read(questions=[about((0, 5))])
@@ -284,6 +194,14 @@ def test_a_commit_that_is_unseen_for_a_round_does_not_cost_another_request() -> 
     assert rounds.told == []
     assert rounds.read(committed=older) == []
     assert rounds.told == [(0, 3, 3, 3)]
+
+
+def test_an_answer_that_is_unseen_for_a_round_is_found_beside_those_that_are_seen() -> None:
+    rounds = Rounds()
+    rounds.read(questions=[about((0, 4), (2, 3))])
+    rounds.read(questions=[about((2, 3))])
+    assert rounds.read(questions=[about((0, 4), (2, 3))]) == []
+    assert [one[:2] for one in rounds.told] == [(0, 4), (2, 3)]
 
 
 def test_what_nobody_asks_any_more_is_forgotten() -> None:
@@ -312,15 +230,6 @@ def test_a_change_behind_a_silence_is_seen() -> None:
 
 
 # ------------------------------------------------------------------ what is not told
-def refusing(codes: Mapping[int, int]) -> Respond:
-    """Refuse some partitions of `orders` with an error code, answer for the others."""
-    return answering(
-        lambda name, number, epoch: (
-            (codes[number], *NONE) if number in codes else ended(name, number, epoch)
-        )
-    )
-
-
 @pytest.mark.parametrize(
     ("respond", "cause"),
     [
@@ -364,6 +273,14 @@ def test_a_change_that_was_not_answered_is_wanted_over_the_next_one() -> None:
     assert rounds.read((5, 7, 5)) == [(1, [("orders", 1, 5)])]
 
 
+def test_the_answer_about_another_epoch_does_not_settle_a_change() -> None:
+    rounds = Rounds(answering(lambda *pair: (BROKEN, *NONE) if pair[2] == 5 else ended(*pair)))
+    rounds.read()
+    rounds.read((6, 5, 5), questions=[about((0, 3))])
+    assert rounds.told == [(0, 3, 3, 3)]
+    assert rounds.read((6, 5, 5)) == [(1, [("orders", 0, 5)])]
+
+
 def test_refusals_are_grouped_and_cost_nothing_of_the_others() -> None:
     rounds = Rounds(refusing({0: DESCRIBE_DENIED, 2: DESCRIBE_DENIED}))
     rounds.read(questions=[about((0, 3), (0, 4), (1, 4), (2, 4))])
@@ -403,59 +320,7 @@ def test_topics_without_an_id_are_a_gap_where_something_is_wanted() -> None:
     assert [gap.cause for gap in rounds.gaps] == [GapCause.UNSUPPORTED]
 
 
-# ------------------------------------------------------------------ limits
-@pytest.fixture
-def two_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(epoch_end_collector, "MAX_PER_LEADER", 2)
-
-
-@pytest.mark.usefixtures("two_at_once")
-def test_beyond_the_limit_questions_come_first_and_commits_wait_without_a_gap() -> None:
-    rounds = Rounds()
-    older = committed_in(3, 3, 3)
-    asked = rounds.read(committed=older, questions=[about((2, 4))])
-    assert asked == [(1, [("orders", 0, 3), ("orders", 2, 4)])]
-    assert [one[:2] for one in rounds.told] == [(0, 3), (2, 4)]
-    assert rounds.gaps == []
-    assert rounds.read(committed=older) == [(1, [("orders", 1, 3), ("orders", 2, 3)])]
-    assert [one[:2] for one in rounds.told] == [(0, 3), (1, 3), (2, 3)]
-
-
-@pytest.mark.usefixtures("two_at_once")
-def test_a_change_that_has_to_wait_is_a_gap_and_asked_about_in_the_next_round() -> None:
-    rounds = Rounds()
-    rounds.read()
-    assert rounds.read((6, 6, 6)) == [(1, [("orders", 0, 5), ("orders", 1, 5)])]
-    [gap] = rounds.gaps
-    assert (gap.scope, gap.cause) == (GapScope.EPOCHS, GapCause.LIMIT)
-    assert "orders-2" in gap.what
-    assert rounds.read((6, 6, 6)) == [(1, [("orders", 2, 5)])]
-    assert rounds.gaps == []
-
-
-@pytest.mark.usefixtures("two_at_once")
-def test_pairs_that_fail_do_not_take_the_turn_of_others() -> None:
-    rounds = Rounds(refusing({0: BROKEN, 1: BROKEN}))
-    older = committed_in(3, 3, 3)
-    turns = [[number for _, number, _ in rounds.read(committed=older)[0][1]] for _ in range(3)]
-    assert turns == [[0, 1], [0, 2], [0, 1]]
-    assert rounds.told == [(2, 3, 3, 2003)]
-
-
-def test_many_epochs_of_one_partition_have_their_turn_one_after_the_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(epoch_end_collector, "MAX_PER_PARTITION", 2)
-    rounds = Rounds()
-    many = commits((0, 0, 1), (1, 0, 2), (2, 0, 3), (3, 1, 4), epochs=(1, 2, 3, 4))
-    assert rounds.read(committed=many) == [
-        (1, [("orders", 0, 1), ("orders", 1, 4)]),
-        (1, [("orders", 0, 2)]),
-    ]
-    assert rounds.read(committed=many) == [(1, [("orders", 0, 3)])]
-    assert [one[:2] for one in rounds.told] == [(0, 1), (0, 2), (0, 3), (1, 4)]
-
-
+# ------------------------------------------------------------------ bounds
 def test_memory_is_bounded_by_what_two_rounds_wanted() -> None:
     rounds = Rounds()
     for number in range(20):

@@ -62,7 +62,8 @@ def test_the_status_of_a_quiet_service() -> None:
 
 def test_rules_tell_their_verdicts_and_open_findings() -> None:
     said = judged(Verdict.OK, Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH)
-    client = client_of(judgements=(said,), open_findings=opened(open_finding()))
+    entry = open_finding(identity=(RULES[0].meta.rule_id, (("cluster", "default"),)))
+    client = client_of(judgements=(said,), open_findings=opened(entry))
     first, *others = client.get("/api/v1/status").json()["rules"]
     assert first == {
         "rule": RULES[0].meta.rule_id,

@@ -207,7 +207,7 @@ def labels_hash(labels: Mapping[str, str]) -> str:
 
 def storable(labels: Mapping[str, str]) -> dict[str, str]:
     """PostgreSQL's text cannot hold NUL, which a group's name may; one name must not stop all."""
-    return {name: _without_nul(value) for name, value in labels.items()}
+    return {name: storable_text(value) for name, value in labels.items()}
 
 
 def storable_evidence(evidence: Evidence) -> dict[str, EvidenceValue]:
@@ -221,10 +221,11 @@ def storable_evidence(evidence: Evidence) -> dict[str, EvidenceValue]:
 
 
 def _scalar(value: Scalar) -> Scalar:
-    return _without_nul(value) if isinstance(value, str) else value
+    return storable_text(value) if isinstance(value, str) else value
 
 
-def _without_nul(text: str) -> str:
+def storable_text(text: str) -> str:
+    """Return a text as the database can hold it."""
     return text.replace("\0", "\N{SYMBOL FOR NULL}")
 
 

@@ -6,7 +6,7 @@ come meanwhile neither repeat nor hide another.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,16 +18,29 @@ from sqlalchemy import (
     Select,
     and_,
     bindparam,
+    cast,
+    exists,
+    func,
+    or_,
     select,
     tuple_,
 )
+from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
 
 from rules.verdict import Severity, Verdict
-from service.storage.findings import StoredFinding, StoredTransition, finding_of, transition_of
+from service.storage.findings import (
+    StoredFinding,
+    StoredTransition,
+    finding_of,
+    storable_text,
+    transition_of,
+)
 from service.storage.tables import CLUSTER, FINDING, TRANSITION
 from service.storage.translate import translated
 
 LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
+ESCAPE: Final = "!"
+GROUPS_BEYOND: Final = '$.groups_beyond[*] ? (@.group.type() == "string")'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +49,13 @@ class Wanted:
 
     only_ended: bool
     rule_id: str | None = None
+    rule_ids: frozenset[str] | None = None  # any of them
     severity: Severity | None = None
     verdict: Verdict | None = None
+    topic: str | None = None  # a pattern: an asterisk stands for any text
+    partition: int | None = None
+    group: str | None = None  # a pattern for the one of the labels, or one in `groups_beyond`
+    breached_since: datetime | None = None
     after: tuple[datetime, int] | None = None  # time and row id of the last one already shown
 
 
@@ -107,4 +125,33 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
         conditions.append(FINDING.c.severity == wanted.severity.value)
     if wanted.verdict is not None:
         conditions.append(FINDING.c.verdict == wanted.verdict.name.lower())
-    return conditions
+    if wanted.rule_ids is not None:
+        conditions.append(FINDING.c.rule_id.in_(sorted(wanted.rule_ids)))
+    if wanted.breached_since is not None:
+        conditions.append(FINDING.c.last_breach_at >= wanted.breached_since)
+    return [*conditions, *_places(wanted)]
+
+
+def _places(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    labels = FINDING.c.labels
+    if wanted.topic is not None:
+        yield labels["topic"].astext.like(_like(wanted.topic), escape=ESCAPE)
+    if wanted.partition is not None:
+        yield labels["partition"].astext == str(wanted.partition)
+    if wanted.group is not None:
+        pattern = _like(wanted.group)
+        yield or_(labels["group"].astext.like(pattern, escape=ESCAPE), _has_beyond(pattern))
+
+
+def _has_beyond(pattern: str) -> ColumnElement[bool]:
+    """Tell whether evidence names such a group; evidence of another form names none."""
+    path = cast(GROUPS_BEYOND, JSONPATH)
+    row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued("beyond")
+    name = row["group"].astext
+    return exists(select(1).where(name.like(pattern, escape=ESCAPE)))
+
+
+def _like(pattern: str) -> str:
+    """Return a pattern of ours as one of SQL; a name is stored without NUL."""
+    text = pattern.replace(ESCAPE, ESCAPE * 2).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
+    return storable_text(text).replace("*", "%")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rules.evidence import EvidenceValue
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import GroupType
 from rules.open_findings import EndReason
@@ -29,6 +28,15 @@ class VerdictWord(StrEnum):
     OK = "ok"
     UNKNOWN = "unknown"
     BREACH = "breach"
+
+
+Evidence = Annotated[
+    dict[str, Any],
+    Field(
+        description="Numbers, words, and lists of both. What is stored may be of another version "
+        "than the one that shows it, and of more kinds"
+    ),
+]
 
 
 class Stamped(Model):
@@ -242,7 +250,7 @@ class Finding(Model):
     labels: dict[str, str]
     verdict: VerdictWord
     reason: str
-    evidence: dict[str, EvidenceValue]
+    evidence: Evidence
     since: datetime
     last_breach_at: datetime
     last_judged_at: datetime
@@ -269,7 +277,7 @@ class Transition(Model):
     from_verdict: Annotated[VerdictWord | None, Field(description="null: it was not open")]
     to_verdict: Annotated[VerdictWord | None, Field(description="null: it is judged no more")]
     reason: str
-    evidence: dict[str, EvidenceValue]
+    evidence: Evidence
 
 
 class FindingDetail(Stamped):

@@ -22,7 +22,7 @@ def test_the_document_is_served() -> None:
 def test_every_operation_tells_its_errors_in_the_one_form() -> None:
     document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
     operations = [one for path in document["paths"].values() for one in path.values()]
-    assert len(operations) == 10
+    assert len(operations) == 12
     for operation in operations:
         assert set(operation["responses"]) == {"200", "default"}
         (problem,) = operation["responses"]["default"]["content"].items()

@@ -1,0 +1,144 @@
+"""What to do about a loss, in order, with commands that can be typed: pure.
+
+The first steps save what can still be saved; each names what is known and says what is not. Source
+of the commands: Kafka's own tools, tried on its brokers.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from service.web.loss_models import LossClass, LossFacts
+
+NAMED_GROUPS: Final = 5
+SERVERS: Final = "--bootstrap-server HOST:PORT"
+TRUNCATES: Final = "it truncates its log as soon as it follows the new leader"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    """Where the loss is."""
+
+    topic: str
+    partition: str
+    group: str | None
+
+    @property
+    def folder(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    def reset(self, group: str, to: str) -> str:
+        """Return the command that moves one group on this partition."""
+        topic = shlex.quote(f"{self.topic}:{self.partition}")
+        return (
+            f"kafka-consumer-groups.sh {SERVERS} --group {shlex.quote(group)} "
+            f"--topic {topic} --reset-offsets {to} --execute"
+        )
+
+
+def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> list[str]:
+    """Return the steps, the most urgent first."""
+    place = _Place(
+        topic=labels.get("topic", "TOPIC"),
+        partition=labels.get("partition", "PARTITION"),
+        group=labels.get("group"),
+    )
+    match class_:
+        case LossClass.COMMITTED_BEYOND_LOG_END:
+            return list(_of_group(place))
+        case LossClass.UNREPLICATED_LOST:
+            return [*_write_again(facts), *_reset_groups(place, facts)]
+        case _:
+            return [*_save(place, facts), *_reset_groups(place, facts), *_mend(place)]
+
+
+def _save(place: _Place, facts: LossFacts) -> Iterator[str]:
+    if facts.leader_before is None:
+        yield (
+            "Keep every broker down that was a replica of this partition and is not in sync: one of "
+            f"them may hold the only copy of what is missing, and {TRUNCATES}."
+        )
+    elif facts.leader_before == facts.leader:
+        yield (
+            f"Broker {facts.leader} leads again, and its own log is shorter than it was: look at "
+            "its disk and at its broker log before anything else. No other copy is known."
+        )
+        return
+    else:
+        yield _keep_down(facts)
+    start = "" if facts.epoch_end is None else f", from offset {facts.epoch_end} on"
+    yield (
+        f"Copy the folder {place.folder} of its log directory (log.dirs), while it is down: "
+        f"cp -a {shlex.quote(f'LOG_DIR/{place.folder}')} SAFE_PLACE/"
+    )
+    yield (
+        f"Read the copy{start}: kafka-dump-log.sh --print-data-log "
+        f"--files {shlex.quote(f'SAFE_PLACE/{place.folder}/SEGMENT.log')}"
+    )
+
+
+def _keep_down(facts: LossFacts) -> str:
+    who = f"broker {facts.leader_before}"
+    if facts.ex_leader_end is not None:
+        return (
+            f"Stop {who} at once: it was up and still had what lies before offset "
+            f"{facts.ex_leader_end}, the only copy of what is missing, and {TRUNCATES}."
+        )
+    return (
+        f"Keep {who} down: its disk holds the only copy of what is missing, and {TRUNCATES}. If it "
+        'is back already, its broker log says how far it had come ("Follower ... starts ... from '
+        'offset N") and where it truncated: the difference is the loss.'
+    )
+
+
+def _mend(place: _Place) -> Iterator[str]:
+    yield (
+        "Have the producers write the lost records again, from the copy or from where they came "
+        "from. Only then start the old leader."
+    )
+    yield (
+        f"Turn off unclean.leader.election.enable for {place.topic}, and set min.insync.replicas "
+        "to 2 or more."
+    )
+
+
+def _write_again(facts: LossFacts) -> Iterator[str]:
+    around = "" if facts.last_look is None else f" around {facts.last_look:%Y-%m-%d %H:%M:%S} UTC"
+    yield (
+        "Find out whether a producer of this topic uses acks=1 or acks=0. If none does, nothing "
+        "that was acknowledged is lost: you are done."
+    )
+    yield f"Have such a producer write again what it sent{around}, and set acks=all."
+
+
+def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
+    """Give one command per group; where the loss begins is not known, nothing is guessed."""
+    groups = facts.groups_beyond or []
+    if not groups:
+        return
+    names = ", ".join(group.group for group in groups[:NAMED_GROUPS])
+    left = max(facts.group_count or 0, len(groups)) - NAMED_GROUPS
+    more = f" and {left} more" if left > 0 else ""
+    yield (
+        f"Stop the consumers of {names}{more}: they have read what is not there any more, and skip "
+        "what is written at the same offsets now. Undo what they did with it, if that matters."
+    )
+    to = "--to-offset OFFSET" if facts.epoch_end is None else f"--to-offset {facts.epoch_end}"
+    for group in groups[:NAMED_GROUPS]:
+        yield f"Move it to where the loss begins: {place.reset(group.group, to)}"
+
+
+def _of_group(place: _Place) -> Iterator[str]:
+    group = place.group or "GROUP"
+    yield f"See what is lost there: tidemark loss show {shlex.quote(place.folder)}"
+    yield (
+        f"Stop the consumers of {group}: they have read what is not there any more, and skip what "
+        "is written at the same offsets until the log has grown past them."
+    )
+    yield (
+        "Move it to where the loss begins (`epoch_end` of that loss), or, if no loss is known, to "
+        f"the end: {place.reset(group, '--to-latest')}"
+    )

@@ -1,0 +1,130 @@
+"""Losses in a real database of both majors: filters, pages, evidence of any form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from sqlalchemy import Engine
+from starlette.testclient import TestClient
+
+from rules.judgement import Finding
+from rules.open_findings import Change, Step
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.storage import clusters
+from service.storage.clusters import ClusterKey
+from service.storage.history import FindingHistory
+from service.storage.rounds import store_rounds
+from tests.factories import CLUSTER_ID, NOON, at
+from tests.integration.storage.given import made_round
+from tests.unit.service.web.given import World
+from tests.unit.service.web.losses import BEYOND, PROVEN
+
+pytestmark = pytest.mark.integration
+
+LOST, POSSIBLY = "committed_records_lost", "records_possibly_lost"
+BEYOND_END, OFFLINE = "committed_beyond_log_end", "partition_offline"
+KEY: Final = ClusterKey("default", CLUSTER_ID)
+
+
+def happened(
+    rule: str, topic: str, evidence: Mapping[str, Any], *, again: bool = False, **labels: str
+) -> Change:
+    """Return the change that a breach of an event makes."""
+    meta = RuleMeta(
+        rule_id=rule,
+        subject=SubjectKind.PARTITION,
+        kind=Kind.EVENT,
+        severity=Severity.CRITICAL,
+        for_=timedelta(0),
+        summary="For tests.",
+    )
+    names = {"cluster": "default", "topic": topic, "partition": "0", **labels}
+    finding = Finding(
+        rule=meta,
+        labels=names,
+        verdict=Verdict.BREACH,
+        reason="lost",
+        evidence=evidence,
+    )
+    return Change(
+        step=Step.AGAIN if again else Step.OPENED,
+        identity=finding.identity,
+        before=Verdict.BREACH if again else None,
+        after=Verdict.BREACH,
+        finding=finding,
+    )
+
+
+@pytest.fixture
+def client(database: Engine) -> TestClient:
+    """Serve a history of one round a minute."""
+    clusters.register(database, KEY, NOON)
+    made = (
+        [happened(LOST, "a_1", PROVEN)],
+        [happened(POSSIBLY, "ax1", {"groups_beyond": "none", "depth": {"of": [1.5]}})],
+        [happened(BEYOND_END, "100%", BEYOND, group="billing", partition="7")],
+        [happened(OFFLINE, "a_1", {})],
+        [happened(POSSIBLY, "nul\0", {"groups_beyond": [{"group": "nul\0"}, {"group": 1}]})],
+        [happened(LOST, "a_1", PROVEN | {"certain_to": 110}, again=True)],
+    )
+    for number, changes in enumerate(made):
+        store_rounds(database, [made_round(KEY, number + 1, changes, at(60 * number))])
+    history = FindingHistory(lambda: database, "default")
+    return TestClient(World().app(history=history), base_url="http://localhost")
+
+
+def topics(client: TestClient, query: str) -> list[str]:
+    answer = client.get(f"/api/v1/losses?state=all{query}")
+    assert answer.status_code == 200, answer.text
+    return [item["topic"] for item in answer.json()["items"]]
+
+
+FILTERS: Final[tuple[tuple[str, list[str]], ...]] = (
+    ("", ["nul␀", "100%", "ax1", "a_1"]),
+    ("&class=possibly_lost", ["nul␀", "ax1"]),
+    ("&class=unclean_election", []),
+    ("&topic=a_1", ["a_1"]),
+    ("&topic=a*1", ["ax1", "a_1"]),
+    ("&topic=100%25", ["100%"]),
+    ("&topic=1%25*", []),
+    ("&topic=!*", []),
+    ("&topic=nul%00", ["nul␀"]),
+    ("&partition=7", ["100%"]),
+    ("&group=bill*", ["100%", "a_1"]),
+    ("&group=audit", ["a_1"]),
+    ("&group=nul%00", ["nul␀"]),
+    ("&group=*", ["nul␀", "100%", "a_1"]),
+    ("&group=1", []),
+    ("&since=2025-06-02T12:04:30Z", ["a_1"]),
+    ("&since=2025-06-02T12:02:00Z&group=billing", ["100%", "a_1"]),
+)
+
+
+def test_filters_hold_in_the_database(client: TestClient) -> None:
+    for query, expected in FILTERS:
+        assert topics(client, query) == expected, query
+
+
+def test_cursors_lead_through_all_losses_once(client: TestClient) -> None:
+    url, found = "/api/v1/losses?state=all&limit=1", []
+    while url:
+        answer = client.get(url)
+        found += [item["topic"] for item in answer.json()["items"]]
+        url = answer.links.get("next", {}).get("url", "")
+    assert found == ["nul␀", "100%", "ax1", "a_1"]
+
+
+def test_each_time_is_told_with_its_own_evidence(client: TestClient) -> None:
+    (item,) = client.get("/api/v1/losses?state=all&topic=a_1").json()["items"]
+    assert (item["certain_to"], item["since"] < item["last_happened_at"]) == (110, True)
+    told = client.get(f"/api/v1/losses/{item['id']}").json()
+    assert [event["certain_to"] for event in told["events"]] == [100, 110]
+
+
+def test_evidence_of_another_form_is_passed_on(client: TestClient) -> None:
+    (item,) = client.get("/api/v1/losses?state=all&topic=ax1").json()["items"]
+    assert (item["groups_beyond"], item["more"]) == (None, {"depth": {"of": [1.5]}})
+    assert client.get("/api/v1/findings?state=all").status_code == 200

@@ -1,0 +1,135 @@
+"""Evidence of any version is readable, and what to do follows from it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from service.web.finding_views import from_memory, from_storage
+from service.web.loss_models import Loss, LossClass
+from service.web.loss_views import facts_of, groups_in, loss_of
+from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss, past_loss
+
+
+def loss(evidence: dict[str, Any], **more: Any) -> Loss:
+    return loss_of(from_memory(open_loss(evidence=evidence, **more), None))
+
+
+def commands(found: Loss) -> list[str]:
+    return [step for step in found.next_steps if "kafka-" in step or "cp -a" in step]
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {},
+        {"certain_from": 73},
+        {"certain_from": "73", "certain_to": True, "leader": 1.5, "advice": 7},
+        {"last_look": "yesterday", "unknown_since": "2025-06-02T11:59:59"},
+        {"groups_beyond": None, "open_transactions": "payments-7"},
+        {"groups_beyond": {"group": "billing"}, "group_count": None},
+    ],
+)
+def test_evidence_that_is_missing_or_of_another_kind_is_null(evidence: dict[str, Any]) -> None:
+    facts = facts_of("lost", evidence)
+    told = {name: value for name, value in facts.items() if value is not None}
+    assert told == {"reason": "lost", "more": {}}
+    assert loss(evidence).next_steps
+
+
+def test_rows_that_name_nobody_are_left_out() -> None:
+    rows = [{"group": "billing", "new": [1]}, {"group": 7}, "audit", {}]
+    found = loss({"groups_beyond": rows, "lost_transactions": [{"producer_id": 4}]})
+    assert [one.group for one in found.groups_beyond or ()] == ["billing"]
+    assert found.lost_transactions == []
+    assert list(groups_in({"groups_beyond": rows})) == ["billing"]
+
+
+def test_what_has_no_field_is_passed_on() -> None:
+    new = {"settled_to": 117, "ratio": 0.5, "log_lines": [{"at": {"deep": [1]}}]}
+    finding = from_storage(past_loss(evidence=PROVEN | new))
+    assert loss_of(finding).more == new
+    assert loss_of(finding).model_dump(mode="json")["more"] == new
+
+
+def test_no_range_is_no_count() -> None:
+    found = loss(PROVEN | {"certain_from": None, "certain_to": None, "certain_offsets": 0})
+    assert (found.certain_offsets, found.visible_to_read_committed) == (None, None)
+    assert found.possible_offsets == 20
+
+
+@pytest.mark.parametrize("partition", ["", "x", "٣"])
+def test_labels_of_another_form_are_null(partition: str) -> None:
+    labels = {"partition": partition, "of": "another version"}
+    found = loss_of(from_storage(past_loss(labels=labels)))
+    assert (found.topic, found.partition, found.cluster) == (None, None, None)
+
+
+def test_a_transaction_that_is_lost_whole_is_named() -> None:
+    row = {
+        "transactional_id": "payments-7",
+        "producer_id": 4,
+        "committed_at": "2025-06-02T11:59:58.000+00:00",
+    }
+    found = loss({"lost_transactions": [row], "lost_transaction_count": 1})
+    assert found.lost_transactions is not None
+    assert (found.lost_transactions[0].producer_id, found.lost_transaction_count) == (4, 1)
+
+
+# ------------------------------------------------------------------ what to do
+def test_first_the_only_copy_is_saved_then_groups_are_moved() -> None:
+    beginnings = (
+        "Keep broker 1 down: its disk holds the only copy",
+        "Copy the folder orders-0 of its log directory (log.dirs), while it is down: cp -a ",
+        "Read the copy, from offset 73 on: kafka-dump-log.sh --print-data-log --files ",
+        "Stop the consumers of billing, audit: ",
+        "Move it to where the loss begins: kafka-consumer-groups.sh ",
+        "Move it to where the loss begins: kafka-consumer-groups.sh ",
+        "Have the producers write the lost records again",
+        "Turn off unclean.leader.election.enable for orders",
+    )
+    steps = loss(PROVEN).next_steps
+    for step, beginning in zip(steps, beginnings, strict=True):
+        assert step.startswith(beginning)
+    assert steps[4].endswith(
+        "--group billing --topic orders:0 --reset-offsets --to-offset 73 --execute"
+    )
+
+
+def test_an_old_leader_that_is_up_is_stopped() -> None:
+    first = loss(PROVEN | {"ex_leader_end": 117}).next_steps[0]
+    assert first.startswith("Stop broker 1 at once")
+    assert "offset 117" in first
+
+
+def test_a_leader_that_lost_its_own_log_has_no_other_copy() -> None:
+    first, second, *_ = loss(PROVEN | {"leader": 1}).next_steps
+    assert first.startswith("Broker 1 leads again")
+    assert second.startswith("Stop the consumers")
+
+
+def test_nothing_is_guessed_where_the_old_leader_is_not_known() -> None:
+    seen = {"groups_beyond": [{"group": "billing"}], "group_count": 31}
+    found = loss(seen, rule="records_possibly_lost", reason="read_beyond_epoch_end")
+    assert found.next_steps[0].startswith("Keep every broker down that was a replica")
+    assert "Read the copy: kafka-dump-log.sh" in commands(found)[1]
+    assert "--to-offset OFFSET --execute" in commands(found)[2]
+    assert any("billing and 26 more" in step for step in found.next_steps)
+
+
+def test_records_that_were_never_committed_concern_producers() -> None:
+    found = loss(PROVEN | {"groups_beyond": []}, rule="unreplicated_records_lost")
+    assert found.class_ is LossClass.UNREPLICATED_LOST
+    assert "acks=1" in found.next_steps[0]
+    assert "around 2025-06-02 11:59:59 UTC" in found.next_steps[1]
+    assert commands(found) == []
+
+
+def test_a_group_beyond_the_end_is_moved_by_a_command_that_can_be_typed() -> None:
+    found = loss(BEYOND, topic="orders", rule="committed_beyond_log_end", group="it's; $(rm)")
+    assert found.next_steps[0] == "See what is lost there: tidemark loss show orders-0"
+    assert (
+        """--group 'it'"'"'s; $(rm)' --topic orders:0 --reset-offsets --to-latest --execute"""
+        in (found.next_steps[-1])
+    )

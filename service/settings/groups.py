@@ -132,7 +132,7 @@ class ServiceSettings(Group):
 
     max_risk_partitions: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
     """Partitions at risk that are looked at between rounds, those with the smallest ISR first; 0 for
-    none. Default: what a dead broker of a large cluster puts at risk, at a few per cent of one core."""
+    none. Default: what a dead broker of a large cluster puts at risk, at about one per cent of one core."""
 
     drain_seconds: Seconds = 25.0
     """Seconds to finish a round, store it and close everything after SIGTERM. Default: below the

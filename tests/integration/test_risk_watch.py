@@ -1,0 +1,273 @@
+"""Between two rounds the looks see on real brokers what a proof of loss will be compared with."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from collectors.risk_looks import RiskLook, RiskReader, RiskTargets
+from collectors.security import Security
+from collectors.wire.pool import Pool
+from rules.facts.last_look import MICROSECOND
+from rules.facts.risk_looks import RiskLooks
+from service.clock import monotonic, utc_now, wait_until
+from service.risk_watch import RiskPace, RiskWatch
+from service.rounds import ClusterReader, Scope
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.watch import WatchedRound, Watcher
+from tests.integration.clients import produce
+from tests.integration.conftest import MakeReader
+from tests.integration.looking import ends, only, partition
+from tests.integration.serve.served import Served, Start, end_processes
+
+pytestmark = pytest.mark.integration
+
+NewName = Callable[[str], str]
+
+INTERVAL_SECONDS = 1.0
+LOOKS = 8
+MISSED_SECONDS = 30.0  # until the controller, or a leader, has given up a broker
+
+
+class Recorder:
+    """A reader of real brokers that remembers every look, and how long it took."""
+
+    def __init__(self) -> None:
+        self._reader = RiskReader(Pool(Security()))
+        self.looks: list[RiskLook] = []
+        self.took: list[float] = []
+
+    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
+        """Look once."""
+        began = monotonic()
+        found = self._reader.look(targets, seconds=seconds, now_us=now_us)
+        self.took.append(monotonic() - began)
+        self.looks.append(found)
+        return found
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._reader.close()
+
+    def ends(self, row: int = 0, since: int = 0) -> list[tuple[int | None, int | None]]:
+        """Return high watermark and log end of a partition in every look, in order."""
+        return [
+            (found.high_watermark[row], found.log_end_offset[row]) for found in self.looks[since:]
+        ]
+
+
+class Watching:
+    """Rounds that a test makes, and looks every second between them."""
+
+    def __init__(self, reader: ClusterReader, scope: Scope) -> None:
+        self.recorder = Recorder()
+        self.stop = asyncio.Event()
+        self.taken: list[RiskLooks] = []
+        self.died: list[BaseException] = []
+        self.watch = RiskWatch(
+            self.recorder,
+            RiskPace(interval_seconds=INTERVAL_SECONDS, request_seconds=5.0, max_partitions=2000),
+            utc_now=utc_now,
+            monotonic=monotonic,
+            stop=self.stop,
+        )
+        self._watcher = Watcher(
+            "default", reader, scope, utc_now=utc_now, monotonic=monotonic, light_looks=self._take
+        )
+
+    def _take(self) -> RiskLooks | None:
+        found = self.watch.take()
+        if found is not None:
+            self.taken.append(found)
+        return found
+
+    def round(self) -> WatchedRound:
+        """Make a round as the pipeline does."""
+        made = self._watcher.make_round()
+        assert made.snapshot is not None, made.trouble
+        self.watch.note(made.snapshot)
+        return made
+
+    def until_watched(self, partitions: int) -> WatchedRound:
+        """Make rounds until so many partitions are looked at."""
+        made: list[WatchedRound] = []
+
+        def is_watched() -> bool:
+            made.append(self.round())
+            return self.watch.figures().watched == partitions
+
+        assert wait_until(is_watched, timeout_seconds=MISSED_SECONDS), self.watch.figures()
+        return made[-1]
+
+    def sees(self, condition: Callable[[], bool]) -> bool:
+        """Wait for what the looks are to see, without a round."""
+        return wait_until(condition, timeout_seconds=MISSED_SECONDS)
+
+
+@contextmanager
+def watching(reader: ClusterReader, topic: str) -> Iterator[Watching]:
+    """Look every second in a thread, as the service does, until the block ends."""
+    made, loops = Watching(reader, only(topic)), list[asyncio.AbstractEventLoop]()
+
+    async def run() -> None:
+        loops.append(asyncio.get_running_loop())
+        await made.watch.run()
+
+    def work() -> None:
+        try:
+            asyncio.run(run())
+        except BaseException as exc:
+            made.died.append(exc)
+            raise
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield made
+    finally:
+        loops[0].call_soon_threadsafe(made.stop.set)
+        thread.join(10)
+        made.watch.close()
+    assert not thread.is_alive()
+    assert made.died == []
+
+
+def isr_of(reader: ClusterReader, topic: str) -> Sequence[int]:
+    isr: Sequence[int] = partition(reader.read(only(topic)), topic)["isr"]
+    return isr
+
+
+def test_looks_see_the_high_watermark_jump_and_outlive_the_leader(
+    faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
+) -> None:
+    topic = new_name("risk")
+    admin.create_topic(topic, assignment=[[1, 2, 3]], configs={"min.insync.replicas": "1"})
+    produce(faults.bootstrap_servers, topic, 10)
+    other = make_reader(request_timeout_seconds=1.0)  # what it reads, nobody remembers
+    with watching(make_reader(request_timeout_seconds=1.0), topic) as seen:
+        seen.round()
+        assert seen.watch.figures().at_risk == 0
+        faults.pause(3)
+        last = seen.until_watched(1)  # from here on there is no round
+        assert seen.sees(lambda: (10, 10) in seen.recorder.ends())
+
+        faults.pause(2)
+        produce(faults.broker_address(1), topic, 5, acks="1")
+        assert seen.sees(lambda: (10, 15) in seen.recorder.ends()), seen.recorder.ends()
+        assert seen.sees(lambda: (15, 15) in seen.recorder.ends()), seen.recorder.ends()
+        jump = seen.recorder.ends()
+        assert jump.index((10, 10)) < jump.index((10, 15)) < jump.index((15, 15))
+        assert {level for level, _ in jump if level is not None} == {10, 15}, jump
+
+        faults.resume(2)
+        faults.resume(3)
+        assert wait_until(
+            lambda: sorted(isr_of(other, topic)) == [1, 2, 3], timeout_seconds=MISSED_SECONDS
+        )
+        produce(faults.bootstrap_servers, topic, 7)
+        assert seen.sees(lambda: (22, 22) in seen.recorder.ends())
+        faults.kill(1)
+        assert wait_until(
+            lambda: ends(other, topic) == (22, 22, 22), timeout_seconds=MISSED_SECONDS
+        )
+        made = seen.round()
+
+        assert made.snapshot is not None
+        assert made.view is not None
+        assert made.view.before is not None
+        before = made.view.before.looks[0]
+        assert before is not None
+        assert (before.leader_epoch, before.high_watermark, before.log_end_offset) == (0, 22, 22)
+        assert before.looked_at_us > last.at.timestamp() * MICROSECOND
+        assert before.looked_at_us < made.at.timestamp() * MICROSECOND
+        assert partition(made.snapshot, topic)["leader_epoch"] == 1
+
+        # The ISR of the new leader lacks the dead one: it is looked at in its own epoch.
+        since = len(seen.recorder.looks)
+        assert seen.sees(lambda: (22, 22) in seen.recorder.ends(since=since))
+        seen.round()
+        assert seen.taken[-1].leader_epoch.tolist() == [1]
+
+
+def test_a_paused_leader_is_not_seen_and_that_is_all(
+    faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
+) -> None:
+    topic = new_name("paused")
+    admin.create_topic(
+        topic, assignment=[[1, 2, 3], [2, 1, 3]], configs={"min.insync.replicas": "1"}
+    )
+    for number in range(2):
+        produce(faults.bootstrap_servers, topic, 10, partition=number)
+    with watching(make_reader(request_timeout_seconds=1.0), topic) as seen:
+        faults.pause(3)
+        seen.until_watched(2)
+        assert seen.sees(lambda: bool(seen.recorder.looks) and seen.watch.figures().unseen == 0)
+
+        faults.pause(2)
+        paused = len(seen.recorder.looks) + 1  # one may be under way
+        assert seen.sees(lambda: len(seen.recorder.looks) >= paused + LOOKS)
+        during = seen.recorder.looks[paused : paused + LOOKS]
+        seen_rows = [found.looks.row.tolist() for found in during]
+        assert [0] in seen_rows
+        assert all(1 not in rows for rows in seen_rows), seen_rows
+        assert all(found.unseen == 2 - len(found.looks) for found in during)
+        took = sorted(seen.recorder.took[paused : paused + LOOKS])
+        assert took[-1] < 2 * INTERVAL_SECONDS, took  # not a round's limit, on a busy machine too
+        assert took[LOOKS // 2] < INTERVAL_SECONDS / 2, took  # it is not waited for in every look
+
+        # Its partition has another leader by now, which the next round tells.
+        faults.resume(2)
+        assert wait_until(
+            lambda: seen.round().snapshot is not None and seen.watch.figures().unseen == 0,
+            timeout_seconds=MISSED_SECONDS,
+            poll_seconds=INTERVAL_SECONDS,
+        )
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Give a short path that the server's unprivileged user may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield made
+    end_processes(made / "data")
+    shutil.rmtree(made)
+
+
+def test_the_service_looks_between_its_rounds_while_something_is_at_risk(
+    faults: Sandbox, admin: SandboxAdmin, new_name: NewName, folder: Path
+) -> None:
+    topic = new_name("serves")
+    admin.create_topic(topic, assignment=[[1, 2, 3]])
+    produce(faults.bootstrap_servers, topic, 10)
+    start = Start(
+        bootstrap=faults.bootstrap_servers,
+        directory=folder / "data",
+        topics=topic,
+        interval=4,
+        settings={"SERVICE__RISK_INTERVAL_SECONDS": "0.5"},
+    )
+    served = Served(start, folder / "serve.log").wait_ready()
+
+    def risk(name: str) -> float | None:
+        return served.metrics().get(f'tidemark_risk_{name}{{cluster="default"}}')
+
+    assert [risk(name) for name in ("partitions", "watched_partitions", "looks_total")] == [0, 0, 0]
+    assert risk("look_duration_seconds") is None
+    faults.kill(3)
+    assert wait_until(
+        lambda: (risk("looks_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
+    ), served.told()
+    found = [risk(name) for name in ("partitions", "watched_partitions", "unseen_partitions")]
+    assert found == [1, 1, 0]
+    assert served.metrics()['tidemark_task_restarts_total{task="risk_looks"}'] == 0
+    assert served.stop() == 0
+    assert served.events("drain_limit_passed") == []
+    assert served.events("task_died") == []

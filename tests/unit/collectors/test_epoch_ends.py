@@ -197,11 +197,12 @@ def test_a_commit_that_is_unseen_for_a_round_does_not_cost_another_request() -> 
 
 
 def test_an_answer_that_is_unseen_for_a_round_is_found_beside_those_that_are_seen() -> None:
-    rounds = Rounds()
-    rounds.read(questions=[about((0, 4), (2, 3))])
-    rounds.read(questions=[about((2, 3))])
-    assert rounds.read(questions=[about((0, 4), (2, 3))]) == []
-    assert [one[:2] for one in rounds.told] == [(0, 4), (2, 3)]
+    rounds, placed = Rounds(), partitions()
+    both, one = committed_in(4, None, 3), committed_in(None, None, 3)
+    rounds.read(placed=placed, committed=both)
+    rounds.read(placed=placed, committed=one)
+    assert rounds.read(placed=placed, committed=both) == []
+    assert [pair[:2] for pair in rounds.told] == [(0, 4), (2, 3)]
 
 
 def test_what_nobody_asks_any_more_is_forgotten() -> None:

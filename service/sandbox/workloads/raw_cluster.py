@@ -13,13 +13,13 @@ from typing import Any, Final, Self, TypeVar
 
 from collectors.security import Security
 from collectors.session import Ask, Limits, Session, address_of
-from collectors.translate import present
+from collectors.translate import present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import METADATA, Api
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.errors import SandboxError
-from rules.facts.identity import Broker, BrokerId, TopicPartition
+from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
 from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
@@ -52,6 +52,9 @@ PASSING: Final = frozenset(
         "NOT_LEADER_OR_FOLLOWER",
         "UNKNOWN_TOPIC_OR_PARTITION",
         "LEADER_NOT_AVAILABLE",
+        "FENCED_LEADER_EPOCH",
+        "UNKNOWN_LEADER_EPOCH",
+        "OFFSET_NOT_AVAILABLE",
     }
 )
 
@@ -140,20 +143,15 @@ class RawCluster:
     # -------------------------------------------------------------- what there is
     def topic(self, name: str) -> list[Placed]:
         """Return the partitions of a topic in their order; empty when there is no such topic."""
+        return _partitions(self._topics(name)[0])
 
-        def build(version: int) -> Any:
-            wanted = codec.message(METADATA, version, "MetadataRequestTopic")(
-                topic_id=None, name=name
-            )
-            return codec.message(METADATA, version, "MetadataRequest")(
-                topics=(wanted,),
-                allow_auto_topic_creation=False,
-                include_topic_authorized_operations=False,
-            )
+    def topics(self) -> dict[str, list[Placed]]:
+        """Return the partitions of every topic, Kafka's own among them."""
+        return {str(found.name): _partitions(found) for found in self._topics(None)}
 
-        answer = self.ask(self.any_running(), METADATA, build)
-        partitions = sorted(answer.topics[0].partitions, key=lambda one: int(one.partition_index))
-        return [_placed(one) for one in partitions]
+    def topic_id(self, name: str) -> TopicId | None:
+        """Return the id of a topic; None when there is no such topic."""
+        return topic_id_of(self._topics(name)[0].topic_id)
 
     def placed(self, where: TopicPartition) -> Placed:
         """Return where a partition lives; raise when there is none, or no leader of it."""
@@ -223,12 +221,21 @@ class RawCluster:
                 return Listed(found.transaction_state, int(found.producer_id))
         return None
 
-    def commit(self, group: str, where: TopicPartition, offset: int) -> None:
-        """Commit an offset of a group without joining it."""
+    def commit(
+        self, group: str, where: TopicPartition, offset: int, *, leader_epoch: int | None = None
+    ) -> None:
+        """Commit an offset of a group without joining it.
+
+        `leader_epoch` is that of the last record read, which clients commit along.
+        """
+        epoch = {} if leader_epoch is None else {"committed_leader_epoch": leader_epoch}
 
         def build(version: int) -> Any:
             partition = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestPartition")(
-                partition_index=where.partition, committed_offset=offset, committed_metadata=""
+                partition_index=where.partition,
+                committed_offset=offset,
+                committed_metadata="",
+                **epoch,
             )
             topic = codec.message(OFFSET_COMMIT, version, "OffsetCommitRequestTopic")(
                 name=where.topic, partitions=(partition,)
@@ -257,6 +264,19 @@ class RawCluster:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    def _topics(self, name: str | None) -> Any:
+        """Ask for one topic, or for all of them."""
+
+        def build(version: int) -> Any:
+            topic = codec.message(METADATA, version, "MetadataRequestTopic")
+            return codec.message(METADATA, version, "MetadataRequest")(
+                topics=None if name is None else (topic(topic_id=None, name=name),),
+                allow_auto_topic_creation=False,
+                include_topic_authorized_operations=False,
+            )
+
+        return self.ask(self.any_running(), METADATA, build).topics
 
     def _end(self, where: TopicPartition, isolation_level: int) -> int:
         def build(version: int) -> Any:
@@ -322,6 +342,10 @@ def _one_partition(api: Api, part: str, where: TopicPartition) -> Callable[[int]
         return codec.message(api, version, f"{api.name}Request")(topics=(topic,))
 
     return build
+
+
+def _partitions(topic: Any) -> list[Placed]:
+    return [_placed(one) for one in sorted(topic.partitions, key=lambda one: one.partition_index)]
 
 
 def _placed(row: Any) -> Placed:

@@ -25,6 +25,7 @@ INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4,
 ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
 END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")
 ALL_IN_SYNC: Final = -1  # acks=all
+LEADER_ALONE: Final = 1  # acks=1
 REQUEST_TIMEOUT: Final = timedelta(seconds=10)  # that a leader waits for its followers
 VALUE_BYTES: Final = 100
 
@@ -123,14 +124,24 @@ class RawProducer:
         return self.cluster.ask(self.cluster.coordinator(self.transactional_id), api, build)
 
 
-def append_plain(cluster: RawCluster, where: TopicPartition, count: int) -> int:
-    """Append records outside any transaction; return the offset of the first."""
+def append_plain(
+    cluster: RawCluster,
+    where: TopicPartition,
+    count: int,
+    *,
+    first: int = 0,
+    acks: int = ALL_IN_SYNC,
+) -> int:
+    """Append records outside any transaction; return the offset of the first.
+
+    Their values are numbers from `first` on.
+    """
     batch = Batch(
-        values=[value_of(number, VALUE_BYTES) for number in range(count)],
+        values=[value_of(first + number, VALUE_BYTES) for number in range(count)],
         timestamp_ms=_now_ms(),
         is_transactional=False,
     )
-    return _append(cluster, where, batch.encode(), None)
+    return _append(cluster, where, batch.encode(), None, acks=acks)
 
 
 def _now_ms() -> int:
@@ -138,7 +149,12 @@ def _now_ms() -> int:
 
 
 def _append(
-    cluster: RawCluster, where: TopicPartition, batch: bytes, transactional_id: str | None
+    cluster: RawCluster,
+    where: TopicPartition,
+    batch: bytes,
+    transactional_id: str | None,
+    *,
+    acks: int = ALL_IN_SYNC,
 ) -> int:
     def build(version: int) -> Any:
         partition = codec.message(PRODUCE, version, "PartitionProduceData")(
@@ -149,7 +165,7 @@ def _append(
         )
         return codec.message(PRODUCE, version, "ProduceRequest")(
             transactional_id=transactional_id,
-            acks=ALL_IN_SYNC,
+            acks=acks,
             timeout=REQUEST_TIMEOUT,
             topic_data=(topic,),
         )

@@ -17,9 +17,11 @@ from service.cli.sandbox_directory import open_sandbox, with_directory
 from service.cli.stopping import stop_signals
 
 if TYPE_CHECKING:
-    from service.sandbox.faults import Fault, FaultOptions, Made, Truth
+    from service.sandbox.faults import AnyTruth, Fault, FaultOptions, Made
 
-WIDTH = 20
+WIDTH = 22
+MOST_RECORDS = 10_000  # their batches are laid out in plain Python
+MOST_PARTITIONS = 100
 
 
 @click.command("fault")
@@ -42,6 +44,34 @@ WIDTH = 20
     "--unlisted", is_flag=True, help="A hanging transaction whose producer no coordinator knows."
 )
 @click.option(
+    "--records",
+    type=click.IntRange(0, MOST_RECORDS),
+    default=24,
+    show_default=True,
+    help="How many records are lost, per partition, or are written before.",
+)
+@click.option(
+    "--partitions",
+    type=click.IntRange(1, MOST_PARTITIONS),
+    default=1,
+    show_default=True,
+    help="Of the topic that loses records; all of them suffer.",
+)
+@click.option(
+    "--batch",
+    type=click.IntRange(1, MOST_RECORDS),
+    default=8,
+    show_default=True,
+    help="Records at most in one batch, and in one transaction.",
+)
+@click.option("--transactional", is_flag=True, help="Lose whole committed transactions.")
+@click.option("--readers", is_flag=True, help="A group has read to the end before, and stays away.")
+@click.option(
+    "--old-leader-returns/--old-leader-stays-down",
+    help="Whether the killed leader comes back and truncates.  [default: it stays down until "
+    "undone]",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Choice(["table", "json"]),
@@ -55,8 +85,8 @@ def command(
 ) -> None:
     """Make a fault on the sandbox's brokers, and print the truth that a watcher should find.
 
-    The truth names the partition, the producer, its coordinator, the offsets, the groups that
-    wait, how the fault ends and the command that undoes it.
+    The truth names the partition, the offsets, the producers and groups concerned, the rule that
+    has to find it, how the fault ends and the command that undoes it.
 
     \b
     Examples:
@@ -66,6 +96,9 @@ def command(
       tidemark sandbox fault hanging-transaction --unlisted
       tidemark sandbox fault overdue-transaction --seconds 30
       tidemark sandbox fault stuck-marker               until Ctrl-C
+      tidemark sandbox fault committed-loss             the old leader stays down
+      tidemark sandbox fault committed-loss --transactional --readers --records 40
+      tidemark sandbox fault double-failover --records 0
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
 
@@ -107,10 +140,10 @@ def _print_list(faults: list[Fault], output: str) -> None:
     if output == "json":
         click.echo(json.dumps([_fault_fields(fault) for fault in faults], indent=2))
         return
-    row = "{:<20}  {:>7}  {:<6}  {}"
+    row = "{:<25}  {:>7}  {:<6}  {}"
     click.echo(row.format("fault", "timeout", "stays", "what"))
     for fault in faults:
-        timeout = f"{fault.timeout.total_seconds():g} s"
+        timeout = "-" if fault.timeout is None else f"{fault.timeout.total_seconds():g} s"
         stays = "held" if fault.needs_hold else "left"
         click.echo(row.format(fault.name, timeout, stays, fault.summary))
 
@@ -119,21 +152,33 @@ def _fault_fields(fault: Fault) -> dict[str, Any]:
     return {
         "name": fault.name,
         "summary": fault.summary,
-        "timeout_seconds": fault.timeout.total_seconds(),
+        "timeout_seconds": None if fault.timeout is None else fault.timeout.total_seconds(),
         "needs_hold": fault.needs_hold,
     }
 
 
-def _print_truth(truth: Truth, output: str) -> None:
+def _print_truth(truth: AnyTruth, output: str) -> None:
     document = truth.document()
     if output == "json":
         click.echo(json.dumps(document, indent=2))
-        return
+    else:
+        _print_fields(document, indent=0)
+
+
+def _print_fields(document: dict[str, Any], *, indent: int) -> None:
+    """Print one line per field; what has fields of its own follows, two letters to the right."""
     for key, value in document.items():
-        click.echo(f"{key.replace('_', ' '):<{WIDTH}}{_as_text(value)}")
+        name = " " * indent + key.replace("_", " ")
+        inner = [value] if isinstance(value, dict) else value
+        if isinstance(inner, list) and inner and isinstance(inner[0], dict):
+            click.echo(name)
+            for one in inner:
+                _print_fields(one, indent=indent + 2)
+        else:
+            click.echo(f"{name:<{WIDTH + indent}}{_as_text(value)}")
 
 
 def _as_text(value: Any) -> str:
-    if value is None or value == []:
+    if value is None or value in ([], ()):
         return "-"
-    return ", ".join(value) if isinstance(value, list) else str(value)
+    return ", ".join(str(one) for one in value) if isinstance(value, list | tuple) else str(value)

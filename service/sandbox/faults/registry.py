@@ -1,23 +1,34 @@
-"""Every fault by its name, and how one is made and undone."""
+"""Every fault by its name."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final, TypeAlias
 
-from rules.errors import SandboxError
-from service.sandbox.cluster import Sandbox
+from service.sandbox.faults.clean_failover import prepare_clean_failover
+from service.sandbox.faults.committed_loss import prepare_committed_loss
+from service.sandbox.faults.double_failover import prepare_double_failover
 from service.sandbox.faults.fenced import make_second_instance, make_timeout_fence
 from service.sandbox.faults.hanging import make_hanging
+from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.open_transaction import make_open, make_overdue
-from service.sandbox.faults.stage import FaultOptions, Stage
+from service.sandbox.faults.records_deleted import prepare_records_deleted
+from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.stage import Stage
 from service.sandbox.faults.stuck_marker import make_stuck_marker
+from service.sandbox.faults.topic_recreated import prepare_topic_recreated
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.faults.unclean_without_loss import prepare_unclean_without_loss
+from service.sandbox.faults.unreplicated_loss import prepare_unreplicated_loss
+
+AnyTruth: TypeAlias = Truth | LossTruth
+DEFAULT_TIMEOUT: Final = timedelta(seconds=60)  # Kafka's own, of transaction.timeout.ms
+OF_TRANSACTIONS: Final = frozenset({"topic", "partition", "timeout"})
+OF_LOSSES: Final = frozenset({"topic", "partitions", "records", "batch"})
+RETURN: Final = frozenset({"old_leader_returns"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,26 +37,30 @@ class Fault:
 
     name: str
     summary: str
-    make: Callable[[Stage], Truth]
-    timeout: timedelta  # of its transaction, unless the caller gives another
+    make: Callable[[Stage], AnyTruth]
+    prepare: Callable[[Stage], Strike] | None = None  # the first of two steps, where there are two
+    timeout: timedelta | None = None  # of its transaction, unless the caller gives another
     needs_hold: bool = False  # whether somebody has to undo it, so that the sandbox stays usable
+    takes: frozenset[str] = OF_TRANSACTIONS  # the options that it heeds
+    least_records: int = 1
 
 
-@dataclass(slots=True, kw_only=True)
-class Made:
-    """A fault that is there: to be undone, or left as it is."""
-
-    truth: Truth
-    stage: Stage
-
-    def undo(self) -> None:
-        """Take back every step, the last one first, as far as that is possible."""
-        with self.stage.cluster:
-            self.stage.undo.close()
-
-    def leave(self) -> None:
-        """Keep the fault and give back the connections."""
-        self.stage.cluster.close()
+def _in_two_steps(
+    name: str,
+    summary: str,
+    prepare: Callable[[Stage], Strike],
+    *,
+    takes: frozenset[str] = OF_LOSSES,
+    least_records: int = 1,
+) -> Fault:
+    return Fault(
+        name=name,
+        summary=summary,
+        make=lambda stage: prepare(stage)(),
+        prepare=prepare,
+        takes=takes,
+        least_records=least_records,
+    )
 
 
 _ALL: Final = (
@@ -66,6 +81,7 @@ _ALL: Final = (
         name="hanging-transaction",
         summary="open on a partition, and no coordinator will ever end it",
         make=make_hanging,
+        takes=OF_TRANSACTIONS | {"unlisted"},
         timeout=timedelta(seconds=60),
     ),
     Fault(
@@ -87,36 +103,45 @@ _ALL: Final = (
         timeout=timedelta(seconds=60),
         needs_hold=True,
     ),
+    _in_two_steps(
+        "committed-loss",
+        "acknowledged records are gone: a stale replica was elected",
+        prepare_committed_loss,
+        takes=OF_LOSSES | RETURN | {"transactional", "readers"},
+    ),
+    _in_two_steps(
+        "unreplicated-loss",
+        "records that only the leader had taken (acks=1) are gone after a clean election",
+        prepare_unreplicated_loss,
+        takes=OF_LOSSES | RETURN,
+    ),
+    _in_two_steps(
+        "unclean-without-loss",
+        "an unclean election of the last known leader, who has everything",
+        prepare_unclean_without_loss,
+    ),
+    _in_two_steps(
+        "double-failover",
+        "two leader changes in a row, the first one with a loss (--records 0: without)",
+        prepare_double_failover,
+        least_records=0,
+    ),
+    _in_two_steps(
+        "topic-recreated",
+        "deleted and created again with fewer records; nothing is lost",
+        prepare_topic_recreated,
+        takes=OF_LOSSES | {"readers"},
+    ),
+    _in_two_steps(
+        "records-deleted",
+        "the first half of the records is deleted on purpose; nothing is lost",
+        prepare_records_deleted,
+    ),
+    _in_two_steps(
+        "clean-failover-under-load",
+        "the leader dies under acks=all writes; nothing acknowledged is lost",
+        prepare_clean_failover,
+        takes=frozenset({"topic", "partitions", "records"}) | RETURN,
+    ),
 )
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType({fault.name: fault for fault in _ALL})
-
-
-def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> Made:
-    """Make a fault completely, or undo what was done of it and raise."""
-    fault = FAULTS.get(name)
-    if fault is None:
-        raise SandboxError(f"there is no fault {name!r}; there are: {', '.join(FAULTS)}")
-    if options.unlisted and fault.make is not make_hanging:
-        raise SandboxError("only a hanging transaction can be unlisted")
-    with contextlib.ExitStack() as undo:
-        stage = Stage(
-            sandbox=sandbox,
-            options=options,
-            cluster=undo.enter_context(RawCluster(sandbox)),
-            fault=name,
-            timeout=options.timeout or fault.timeout,
-        )
-        undo.callback(stage.undo.close)
-        truth = fault.make(stage)
-        undo.pop_all()
-    return Made(truth=truth, stage=stage)
-
-
-@contextlib.contextmanager
-def make_fault(name: str, sandbox: Sandbox, **options: Any) -> Iterator[Truth]:
-    """Make a fault for the length of a block; `options` are those of FaultOptions."""
-    made = begin_fault(name, sandbox, FaultOptions(**options))
-    try:
-        yield made.truth
-    finally:
-        made.undo()

@@ -32,6 +32,12 @@ class FaultOptions:
     partition: int = 0
     timeout: timedelta | None = None  # transaction.timeout.ms
     unlisted: bool = False  # hanging-transaction: by a producer that no coordinator knows
+    records: int = 24  # per partition, that are lost or were written just before
+    partitions: int = 1  # of the topic, all of them suffer
+    batch: int = 8  # records at most in one batch, and in one transaction
+    transactional: bool = False  # committed-loss: of whole transactions
+    readers: bool = False  # a group had read to the end, and stays away
+    old_leader_returns: bool = False  # else it stays dead until the fault is undone
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,6 +116,11 @@ class Stage:
             one.producer_id == producer_id and one.start_offset is not None
             for one in self.cluster.producers(where)
         )
+
+    def take_back(self) -> None:
+        """Undo every step, the last one first, as far as possible; give back the connections."""
+        with self.cluster:
+            self.undo.close()
 
     def command(self, *words: str) -> str:
         """Return a `tidemark sandbox` command for this sandbox, as one types it."""

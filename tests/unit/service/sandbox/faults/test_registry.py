@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
@@ -13,7 +14,15 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import FAULTS, FaultOptions, Truth, begin_fault, make_fault
+from service.sandbox.faults import (
+    FAULTS,
+    FaultOptions,
+    LossName,
+    Truth,
+    begin_fault,
+    make_fault,
+    prepare_loss,
+)
 
 NOWHERE = Sandbox(Path("/nonexistent"))
 TRUTH = Truth(
@@ -48,9 +57,40 @@ def test_an_unknown_fault_names_those_there_are() -> None:
         begin_fault("flood", NOWHERE, FaultOptions())
 
 
-def test_only_a_hanging_transaction_can_be_unlisted() -> None:
-    with pytest.raises(SandboxError, match="only a hanging transaction"):
-        begin_fault("open-transaction", NOWHERE, FaultOptions(unlisted=True))
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("open-transaction", {"unlisted": True}, "does not take --unlisted"),
+        ("open-transaction", {"records": 3}, "does not take --records"),
+        ("committed-loss", {"partition": 1}, "does not take --partition"),
+        ("committed-loss", {"timeout": timedelta(seconds=1)}, "does not take --timeout"),
+        ("unreplicated-loss", {"transactional": True}, "does not take --transactional"),
+        ("records-deleted", {"old_leader_returns": True}, "does not take --old-leader-returns"),
+        ("committed-loss", {"records": 0}, "needs at least 1 records"),
+        ("double-failover", {"partitions": 0}, "needs at least 0 records, one partition"),
+        ("double-failover", {"batch": 0}, "one record in a batch"),
+    ],
+)
+def test_options_that_a_fault_would_not_heed_are_refused(
+    name: str, options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SandboxError, match=f"{name}.*{said}"):
+        begin_fault(name, NOWHERE, FaultOptions(**options))
+
+
+def test_a_double_failover_may_lose_nothing() -> None:
+    with pytest.raises(SandboxError, match="no sandbox"):  # the options were taken
+        begin_fault("double-failover", NOWHERE, FaultOptions(records=0))
+
+
+def test_the_faults_in_two_steps_are_those_whose_name_tells_the_kind_of_truth() -> None:
+    assert [fault.name for fault in FAULTS.values() if fault.prepare] == [*get_args(LossName)]
+
+
+def test_a_fault_of_one_step_cannot_be_prepared() -> None:
+    name: Any = "open-transaction"
+    with pytest.raises(SandboxError, match="in one step"), prepare_loss(name, NOWHERE):
+        pass
 
 
 def test_a_fault_needs_a_sandbox() -> None:

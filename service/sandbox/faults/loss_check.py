@@ -1,0 +1,39 @@
+"""Whether a truth about losses agrees with the log, and with what the fault was to make."""
+
+from __future__ import annotations
+
+from rules.errors import SandboxError
+from service.sandbox.faults.loss_truth import LossTruth, PartitionTruth
+from service.sandbox.faults.rule_names import COMMITTED_LOST, UNCLEAN_ELECTION, UNREPLICATED_LOST
+
+
+def require_agreement(
+    told: PartitionTruth, before: dict[int, bytes], after: dict[int, bytes]
+) -> None:
+    """Compare the claim with the records: what could be read before, and cannot be now."""
+    kept = told.after.log_start_offset  # what was deleted on purpose is not lost
+    gone = sorted(at for at, value in before.items() if at >= kept and after.get(at) != value)
+    claim = range(told.lost_from or 0, told.lost_to or 0)
+    claimed = sorted(at for at in before if at in claim)
+    if gone != claimed:
+        raise SandboxError(
+            f"partition {told.partition}: the epoch's end tells of {claimed or 'no'} lost offsets, "
+            f"and reading of {gone or 'none'}"
+        )
+
+
+def require_expected(truth: LossTruth) -> None:
+    """Refuse a truth that is not the one that the fault was to make."""
+    has_committed_loss = any(one.committed_to is not None for one in truth.partitions)
+    happened = {
+        COMMITTED_LOST: has_committed_loss,
+        UNREPLICATED_LOST: truth.lost_offsets > 0 and not has_committed_loss,
+        UNCLEAN_ELECTION: truth.was_unclean,
+    }
+    wanted = {truth.rule, *truth.also}
+    for rule, has_happened in happened.items():
+        if rule in (truth.silent if has_happened else wanted):
+            negation = "" if has_happened else "not "
+            raise SandboxError(f"{truth.fault} came otherwise: {rule} would {negation}be right")
+    if truth.lost_offsets and not all(one.lost_offsets for one in truth.partitions):
+        raise SandboxError(f"{truth.fault} came otherwise: some partitions lost nothing")

@@ -1,0 +1,129 @@
+"""How a fault is made, in one step or in two, and undone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeVar, overload
+
+from rules.errors import SandboxError
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.prepared import Prepared
+from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyTruth, Fault
+from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.stage import FaultOptions, Stage
+from service.sandbox.faults.truth import Truth
+from service.sandbox.workloads.raw_cluster import RawCluster
+
+T = TypeVar("T")
+
+LossName = Literal[
+    "committed-loss",
+    "unreplicated-loss",
+    "unclean-without-loss",
+    "double-failover",
+    "topic-recreated",
+    "records-deleted",
+    "clean-failover-under-load",
+]
+
+
+@dataclass(slots=True, kw_only=True)
+class Made:
+    """A fault that is there: to be undone, or left as it is."""
+
+    truth: AnyTruth
+    stage: Stage
+
+    def undo(self) -> None:
+        """Take back every step, the last one first, as far as that is possible."""
+        self.stage.take_back()
+
+    def leave(self) -> None:
+        """Keep the fault and give back the connections."""
+        self.stage.cluster.close()
+
+
+def begin_fault(name: str, sandbox: Sandbox, options: FaultOptions) -> Made:
+    """Make a fault completely, or undo what was done of it and raise."""
+    stage, truth = _begin(name, sandbox, options, lambda fault: fault.make)
+    return Made(truth=truth, stage=stage)
+
+
+@overload  # a literal name tells mypy which truth it is; the runtime does not care
+def make_fault(
+    name: LossName, sandbox: Sandbox, **options: Any
+) -> AbstractContextManager[LossTruth]: ...
+@overload
+def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Truth]: ...
+def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Any]:
+    """Make a fault for the length of a block; `options` are those of FaultOptions."""
+    return _made(name, sandbox, FaultOptions(**options))
+
+
+@contextlib.contextmanager
+def prepare_loss(name: LossName, sandbox: Sandbox, **options: Any) -> Iterator[Prepared]:
+    """Prepare a fault about losses for the length of a block, which decides when to strike."""
+    stage, strike = _begin(name, sandbox, FaultOptions(**options), _prepare_of)
+    try:
+        yield Prepared(stage=stage, strike_once=strike)
+    finally:
+        stage.take_back()
+
+
+@contextlib.contextmanager
+def _made(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[AnyTruth]:
+    made = begin_fault(name, sandbox, options)
+    try:
+        yield made.truth
+    finally:
+        made.undo()
+
+
+def _begin(
+    name: str,
+    sandbox: Sandbox,
+    options: FaultOptions,
+    step_of: Callable[[Fault], Callable[[Stage], T]],
+) -> tuple[Stage, T]:
+    """Take the first step of a fault; undo what was done of it when that fails."""
+    fault = FAULTS.get(name)
+    if fault is None:
+        raise SandboxError(f"there is no fault {name!r}; there are: {', '.join(FAULTS)}")
+    _require_taken(fault, options)
+    step = step_of(fault)
+    with contextlib.ExitStack() as undo:
+        stage = Stage(
+            sandbox=sandbox,
+            options=options,
+            cluster=undo.enter_context(RawCluster(sandbox)),
+            fault=name,
+            timeout=options.timeout or fault.timeout or DEFAULT_TIMEOUT,
+        )
+        undo.callback(stage.undo.close)
+        made = step(stage)
+        undo.pop_all()
+    return stage, made
+
+
+def _prepare_of(fault: Fault) -> Callable[[Stage], Strike]:
+    if fault.prepare is None:
+        raise SandboxError(f"{fault.name} is made in one step")
+    return fault.prepare
+
+
+def _require_taken(fault: Fault, options: FaultOptions) -> None:
+    """Refuse options that the fault would not heed, and counts that leave nothing to do."""
+    plain = FaultOptions(topic=options.topic)
+    for option in fields(options):
+        name = option.name
+        if name not in fault.takes and getattr(options, name) != getattr(plain, name):
+            raise SandboxError(f"{fault.name} does not take --{name.replace('_', '-')}")
+    if min(options.partitions, options.batch) < 1 or options.records < fault.least_records:
+        raise SandboxError(
+            f"{fault.name} needs at least {fault.least_records} records, one partition, "
+            "and one record in a batch"
+        )

@@ -1,0 +1,155 @@
+"""How a replica falls behind, how its leader dies, and how both come back.
+
+A fault about losses takes two of the three brokers, a leader and a follower; the third one holds
+what the cluster itself needs and answers meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.identity import BrokerId, TopicPartition
+from service.clock import wait_until
+from service.sandbox.faults.stage import Stage
+from service.sandbox.processes import Liveness
+from service.sandbox.readiness import listed_brokers
+from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.workloads.log_requests import log_end
+from service.sandbox.workloads.raw_cluster import Placed
+
+MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
+BROKERS_NEEDED: Final = 3
+NO_LEADER: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two replicas of a topic that is to suffer."""
+
+    leader: BrokerId
+    follower: BrokerId
+
+
+def choose_pair(stage: Stage) -> Pair:
+    """Choose two brokers that do not coordinate what has the fault's own name."""
+    running = stage.cluster.running()
+    if len(running) < BROKERS_NEEDED:
+        raise SandboxError(f"{stage.fault} needs three running brokers: tidemark sandbox status")
+    bystander = stage.cluster.coordinator(stage.new_name)
+    leader, follower = (broker for broker in running if broker != bystander)
+    return Pair(leader, follower)
+
+
+def freeze_follower(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
+    """Pause the follower (SIGSTOP) at a moment when it holds all that its leader does."""
+    for where in partitions:
+        await_condition(
+            lambda where=where: _is_level(stage, pair, where),  # type: ignore[misc]
+            f"broker {pair.follower} is not level on {where}",
+        )
+    stage.sandbox.pause(pair.follower)
+
+
+def await_alone(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
+    """Wait until the leader is the only one in sync, and no broker lists the follower."""
+    await_condition(
+        lambda: all(one.isr == {pair.leader} for one in placements(stage, partitions)),
+        f"broker {pair.follower} is still in sync on {partitions[0].topic}",
+    )
+    await_condition(  # what it led, coordinators too, is led by others from here on
+        lambda: not any(pair.follower in brokers for brokers in _listings(stage)),
+        f"broker {pair.follower} is still registered",
+    )
+
+
+def await_leader(
+    stage: Stage,
+    partitions: Sequence[TopicPartition],
+    leaders: Collection[BrokerId],
+    *,
+    above: Sequence[int],
+) -> None:
+    """Wait until one of `leaders` leads each partition, in an epoch above the one given for it."""
+    await_condition(
+        lambda: all(
+            one.leader in leaders and one.leader_epoch > epoch
+            for one, epoch in zip(placements(stage, partitions), above, strict=True)
+        ),
+        f"none of the brokers {sorted(leaders)} became leader of {partitions[0].topic}",
+    )
+
+
+def await_leaderless(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+    """Wait until the controller has noticed that the leader died."""
+    await_condition(
+        lambda: all(one.leader == NO_LEADER for one in placements(stage, partitions)),
+        f"{partitions[0].topic} has a leader still",
+    )
+
+
+def await_in_sync(
+    stage: Stage, partitions: Sequence[TopicPartition], brokers: Collection[BrokerId]
+) -> None:
+    """Wait until these brokers are in sync on every partition."""
+    await_condition(
+        lambda: all(one.isr.issuperset(brokers) for one in placements(stage, partitions)),
+        f"brokers {sorted(brokers)} are not all in sync on {partitions[0].topic}",
+    )
+
+
+def placements(stage: Stage, partitions: Sequence[TopicPartition]) -> list[Placed]:
+    """Return where each partition lives now; raise when the topic is not there."""
+    found = stage.cluster.topic(partitions[0].topic)
+    if len(found) < len(partitions):
+        raise SandboxError(f"topic {partitions[0].topic} is gone")
+    return [found[where.partition] for where in partitions]
+
+
+def revive(stage: Stage, broker: BrokerId) -> None:
+    """Resume a paused broker or start a dead one; a running one stays as it is."""
+    [status] = [one for one in stage.sandbox.status() if one.node.id == broker]
+    if status.liveness is Liveness.PAUSED:
+        stage.sandbox.resume(broker)
+    elif status.liveness is not Liveness.RUNNING:
+        stage.sandbox.start(broker)
+
+
+def heal(stage: Stage, brokers: Collection[BrokerId]) -> None:
+    """Bring brokers back, and wait until they are in sync wherever they have a replica."""
+    for broker in brokers:
+        revive(stage, broker)
+    await_condition(
+        lambda: all(
+            one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas) & set(brokers))
+            for partitions in stage.cluster.topics().values()
+            for one in partitions
+        ),
+        f"brokers {sorted(brokers)} are not in sync everywhere",
+    )
+
+
+def unclean_changes(stage: Stage, topic: str) -> int:
+    """Count the controller's log lines of unclean changes of a topic."""
+    log = stage.sandbox.log_directory(CONTROLLER_ID) / "controller.log"
+    told = f"UNCLEAN partition change for {topic}-"
+    return log.read_text(encoding="utf-8", errors="replace").count(told)
+
+
+def await_condition(condition: Callable[[], bool], otherwise: str) -> None:
+    """Wait for a condition; raise with `otherwise` when it does not come true."""
+    if not wait_until(condition, timeout_seconds=MOVE_SECONDS):
+        raise SandboxError(f"{otherwise} after {MOVE_SECONDS:.0f} s")
+
+
+def _is_level(stage: Stage, pair: Pair, where: TopicPartition) -> bool:
+    ends = [log_end(stage.cluster, where, broker) for broker in (pair.follower, pair.leader)]
+    watermark = stage.cluster.ends(where).high_watermark
+    return ends == [watermark, watermark]
+
+
+def _listings(stage: Stage) -> list[frozenset[int]]:
+    running = stage.cluster.running()
+    return [listed_brokers(stage.sandbox.broker_address(broker)) for broker in running]

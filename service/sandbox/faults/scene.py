@@ -1,0 +1,260 @@
+"""The topic that suffers: written, looked at before the blow, and told of afterwards.
+
+What is told is verified here: the end of the old leader epoch, as the new leader has it, against
+the records that can be read before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from service.sandbox.faults.loss_check import require_agreement, require_expected
+from service.sandbox.faults.loss_truth import (
+    GroupTruth,
+    LossTruth,
+    LostTransaction,
+    PartitionState,
+    PartitionTruth,
+)
+from service.sandbox.faults.replicas import (
+    Pair,
+    await_condition,
+    choose_pair,
+    heal,
+    placements,
+    unclean_changes,
+)
+from service.sandbox.faults.stage import Stage
+from service.sandbox.processes import Liveness
+from service.sandbox.workloads.log_reading import read_records
+from service.sandbox.workloads.log_requests import epoch_end, log_end, log_start
+from service.sandbox.workloads.raw_cluster import RawCluster, patiently
+from service.sandbox.workloads.raw_producer import ALL_IN_SYNC, append_plain
+
+KEPT: Final = 10  # records that every replica has before anything happens
+
+Strike = Callable[[], LossTruth]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What a watcher has to make of it."""
+
+    rule: str | None = None
+    also: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Before:
+    """The topic just before the blow; one entry per partition."""
+
+    topic_id: TopicId
+    states: list[PartitionState]
+    records: list[dict[int, bytes]]  # by offset
+
+
+@dataclass(slots=True, kw_only=True)
+class Scene:
+    """One topic, its two brokers, and who had read and written what is to be lost."""
+
+    stage: Stage
+    pair: Pair
+    partitions: tuple[TopicPartition, ...]
+    replicas: tuple[BrokerId, ...]  # of each partition, the leader first
+    settings: Mapping[str, str]  # of the topic
+    groups: dict[TopicPartition, list[GroupTruth]] = field(default_factory=dict)
+    transactions: dict[TopicPartition, list[LostTransaction]] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str:
+        """The topic's name."""
+        return self.partitions[0].topic
+
+    # -------------------------------------------------------------- before
+    def write(self, count: int, *, acks: int = ALL_IN_SYNC) -> None:
+        """Append so many records to each partition, in batches; all are acknowledged."""
+        for where in self.partitions:
+            for size in self.batches(count):
+                first = self._state(where).log_end_offset
+                append_plain(self.stage.cluster, where, size, first=first, acks=acks)
+
+    def batches(self, count: int) -> Iterator[int]:
+        """Cut a number of records into batches."""
+        whole, rest = divmod(count, self.stage.options.batch)
+        yield from [self.stage.options.batch] * whole
+        if rest:
+            yield rest
+
+    def read(self) -> list[dict[int, bytes]]:
+        """Return the values on each partition by offset, as far as readers may see them."""
+        running = self.stage.cluster.running()  # a paused one would never answer
+        servers = ",".join(self.stage.sandbox.broker_address(broker) for broker in running)
+        return [read_records(servers, where) for where in self.partitions]
+
+    def look(self) -> list[PartitionState]:
+        """Ask the leaders for the state of each partition."""
+        return [self._state(where) for where in self.partitions]
+
+    def before(self) -> Before:
+        """Note everything, the states last."""
+        topic_id, records = self.topic_id(), self.read()
+        return Before(topic_id=topic_id, records=records, states=self.look())
+
+    def topic_id(self) -> TopicId:
+        """Return the id that the topic has now."""
+        found = self.stage.cluster.topic_id(self.topic)
+        if found is None:
+            raise SandboxError(f"topic {self.topic} is gone")
+        return found
+
+    # -------------------------------------------------------------- afterwards
+    def truth(self, before: Before, verdict: Verdict, *, ends: str) -> LossTruth:
+        """Look, read and compare; return what is certain, or raise when it does not agree."""
+        self._await_replicated()
+        topic_id = self.topic_id()
+        is_same = topic_id == before.topic_id
+        records = self.read()
+        partitions = [
+            self._told(where, state, is_same_topic=is_same)
+            for where, state in zip(self.partitions, before.states, strict=True)
+        ]
+        if is_same:
+            for told, old, new in zip(partitions, before.records, records, strict=True):
+                require_agreement(told, old, new)
+        truth = LossTruth(
+            fault=self.stage.fault,
+            topic=self.topic,
+            topic_id=before.topic_id,
+            new_topic_id=topic_id,
+            rule=verdict.rule,
+            also=verdict.also,
+            silent=verdict.silent,
+            was_unclean=unclean_changes(self.stage, self.topic) > 0,
+            partitions=tuple(partitions),
+            ends=ends,
+            undo=self._start_commands(),
+        )
+        require_expected(truth)
+        return truth
+
+    def _start_commands(self) -> tuple[str, ...]:
+        """Return what starts the brokers that are down."""
+        found = self.stage.sandbox.status()
+        down = [one.node.id for one in found if one.liveness is Liveness.DEAD]
+        return tuple(self.stage.command("start", str(broker)) for broker in down)
+
+    def _told(
+        self, where: TopicPartition, before: PartitionState, *, is_same_topic: bool
+    ) -> PartitionTruth:
+        end = epoch_end(self.stage.cluster, where, before.leader_epoch)
+        is_cut = is_same_topic and end < before.log_end_offset
+        return PartitionTruth(
+            partition=where.partition,
+            before=before,
+            after=self._state(where),
+            epoch_end=end,
+            lost_from=end if is_cut else None,
+            lost_to=before.log_end_offset if is_cut else None,
+            groups=tuple(self.groups.get(where, ())),
+            transactions=tuple(self.transactions.get(where, ())) if is_cut else (),
+        )
+
+    def _state(self, where: TopicPartition) -> PartitionState:
+        """Ask the leader; one that was just elected may refuse at first."""
+        return patiently(lambda: _state_of(self.stage.cluster, where))
+
+    def _await_replicated(self) -> None:
+        """Wait until readers may see the whole log, which a new leader lets them only then."""
+        await_condition(
+            lambda: all(one.high_watermark == one.log_end_offset for one in self.look()),
+            f"{self.topic} is not replicated",
+        )
+
+
+def make_scene(
+    stage: Stage, *, is_unclean: bool = False, min_isr: int = 1, has_bystander: bool = False
+) -> Scene:
+    """Create the topic on a leader and a follower, with some records that all replicas have.
+
+    `has_bystander` puts a third replica on the other broker.
+    """
+    pair, topic = choose_pair(stage), stage.where.topic
+    if stage.cluster.topic(topic):
+        raise SandboxError(f"topic {topic} is there already: {stage.fault} makes one of its own")
+    both = (pair.leader, pair.follower)
+    others = [one for one in stage.cluster.running() if one not in both]
+    scene = Scene(
+        stage=stage,
+        pair=pair,
+        partitions=tuple(TopicPartition(topic, n) for n in range(stage.options.partitions)),
+        replicas=(*both, *(others if has_bystander else ())),
+        settings={
+            "min.insync.replicas": str(min_isr),
+            "unclean.leader.election.enable": str(is_unclean).lower(),
+        },
+    )
+    if stage.options.topic is None:
+        stage.undo.callback(stage.remove_topic, topic)
+    stage.undo.callback(heal, stage, both)
+    create_topic(scene)
+    scene.write(KEPT)
+    return scene
+
+
+def create_topic(scene: Scene) -> None:
+    """Create the scene's topic, and wait until it is known where it lives."""
+    assignment = [scene.replicas for _ in scene.partitions]
+    scene.stage.admin.create_topic(scene.topic, assignment=assignment, configs=scene.settings)
+    await_condition(
+        lambda: (
+            len(scene.stage.cluster.topic(scene.topic)) == len(scene.partitions)
+            and all(one.leader >= 0 for one in placements(scene.stage, scene.partitions))
+        ),
+        f"topic {scene.topic} has no leaders",
+    )
+
+
+def _state_of(cluster: RawCluster, where: TopicPartition) -> PartitionState:
+    placed, start = cluster.placed(where), log_start(cluster, where)
+    ends = cluster.ends(where)
+    return PartitionState(
+        leader=placed.leader,
+        leader_epoch=placed.leader_epoch,
+        isr=tuple(sorted(placed.isr)),
+        log_start_offset=start,
+        last_stable_offset=ends.last_stable_offset,
+        high_watermark=ends.high_watermark,
+        log_end_offset=log_end(cluster, where),
+    )
+
+
+def epochs(before: Before) -> list[int]:
+    """Return the leader epoch of each partition before the blow."""
+    return [state.leader_epoch for state in before.states]
+
+
+def commit_as_reader(scene: Scene) -> None:
+    """Let a group have read every partition to its end, and commit that with the leader epoch."""
+    stage = scene.stage
+    group = f"{stage.new_name}-readers"
+    if group not in stage.groups:
+        stage.undo.callback(stage.admin.delete_group, group)
+        stage.groups.append(group)
+    for where, state in zip(scene.partitions, scene.look(), strict=True):
+        made = GroupTruth(
+            group=group, committed_offset=state.high_watermark, leader_epoch=state.leader_epoch
+        )
+        commit(scene, where, made)
+        scene.groups[where] = [made]
+
+
+def commit(scene: Scene, where: TopicPartition, made: GroupTruth) -> None:
+    """Commit what is told of a group."""
+    scene.stage.cluster.commit(
+        made.group, where, made.committed_offset, leader_epoch=made.leader_epoch
+    )

@@ -1,0 +1,65 @@
+"""A topic that was deleted and created again under its name: fewer records, none of them lost.
+
+Its leader epochs begin at zero again, so that only the topic id tells it from a loss.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rules.errors import SandboxError
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.replicas import await_condition
+from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
+from service.sandbox.faults.scene import (
+    KEPT,
+    Scene,
+    Strike,
+    Verdict,
+    commit,
+    commit_as_reader,
+    create_topic,
+    make_scene,
+)
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.log_reading import committed_offset
+
+
+def prepare_topic_recreated(stage: Stage) -> Strike:
+    """Write the records of the first topic of that name."""
+    scene = make_scene(stage)
+    scene.write(stage.options.records)
+    if stage.options.readers:
+        commit_as_reader(scene)
+    return partial(_strike, scene)
+
+
+def _strike(scene: Scene) -> LossTruth:
+    stage, before = scene.stage, scene.before()
+    stage.admin.delete_topic(scene.topic)
+    await_condition(
+        lambda: not stage.cluster.topic(scene.topic), f"topic {scene.topic} is still listed"
+    )
+    create_topic(scene)
+    scene.write(KEPT)
+    _commit_again(scene)
+    truth = scene.truth(
+        before,
+        Verdict(silent=EVERY_LOSS_RULE),
+        ends="it is over: another topic has the name now",
+    )
+    if truth.new_topic_id == truth.topic_id:
+        raise SandboxError(f"topic {scene.topic} was not created again")
+    return truth
+
+
+def _commit_again(scene: Scene) -> None:
+    """Commit the old positions once more, as a member that lives through it may."""
+    servers = scene.stage.sandbox.bootstrap_servers
+    for where, groups in scene.groups.items():
+        for made in groups:
+            await_condition(  # with the topic its commits go, a little later
+                lambda: committed_offset(servers, made.group, where) is None,  # noqa: B023 - awaited here
+                f"{made.group} still has a commit on the deleted topic",
+            )
+            commit(scene, where, made)

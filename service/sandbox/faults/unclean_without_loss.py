@@ -1,0 +1,43 @@
+"""An election that counts as unclean and loses nothing: the last known leader comes back.
+
+Only the leader is in sync when it dies, and the other replica must not take over. Returning from a
+kill, the leader is not even eligible (ELR, KIP-966); as last known leader it is elected all the same,
+and the controller logs and counts an unclean election.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from service.sandbox.faults.committed_loss import leave_alone
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.replicas import await_in_sync, await_leader, await_leaderless, revive
+from service.sandbox.faults.rule_names import (
+    COMMITTED_BEYOND_END,
+    COMMITTED_LOST,
+    UNCLEAN_ELECTION,
+    UNREPLICATED_LOST,
+)
+from service.sandbox.faults.scene import Scene, Strike, Verdict, epochs, make_scene
+from service.sandbox.faults.stage import Stage
+
+
+def prepare_unclean_without_loss(stage: Stage) -> Strike:
+    """Let only the leader hold acknowledged records, on a topic that forbids unclean elections."""
+    scene = make_scene(stage)
+    leave_alone(scene)
+    scene.write(stage.options.records)
+    return partial(_strike, scene)
+
+
+def _strike(scene: Scene) -> LossTruth:
+    stage, pair, before = scene.stage, scene.pair, scene.before()
+    stage.sandbox.kill(pair.leader)
+    await_leaderless(stage, scene.partitions)
+    revive(stage, pair.leader)
+    await_leader(stage, scene.partitions, [pair.leader], above=epochs(before))
+    revive(stage, pair.follower)
+    await_in_sync(stage, scene.partitions, [pair.follower])
+    silent = (COMMITTED_LOST, UNREPLICATED_LOST, COMMITTED_BEYOND_END)
+    verdict = Verdict(rule=UNCLEAN_ELECTION, silent=silent)
+    return scene.truth(before, verdict, ends="it is over: the leader is back with all it had")

@@ -1,0 +1,231 @@
+"""Faults of lost records: the truth they print is what the logs say, and undoing heals.
+
+What the logs say is read by others than those who made the fault: a client library, Tidemark's
+collectors, Kafka's own tools on the old leader's files, and the brokers' own log lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+
+import pytest
+from confluent_kafka import Consumer, TopicPartition
+
+from rules.errors import SandboxError
+from service.clock import wait_until
+from service.rounds import ClusterReader, Scope
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import LossName, LossTruth, make_fault, prepare_loss
+from service.sandbox.layout import node_layout
+from service.sandbox.processes import Liveness
+from service.sandbox.tools import run_quietly
+from tests.integration.conftest import is_whole
+from tests.integration.looking import commit, ends, only, partition
+
+pytestmark = pytest.mark.integration
+
+SOON = 30.0
+KEPT = 10  # records that all replicas have before anything happens
+
+Named = Callable[[str], str]
+
+
+def records_on(cluster: Sandbox, topic: str, number: int = 0) -> list[int | None]:
+    """Return the offsets of all records that can be read now."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": f"outside-{topic}",
+            "enable.partition.eof": True,
+        }
+    )
+    found: list[int | None] = []
+    try:
+        reader.assign([TopicPartition(topic, number, 0)])
+        while (message := reader.poll(SOON)) is not None and message.error() is None:
+            found.append(message.offset())
+    finally:
+        reader.close()
+    return found
+
+
+def dumped(cluster: Sandbox, broker: int, topic: str) -> list[int]:
+    """Return the offsets of all records in a broker's files of partition 0."""
+    files = node_layout(cluster.directory, broker).data.glob(f"{topic}-0/*.log")
+    told = run_quietly(
+        cluster,
+        "kafka-dump-log.sh",
+        ["--files", ",".join(map(str, files)), "--print-data-log"],
+    )
+    return [int(at) for at in re.findall(r"^\| offset: (\d+)", told, re.MULTILINE)]
+
+
+def is_down(cluster: Sandbox, broker: int) -> bool:
+    [status] = [one for one in cluster.status() if one.node.id == broker]
+    return status.liveness is Liveness.DEAD
+
+
+def assert_healed(cluster: Sandbox, reader: ClusterReader, topic: str) -> None:
+    """Undoing has returned: all run, all are in sync, and the fault's own topic is gone."""
+    assert {one.liveness for one in cluster.status()} == {Liveness.RUNNING}
+    snapshot = reader.read(Scope())
+    assert is_whole(snapshot)
+    assert len(reader.read(only(topic)).partitions) == 0
+
+
+def assert_lost(truth: LossTruth, lost: tuple[int | None, int | None]) -> None:
+    assert {(one.lost_from, one.lost_to) for one in truth.partitions} == {lost}
+
+
+# ---------------------------------------------------------------------- acknowledged records
+def test_the_command_leaves_the_only_copy_on_the_old_leader_that_is_down(
+    faults: Sandbox, new_name: Named
+) -> None:
+    topic = new_name("lost")
+    words = ("--dir", str(faults.directory), "--topic", topic, "--records", "5", "-o", "json")
+    command = [sys.executable, "-m", "service", "sandbox", "fault", "committed-loss", *words]
+    truth = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
+    [told] = truth["partitions"]
+    assert (truth["rule"], truth["was_unclean"]) == ("committed_records_lost", True)
+    assert (told["lost_from"], told["lost_to"], told["committed_to"]) == (KEPT, KEPT + 5, KEPT + 5)
+    assert records_on(faults, topic) == [*range(KEPT)]
+    assert is_down(faults, told["old_leader"])
+    assert dumped(faults, told["old_leader"], topic) == [*range(KEPT + 5)]
+
+    [start] = truth["undo"]
+    subprocess.run([sys.executable, "-m", "service", *shlex.split(start)[1:]], check=True)
+    log = faults.log_directory(told["old_leader"]) / "server.log"
+    line = f"Truncating partition {topic}-0 with TruncationState(offset={told['lost_from']},"
+    assert wait_until(lambda: line in log.read_text(), timeout_seconds=SOON)
+    came_with = f"Follower {topic}-0 starts at leader epoch {told['new_leader_epoch']}"
+    changes = (faults.log_directory(told["old_leader"]) / "state-change.log").read_text()
+    [returned] = [one for one in changes.splitlines() if came_with in one]
+    assert f"from offset {told['lost_to']} " in returned
+
+
+def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
+    faults: Sandbox, reader: ClusterReader
+) -> None:
+    options = {"transactional": True, "readers": True, "partitions": 2, "records": 12, "batch": 8}
+    end = KEPT + 12 + 2  # two transactions, each with a marker
+    with prepare_loss("committed-loss", faults, **options) as prepared:
+        for number in range(2):
+            assert ends(reader, prepared.topic, number) == (end, end, end)
+        [group] = prepared.groups
+        truth = prepared.strike()
+        assert_lost(truth, (KEPT, end))
+        assert truth.also == ("unclean_leader_election", "committed_beyond_log_end")
+        for told in truth.partitions:
+            assert ends(reader, prepared.topic, told.partition) == (KEPT, KEPT, KEPT)
+            assert (told.committed_to, told.visible_to) == (end, end)
+            assert [one.start_offset for one in told.transactions] == [KEPT, KEPT + 8 + 1]
+            snapshot = reader.read(only(prepared.topic, groups=group))
+            seen = commit(snapshot, group, prepared.topic, told.partition)["committed_offset"]
+            assert [one.committed_offset for one in told.groups] == [seen] == [end]
+        for told_transaction in truth.partitions[0].transactions:
+            words = ["describe", "--transactional-id", told_transaction.transactional_id]
+            assert "CompleteCommit" in run_quietly(faults, "kafka-transactions.sh", words)
+    assert_healed(faults, reader, truth.topic)
+
+
+def test_two_leader_changes_in_a_row_lose_records_and_end_with_the_old_leader(
+    faults: Sandbox, reader: ClusterReader
+) -> None:
+    with make_fault("double-failover", faults) as truth:
+        [told] = truth.partitions
+        assert_lost(truth, (KEPT, KEPT + 24))
+        assert told.after.leader == told.before.leader
+        assert told.after.leader_epoch >= told.before.leader_epoch + 2
+        row = partition(reader.read(only(truth.topic)), truth.topic)
+        assert (row["leader"], row["leader_epoch"]) == (
+            told.after.leader,
+            told.after.leader_epoch,
+        )
+        assert records_on(faults, truth.topic) == [*range(KEPT)]
+        assert truth.undo == ()
+    assert_healed(faults, reader, truth.topic)
+
+
+# ---------------------------------------------------------------------- only the leader had them
+def test_a_clean_election_loses_what_the_leader_alone_had_taken(
+    faults: Sandbox, reader: ClusterReader
+) -> None:
+    with prepare_loss("unreplicated-loss", faults, records=7) as prepared:
+        assert ends(reader, prepared.topic) == (KEPT, KEPT, KEPT + 7)
+        truth = prepared.strike()
+        [told] = truth.partitions
+        assert_lost(truth, (KEPT, KEPT + 7))
+        assert (told.committed_to, truth.was_unclean) == (None, False)
+        assert is_down(faults, told.before.leader)
+        assert ends(reader, prepared.topic) == (KEPT, KEPT, KEPT)
+    assert_healed(faults, reader, truth.topic)
+
+
+# ---------------------------------------------------------------------- nothing is lost
+@pytest.mark.parametrize(("name", "records"), [("unclean-without-loss", 9), ("double-failover", 0)])
+def test_an_unclean_election_may_lose_nothing(
+    faults: Sandbox, reader: ClusterReader, name: LossName, records: int
+) -> None:
+    kept = KEPT + records
+    with make_fault(name, faults, records=records) as truth:
+        assert (truth.fault, truth.was_unclean) == (name, True)
+        assert_lost(truth, (None, None))
+        assert "committed_records_lost" in truth.silent
+        assert records_on(faults, truth.topic) == [*range(kept)]
+    assert_healed(faults, reader, truth.topic)
+
+
+def test_a_topic_of_the_same_name_is_another_topic(cluster: Sandbox, reader: ClusterReader) -> None:
+    with prepare_loss("topic-recreated", cluster, readers=True) as prepared:
+        assert ends(reader, prepared.topic)[1] == KEPT + 24
+        before = partition(reader.read(only(prepared.topic)), prepared.topic)
+        truth = prepared.strike()
+        [group] = prepared.groups
+        snapshot = reader.read(only(prepared.topic, groups=group))
+        after = partition(snapshot, prepared.topic)
+        assert (before["topic_id"], after["topic_id"]) == (truth.topic_id, truth.new_topic_id)
+        assert before["leader_epoch"] == after["leader_epoch"]
+        assert after["high_watermark"] == KEPT
+        assert commit(snapshot, group, prepared.topic)["committed_offset"] == KEPT + 24
+        assert (truth.rule, truth.lost_offsets) == (None, 0)
+
+
+def test_deleted_records_are_not_lost(cluster: Sandbox, reader: ClusterReader) -> None:
+    with make_fault("records-deleted", cluster, partitions=2) as truth:
+        for number in range(2):
+            row = partition(reader.read(only(truth.topic)), truth.topic, number)
+            assert (row["log_start_offset"], row["high_watermark"]) == (17, KEPT + 24)
+        assert_lost(truth, (None, None))
+        assert truth.rule is None
+
+
+def test_a_clean_failover_under_load_loses_nothing_acknowledged(
+    faults: Sandbox, reader: ClusterReader
+) -> None:
+    with make_fault("clean-failover-under-load", faults) as truth:
+        [told] = truth.partitions
+        assert told.after.leader != told.before.leader
+        assert (told.committed_to, truth.was_unclean) == (None, False)
+        assert is_down(faults, told.before.leader)
+        assert told.epoch_end >= told.before.high_watermark
+        assert len(records_on(faults, truth.topic)) == told.after.high_watermark >= KEPT + 48
+    assert_healed(faults, reader, truth.topic)
+
+
+def test_a_topic_that_is_there_is_left_alone(
+    cluster: Sandbox, reader: ClusterReader, new_name: Named
+) -> None:
+    topic = new_name("there")
+    with make_fault("records-deleted", cluster, topic=topic, records=2) as truth:
+        assert truth.topic == topic
+    assert ends(reader, topic)[1] == KEPT + 2  # a topic with a name of the caller's is not removed
+    with (
+        pytest.raises(SandboxError, match=f"topic {topic} is there already"),
+        make_fault("committed-loss", cluster, topic=topic),
+    ):
+        pass

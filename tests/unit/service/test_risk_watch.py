@@ -241,7 +241,8 @@ def test_a_look_is_over_before_the_next_is_due(
 
 
 def test_closing_waits_for_the_look_that_goes_on() -> None:
-    watched, goes_on, may_end = Watched(), threading.Event(), threading.Event()
+    watched = Watched(replace(PACE, interval_seconds=60.0))  # so that closing waits long enough
+    goes_on, may_end = threading.Event(), threading.Event()
     watched.round(AT_RISK)
     closed_within: list[int] = []
 

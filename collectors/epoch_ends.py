@@ -36,8 +36,8 @@ from rules.question import EpochEndQuestion
 
 CONSUMER: Final = -1  # the replica id of whoever keeps no copy
 MAX_PER_LEADER: Final = 5000  # epochs in one round: some ten milliseconds of work for either side
-# Epochs of one partition in one round. A broker gives one answer per partition and request, so that
-# each further epoch is a request of its own.
+# Epochs of one partition in one round. An answer names the partition and not the epoch that was
+# asked about, so that each further epoch is a request of its own.
 MAX_PER_PARTITION: Final = 20
 
 # Why a pair is wanted; the lower number has its turn first.

@@ -20,6 +20,7 @@ from rules.catalogue.all_rules import (
     run_unguarded,
 )
 from rules.errors import CollectError
+from rules.facts.gap import GapScope
 from rules.facts.last_look import refined
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
@@ -54,9 +55,14 @@ class WatchedRound:
 
     @property
     def next_is_early(self) -> bool:
-        """Whether the next round should not wait: a new leader, or a verdict that waits for it."""
+        """Whether the next round should not wait: a new leader, or a verdict that waits for it.
+
+        Where a leader would not tell where an epoch ended, asking sooner changes nothing.
+        """
+        gaps = self.snapshot.gaps if self.snapshot is not None else ()
+        is_refused = any(gap.scope is GapScope.EPOCHS for gap in gaps)
         urgent = (
-            isinstance(asked, EpochEndQuestion)
+            (isinstance(asked, EpochEndQuestion) and not is_refused)
             or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
             for asked in self.judged.questions
         )

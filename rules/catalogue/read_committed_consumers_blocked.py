@@ -14,7 +14,7 @@ Inputs:
     has committed beyond the last stable offset. For a small lag: whether there is anything to read.
 
 Thresholds:
-    1 minute since the last stable offset stopped, 2 minutes where it is not known who holds it. A
+    1 minute since the last stable offset stopped, 2 minutes where nobody can tell who holds it. A
     transaction that hangs never ends: its groups are told at once. One that is within its own
     timeout is no breach here; after 2 minutes last_stable_offset_stuck tells it.
 
@@ -25,7 +25,8 @@ Runbook:
     Reason `hanging`: run the command in `repair` of the finding transaction_hanging for this
     partition. Reason `overdue`: its coordinator ends it (rule transaction_overdue). Reason
     `marker_stuck`: bring the replicas of the partition back (rule transaction_marker_stuck). Reason
-    `holder_not_known`: give Tidemark READ on the topic; the gaps of the round say what was refused.
+    `holder_not_known`: somebody holds it whose transactional id Tidemark may not see. Reason
+    `holder_not_seen`: give Tidemark READ on the topic; the gaps of the round say what was refused.
 """
 
 from __future__ import annotations
@@ -40,11 +41,12 @@ from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG
 from rules.transactions.classes import TransactionClass
 from rules.transactions.hold_up import HoldUp, hold_ups
-from rules.transactions.told import told
+from rules.transactions.told import told_holder
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -73,6 +75,7 @@ class Why(Reason):
     OVERDUE = "overdue"
     MARKER_STUCK = "marker_stuck"
     HOLDER_NOT_KNOWN = "holder_not_known"
+    HOLDER_NOT_SEEN = "holder_not_seen"  # the leader or a coordinator gave no answer
     END_NOT_SEEN = "end_not_seen"
     CANNOT_TELL = "cannot_tell"  # it may have more to read: the log was not looked into
 
@@ -86,6 +89,10 @@ HOLDERS: Final[Mapping[TransactionClass, Why]] = {
     TransactionClass.PREPARE_ABORT: Why.MARKER_STUCK,
     TransactionClass.MARKER_NOT_REPLICATED: Why.MARKER_STUCK,
 }
+
+
+# Doubts that another round may settle; without a permission it stays unknown who holds.
+PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
 
 
 def judge(view: View) -> Judgement:
@@ -118,6 +125,7 @@ def judge(view: View) -> Judgement:
             Case(~(has_read_all | may_have_read_all), Verdict.OK, Why.HAS_MORE_TO_READ),
             Case(by(Why.OPEN_IN_TIME), Verdict.OK, Why.OPEN_IN_TIME),
             Case(by(Why.HANGING) & has_read_all, Verdict.BREACH, Why.HANGING),
+            Case(_is_not_seen(view, held)[row], Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN),
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.NOT_FOR_LONG),
             Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
@@ -144,6 +152,24 @@ def _holders(view: View) -> dict[int, HoldUp]:
     return found
 
 
+def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
+    """Mark the partitions of which this round could not tell who holds them, and should have.
+
+    A look that failed is no reason to call a group blocked, or to say that it is not any more.
+    """
+    snapshot = view.snapshot
+    unknown = ~snapshot.producers.looked
+    for row, one in held.items():
+        unknown[row] |= one.doubt in PASSING
+    stood = view.has_stood(view.since(view.memory.last_stable_offset), STANDS)
+    for seen in view.memory.transactions.sightings.values():
+        row_seen = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
+        if row_seen is not None:
+            stood[row_seen] = True
+    missing: Bools = unknown & stood
+    return missing
+
+
 def _rows_held_by(snapshot: Snapshot, held: Mapping[int, HoldUp], why: Why) -> Bools:
     mask = np.zeros(len(snapshot.partitions), np.bool_)
     rows: Sequence[int] = [row for row, one in held.items() if HOLDERS.get(one.class_) is why]
@@ -160,5 +186,4 @@ def _positions(snapshot: Snapshot) -> Int64s:
 
 def _told(view: View, holder: HoldUp) -> dict[str, EvidenceValue]:
     """Return who holds it; the other groups are in the findings of the transaction."""
-    found = told(view.snapshot, holder, view.now)
-    return {name: value for name, value in found.items() if not name.startswith("blocked_group")}
+    return told_holder(holder, view.now)

@@ -31,6 +31,8 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
+from rules.facts.last_look import microseconds
+from rules.facts.transaction_memory import OUTCOMES_KEPT
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -55,6 +57,14 @@ class Why(Reason):
     TOO_FEW = "too_few"
     MOSTLY_ABORTED = "mostly_aborted"
     LOG_NOT_READ = "log_not_read"
+    LOG_READ_IN_PART = "log_read_in_part"  # what ended within the 10 minutes is not all known
+
+
+def _is_whole(view: View) -> bool:
+    """Whether the log was read without a break for as long as outcomes are counted."""
+    since = view.memory.transactions.log_since_us
+    kept_us = OUTCOMES_KEPT // timedelta(microseconds=1)
+    return since is not None and microseconds(view.now) - since >= kept_us
 
 
 def judge(view: View) -> Judgement:
@@ -73,11 +83,14 @@ def judge(view: View) -> Judgement:
         [sum(one.aborted for one in outcomes.get(name, ())) for name in names], np.int64
     )
     ended = committed + aborted
+    # An id that aborts may have done so more often while the log was not read.
+    may_lack = (aborted > 0) & (not _is_whole(view))
     labels = tuple({"cluster": cluster, "transactional_id": name} for name in names)
     return decide(
         RULE,
         NamedSubjects(SubjectKind.TRANSACTION, labels),
         [
+            Case((ended < ENOUGH) & may_lack, Verdict.UNKNOWN, Why.LOG_READ_IN_PART),
             Case(ended < ENOUGH, Verdict.OK, Why.TOO_FEW),
             Case(aborted * 100 >= ended * PERCENT, Verdict.BREACH, Why.MOSTLY_ABORTED),
         ],

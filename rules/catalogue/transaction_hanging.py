@@ -10,14 +10,14 @@ Why it matters:
 
 Inputs:
     DescribeProducers of partitions whose last stable offset has not moved between two rounds (needs
-    READ on the topic); ListTransactions and DescribeTransactions of every broker. A producer that
-    nobody lists counts only if every coordinator answered and it is proven that every transactional
-    id is visible: no authorizer, ACLs that can be read, or the setting
+    READ on the topic); ListTransactions and DescribeTransactions of every broker (DESCRIBE on
+    `__transaction_state`, so that each coordinator is known). A producer that nobody lists counts
+    only if it is proven that every transactional id is visible: no authorizer, ACLs that can be read, or the setting
     `kafka.sees_all_transactional_ids`.
 
 Thresholds:
-    Two rounds: requests are not atomic, and what is seen in one may end before the next. The second
-    round is made at once. 20 seconds until a partition that could not be looked at is UNKNOWN.
+    Two rounds, in each of which every coordinator answered: requests are not atomic, and what is seen
+    in one may end before the next. The second round is made at once. 20 seconds until a partition that could not be looked at is UNKNOWN.
 
 False positives:
     None are known. What is not certain is UNKNOWN, and the reason says what is missing.
@@ -41,10 +41,11 @@ import numpy as np
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Int64s
+from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import Doubt, HoldUp, hold_ups
+from rules.transactions.hold_up import HoldUp, hold_ups
 from rules.transactions.told import repair_command, told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -72,6 +73,7 @@ class Why(Reason):
     COORDINATOR_NOT_SEEN = "coordinator_not_seen"
     PERMISSION_UNPROVEN = "permission_unproven"  # it may belong to an id that we may not see
     NOT_DESCRIBED = "not_described"
+    NOBODY_FOUND = "nobody_found"  # it stands, and nobody has a transaction open from there on
     NOT_SEEN = "not_seen"  # the leader did not tell its offsets or its producers
 
 
@@ -80,6 +82,7 @@ DOUBTS: Final[Mapping[Doubt, Why]] = {
     Doubt.COORDINATOR_NOT_SEEN: Why.COORDINATOR_NOT_SEEN,
     Doubt.PERMISSION_UNPROVEN: Why.PERMISSION_UNPROVEN,
     Doubt.NOT_DESCRIBED: Why.NOT_DESCRIBED,
+    Doubt.NOBODY_FOUND: Why.NOBODY_FOUND,
 }
 
 
@@ -87,7 +90,15 @@ def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the first transaction that hangs there."""
     snapshot, held = view.snapshot, hold_ups(view)
     hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
-    doubtful = [(why, [one for one in held if one.doubt is doubt]) for doubt, why in DOUBTS.items()]
+    stood = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
+    holders = [one for one in held if _holds(view, one)]
+    doubtful = [
+        (why, [one for one in holders if one.doubt is doubt and _counts(one, stood)])
+        for doubt, why in DOUBTS.items()
+    ]
+    by_row: dict[int, list[HoldUp]] = {}
+    for one in held:
+        by_row.setdefault(one.row, []).append(one)
     span = snapshot.offsets.open_span
     is_held = span.valid & (span.values > 0)
 
@@ -95,7 +106,7 @@ def judge(view: View) -> Judgement:
         return _mask(len(snapshot.partitions), [one.row for one in found])
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _told(view, [one for one in held if one.row == position])
+        return _told(view, by_row.get(position, []))
 
     return decide(
         RULE,
@@ -104,7 +115,7 @@ def judge(view: View) -> Judgement:
             Case(at(hanging), Verdict.BREACH, Why.HANGING),
             *(Case(at(found), Verdict.UNKNOWN, why) for why, found in doubtful),
             Case(~span.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
-            Case(is_held & _should_be_known(view), Verdict.UNKNOWN, Why.NOT_SEEN),
+            Case(is_held & _should_be_known(view, stood), Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(at(held), Verdict.OK, Why.WILL_END),
         ],
         (Verdict.OK, Why.NOT_HELD),
@@ -114,8 +125,24 @@ def judge(view: View) -> Judgement:
             "open_span": span,
         },
         details=details,
-        questions=_questions(view, held),
+        questions=_questions(view, holders),
     )
+
+
+def _holds(view: View, held: HoldUp) -> bool:
+    """Whether it is what the last stable offset stands at.
+
+    What begins behind it between two requests of a round is on no list yet, and is not in doubt for
+    that. It is told if it hangs.
+    """
+    stable = view.snapshot.offsets.last_stable_offset[held.row]
+    start = held.start_offset
+    return start is None or (stable is not None and start <= stable)
+
+
+def _counts(held: HoldUp, stood: Bools) -> bool:
+    """Whether a doubt makes the partition UNKNOWN: who is gone in a moment leaves a short one."""
+    return held.doubt is not Doubt.NOBODY_FOUND or bool(stood[held.row])
 
 
 def _mask(rows: int, positions: list[int]) -> Bools:
@@ -124,13 +151,12 @@ def _mask(rows: int, positions: list[int]) -> Bools:
     return mask
 
 
-def _should_be_known(view: View) -> Bools:
+def _should_be_known(view: View, stood: Bools) -> Bools:
     """Mark the held partitions whose leader should have been heard by now, and was not.
 
     A partition on which a transaction was seen open stays unknown until it is looked at again.
     """
     snapshot = view.snapshot
-    stood = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
     seen = [
         snapshot.partitions.index.row(one.row_name.topic, one.row_name.partition)
         for one in view.memory.transactions.sightings.values()

@@ -37,7 +37,9 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue
+from rules.facts.column import Bools
 from rules.facts.last_look import microseconds
+from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import SeenTransaction
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.transactions.blocked import blocked_groups, shown
@@ -69,6 +71,8 @@ class Why(Reason):
     PREPARE_ABORT = "prepare_abort"
     NOT_REPLICATED = "not_replicated"
     COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # it was due when it was last seen
+    NOT_DESCRIBED = "not_described"  # the same
+    NOT_SEEN = "not_seen"  # its leader did not tell its offsets or its producers
 
 
 def judge(view: View) -> Judgement:
@@ -100,9 +104,13 @@ def judge(view: View) -> Judgement:
             Case(at(Why.PREPARE_COMMIT), Verdict.BREACH, Why.PREPARE_COMMIT),
             Case(at(Why.PREPARE_ABORT), Verdict.BREACH, Why.PREPARE_ABORT),
             Case(not_replicated, Verdict.BREACH, Why.NOT_REPLICATED),
-            Case(at(Why.COORDINATOR_NOT_SEEN), Verdict.UNKNOWN, Why.COORDINATOR_NOT_SEEN),
+            *(
+                Case(at(why), Verdict.UNKNOWN, why)
+                for why in (Why.COORDINATOR_NOT_SEEN, Why.NOT_DESCRIBED)
+            ),
             Case(at(Why.FIRST_LOOK), Verdict.UNKNOWN, Why.FIRST_LOOK),
             Case(at(Why.BEING_WRITTEN), Verdict.OK, Why.BEING_WRITTEN),
+            Case(stands & _is_not_seen(snapshot), Verdict.UNKNOWN, Why.NOT_SEEN),
         ],
         (Verdict.OK, Why.NOTHING_DUE),
         {
@@ -112,6 +120,15 @@ def judge(view: View) -> Judgement:
         },
         details=details,
     )
+
+
+def _is_not_seen(snapshot: Snapshot) -> Bools:
+    """Mark where nobody told whether a marker waits for replicas."""
+    offsets = snapshot.offsets
+    unseen: Bools = (
+        ~snapshot.producers.looked | ~offsets.open_span.valid | ~offsets.unreplicated_span.valid
+    )
+    return unseen
 
 
 def _waits_for_replicas(class_: TransactionClass) -> bool:
@@ -139,6 +156,8 @@ def _waiting(view: View) -> dict[int, SeenTransaction]:
 def _why(view: View, seen: SeenTransaction) -> Why:
     if not seen.is_seen:
         return Why.COORDINATOR_NOT_SEEN
+    if not seen.is_described:
+        return Why.NOT_DESCRIBED
     if microseconds(view.now) - seen.state_since_us < STUCK // timedelta(microseconds=1):
         began = view.memory.transactions.began_us
         return Why.FIRST_LOOK if seen.state_since_us == began else Why.BEING_WRITTEN

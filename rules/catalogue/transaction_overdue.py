@@ -110,6 +110,8 @@ def _why(view: View, seen: SeenTransaction | None) -> Why:
         return Why.ENDED
     if not seen.is_seen:
         return Why.COORDINATOR_NOT_SEEN
+    if not seen.is_described:
+        return Why.NOT_DESCRIBED
     class_ = class_of(seen.transaction, view.now)
     if class_ is not TransactionClass.OVERDUE:
         return _OK.get(class_, Why.NOT_DESCRIBED)

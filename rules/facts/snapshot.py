@@ -70,10 +70,15 @@ class Snapshot:
         return frozenset(group for group in commits if group)
 
     @property
+    def transactions_listed(self) -> bool:
+        """Whether a transaction that is not listed as open is not open, as far as we may see."""
+        is_told = any(gap.scope is GapScope.TRANSACTIONS for gap in self.gaps)
+        return self.transactions.is_complete or not is_told
+
+    @property
     def transactions_seen(self) -> bool:
         """Whether a transaction of which this round shows nothing has nothing to show."""
-        all_listed = all(gap.scope is not GapScope.TRANSACTIONS for gap in self.gaps)
-        return all_listed and self.transaction_log.is_whole
+        return self.transactions_listed and self.transaction_log.is_whole
 
     def gaps_by_cause(self) -> Mapping[GapCause, int]:
         """Count the gaps by cause."""

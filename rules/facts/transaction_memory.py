@@ -13,16 +13,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_doubt import doubt_of, lists
 from rules.facts.transaction_log import Outcome
 from rules.facts.transactions import Transaction
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 OUTCOMES_KEPT: Final = timedelta(minutes=10)
 COMMITTED_KEPT: Final = 200  # of one partition, the latest
+# How long a transaction is kept whose coordinator is away: longer than a broker takes to be replaced.
+HIDDEN_KEPT: Final = timedelta(minutes=2)
 SLICE: Final = timedelta(minutes=1)  # outcomes are counted by the minute
 
 # Topic id, or its name where brokers tell none; partition, producer id, start offset. A transaction
@@ -37,7 +39,11 @@ class SeenTransaction:
     transaction: Transaction
     first_seen_us: int
     state_since_us: int
+    last_seen_us: int
     is_seen: bool = True  # False: it was seen before, and now its coordinator gave no answer
+    is_described: bool = (
+        True  # False: what is known of it, but for its state, is of an earlier round
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +52,8 @@ class Sighting:
 
     row_name: TopicPartition
     first_seen_us: int
-    # Since which look no coordinator that answered lists the partition for this producer; None: one
-    # does, or its id could not be described. Whether all answered is judged at the second look.
+    # Since which look it is told that no coordinator lists the partition for this producer; None: one
+    # does, or it could not be told yet. A round that cannot tell ends nothing.
     unlisted_since_us: int | None
 
 
@@ -75,6 +81,8 @@ class TransactionMemory:
     """All that is remembered of the transactions of one cluster id."""
 
     began_us: int | None = None  # the first round; what was so before it cannot be known
+    # Since when the coordinators' log was read without a break; None: it was not in the last round.
+    log_since_us: int | None = None
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
     sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
@@ -92,6 +100,7 @@ def advance_transactions(
     before = old or TransactionMemory()
     return TransactionMemory(
         began_us=now_us if before.began_us is None else before.began_us,
+        log_since_us=_log_since(snapshot, now_us, before.log_since_us),
         open=_open(snapshot, now_us, before.open),
         sightings=_sightings(snapshot, now_us, before.sightings),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
@@ -132,11 +141,13 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
     """
     return TransactionMemory(
         began_us=None if memory.began_us is None else change(memory.began_us),
+        log_since_us=None if memory.log_since_us is None else change(memory.log_since_us),
         open={
             name: replace(
                 seen,
                 first_seen_us=change(seen.first_seen_us),
                 state_since_us=change(seen.state_since_us),
+                last_seen_us=change(seen.last_seen_us),
             )
             for name, seen in memory.open.items()
         },
@@ -152,7 +163,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
         },
         outcomes={
             name: tuple(
-                replace(counts, minute=_minute(change(counts.minute * _SLICE_US)))
+                replace(counts, minute=_minute(change(counts.minute * _SLICE_US + _SLICE_US // 2)))
                 for counts in slices
             )
             for name, slices in memory.outcomes.items()
@@ -164,8 +175,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
 def latest_time(memory: TransactionMemory) -> int:
     """Return the latest time that is remembered, 0 where nothing is."""
     times = [memory.began_us or 0]
-    times += [seen.state_since_us for seen in memory.open.values()]
-    times += [seen.first_seen_us for seen in memory.open.values()]
+    times += [seen.last_seen_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.sightings.values()]
     times += [slices[-1].minute * _SLICE_US for slices in memory.outcomes.values()]
     return max(times, default=0)
@@ -179,22 +189,41 @@ def _open(
     found = {
         name: _seen(entry, now_us, old.get(name)) for name, entry in known.items() if entry.is_open
     }
-    if all(gap.scope is not GapScope.TRANSACTIONS for gap in snapshot.gaps):
+    if snapshot.transactions_listed:
         return found
-    unseen = {name: seen for name, seen in old.items() if name not in known}
-    return found | {name: replace(seen, is_seen=False) for name, seen in unseen.items()}
+    oldest = now_us - HIDDEN_KEPT // timedelta(microseconds=1)
+    unseen = {
+        name: replace(seen, is_seen=False)
+        for name, seen in old.items()
+        if name not in known and seen.last_seen_us > oldest
+    }
+    return found | unseen
 
 
 def _seen(entry: Transaction, now_us: int, old: SeenTransaction | None) -> SeenTransaction:
-    is_same = old is not None and _identity(old.transaction) == _identity(entry)
-    if old is None or not is_same:
-        return SeenTransaction(transaction=entry, first_seen_us=now_us, state_since_us=now_us)
+    is_described = entry.partitions is not None
+    if old is not None and not is_described and _is_same_producer(old.transaction, entry):
+        entry = replace(old.transaction, state=entry.state, coordinator=entry.coordinator)
+    if old is None or _identity(old.transaction) != _identity(entry):
+        return SeenTransaction(
+            transaction=entry,
+            first_seen_us=now_us,
+            state_since_us=now_us,
+            last_seen_us=now_us,
+            is_described=is_described,
+        )
     goes_on = old.transaction.state is entry.state
     return SeenTransaction(
         transaction=entry,
         first_seen_us=old.first_seen_us,
         state_since_us=old.state_since_us if goes_on else now_us,
+        last_seen_us=now_us,
+        is_described=is_described,
     )
+
+
+def _is_same_producer(old: Transaction, new: Transaction) -> bool:
+    return old.partitions is not None and old.producer_id == new.producer_id
 
 
 def _identity(entry: Transaction) -> tuple[int, datetime | None]:
@@ -216,32 +245,26 @@ def _sightings(
             row_name=name,
             first_seen_us=now_us if before is None else before.first_seen_us,
             unlisted_since_us=_unlisted_since(
-                by_producer.get(producer.producer_id), name, now_us, before
+                snapshot, by_producer.get(producer.producer_id), name, now_us, before
             ),
         )
     return found | _unlooked(snapshot, found, old)
 
 
 def _unlisted_since(
-    entry: Transaction | None, name: TopicPartition, now_us: int, before: Sighting | None
+    snapshot: Snapshot,
+    entry: Transaction | None,
+    name: TopicPartition,
+    now_us: int,
+    before: Sighting | None,
 ) -> int | None:
-    """Return since when nobody lists it; an id that could not be described proves nothing."""
-    since = None if before is None else before.unlisted_since_us
+    """Return since when it is told that nobody lists it; a round that cannot tell ends nothing."""
     if lists(entry, name):
         return None
-    if entry is not None and entry.partitions is None:
-        return since
-    return now_us if since is None else since
-
-
-def lists(entry: Transaction | None, name: TopicPartition) -> bool:
-    """Whether the coordinator knows that this transaction is open on the partition."""
-    return (
-        entry is not None
-        and entry.is_open
-        and entry.partitions is not None
-        and name in entry.partitions
-    )
+    since = None if before is None else before.unlisted_since_us
+    if since is None and doubt_of(snapshot.transactions, entry, name) is None:
+        return now_us
+    return since
 
 
 def _unlooked(
@@ -251,15 +274,22 @@ def _unlooked(
 ) -> dict[SightingKey, Sighting]:
     """Keep what may still be open on partitions whose leader was not asked, or gave no answer."""
     kept: dict[SightingKey, Sighting] = {}
-    stable = snapshot.offsets.last_stable_offset
     for key, seen in old.items():
         row = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
         if key in found or row is None or snapshot.producers.looked[row]:
             continue
-        ended_before = stable[row]
-        if ended_before is None or ended_before <= key[3]:
+        if _may_be_open(snapshot, row, key):
             kept[key] = seen
     return kept
+
+
+def _may_be_open(snapshot: Snapshot, row: int, key: SightingKey) -> bool:
+    topic, _, _, start_offset = key
+    topic_id = snapshot.partitions.topic_id(row)
+    if topic_id is not None and topic_id != topic:
+        return False  # created again under its name
+    stable, span = snapshot.offsets.last_stable_offset[row], snapshot.offsets.open_span[row]
+    return span != 0 and (stable is None or stable <= start_offset)
 
 
 # ------------------------------------------------------------------ how transactions ended
@@ -268,6 +298,13 @@ _SLICE_US: Final = SLICE // timedelta(microseconds=1)
 
 def _minute(moment_us: int) -> int:
     return moment_us // _SLICE_US
+
+
+def _log_since(snapshot: Snapshot, now_us: int, before: int | None) -> int | None:
+    is_whole = snapshot.transaction_log.is_read and snapshot.transaction_log.is_whole
+    if not is_whole:
+        return None
+    return now_us if before is None else before
 
 
 def _outcomes(

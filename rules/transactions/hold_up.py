@@ -14,26 +14,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from enum import StrEnum
+from datetime import timedelta
+from typing import Final
 
 import numpy as np
 
 from rules.facts.identity import TopicPartition
+from rules.facts.last_look import microseconds
 from rules.facts.producers import OpenProducer
-from rules.facts.transaction_memory import Sighting, lists, sighting_key
-from rules.facts.transactions import Sight, Transaction, Transactions
+from rules.facts.transaction_doubt import Doubt, doubt_of, lists
+from rules.facts.transaction_memory import Sighting, sighting_key
+from rules.facts.transactions import Transaction
 from rules.transactions.classes import TransactionClass, class_of
 from rules.view import View
 
-
-class Doubt(StrEnum):
-    """Why a class is unknown."""
-
-    CONFIRMING = "confirming"  # seen once: the next round decides
-    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # not every coordinator could be asked
-    PERMISSION_UNPROVEN = "permission_unproven"  # it may be an id that we may not see
-    NOT_DESCRIBED = "not_described"  # its coordinator lists it and did not describe it
-    NOBODY_FOUND = "nobody_found"  # no transaction was open any more, or not yet
+CONFIRMED_AFTER: Final = timedelta(milliseconds=900)  # rounds that are early come a second later
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +86,7 @@ def _judged(
     if entry is not None and lists(entry, name):
         class_ = class_of(entry, view.now)
         return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
-    doubt = _doubt(view.snapshot.transactions, entry, producer)
+    doubt = doubt_of(view.snapshot.transactions, entry, name)
     if doubt is not None:
         return TransactionClass.UNKNOWN, doubt
     if seen.unlisted_since_us is None or not _seen_unlisted_before(view, producer):
@@ -99,26 +94,18 @@ def _judged(
     return TransactionClass.HANGING, None
 
 
-def _doubt(
-    transactions: Transactions, entry: Transaction | None, producer: OpenProducer
-) -> Doubt | None:
-    """Return why it cannot be said that no coordinator will end it."""
-    if entry is not None:
-        return Doubt.NOT_DESCRIBED if entry.partitions is None else None
-    if not transactions.is_complete:
-        return Doubt.COORDINATOR_NOT_SEEN
-    if transactions.sight is Sight.UNPROVEN:
-        return Doubt.PERMISSION_UNPROVEN
-    # Until its id was asked for by number only open transactions are listed.
-    return None if producer.producer_id in transactions.looked_up else Doubt.CONFIRMING
-
-
 def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
-    """Whether an earlier round saw the same open transaction that nobody listed."""
+    """Whether an earlier round, a moment ago at least, saw the same transaction that nobody listed.
+
+    Two looks within milliseconds would lie within one and the same move of a coordinator.
+    """
     if view.before is None:
         return False
     earlier = view.before.transactions.sightings.get(sighting_key(view.snapshot, producer))
-    return earlier is not None and earlier.unlisted_since_us is not None
+    if earlier is None or earlier.unlisted_since_us is None:
+        return False
+    age_us = microseconds(view.now) - earlier.unlisted_since_us
+    return age_us >= CONFIRMED_AFTER // timedelta(microseconds=1)
 
 
 def _of_markers(view: View) -> Iterator[HoldUp]:

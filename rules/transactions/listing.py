@@ -20,11 +20,12 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transactions import Sight, Transaction, TransactionState
 from rules.transactions.blocked import BlockedGroup, blocked_groups
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.hold_up import Doubt, HoldUp, hold_ups
+from rules.transactions.hold_up import HoldUp, hold_ups
 from rules.transactions.told import repair_command
 from rules.view import View
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from rules.facts.transaction_doubt import Doubt
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import Doubt
 
 OF_CLASS: Final[Mapping[TransactionClass, str]] = {
     TransactionClass.OPEN: "Its owner ends it, or its coordinator aborts it when its timeout is "

@@ -18,13 +18,17 @@ BOOTSTRAP_BROKERS: Final = 3
 
 def told(snapshot: Snapshot, held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
     """Return all that is known of one hold-up."""
+    return {**told_holder(held, now), **_blocked(snapshot, held)}
+
+
+def told_holder(held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
+    """Return whose transaction it is, without the groups: they take a look through the commits."""
     return {
         **_of_producer(held),
         **_of_transaction(held.transaction, now),
         "age_ms": None
         if held.first_seen_us is None
         else (microseconds(now) - held.first_seen_us) // 1000,
-        **_blocked(snapshot, held),
     }
 
 

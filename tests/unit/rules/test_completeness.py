@@ -11,7 +11,7 @@ from rules.facts.gap import GapScope
 from rules.facts.transaction_log import TransactionLog
 from rules.judgement import CommitSubjects, Labels, PartitionSubjects
 from rules.verdict import Kind, SubjectKind
-from tests.factories import commits, gap, group, snapshot
+from tests.factories import commits, gap, group, snapshot, transactions
 
 CLUSTER: Final = {"cluster": "default"}
 RULE: Final = CLUSTER | {"rule": "some_rule"}
@@ -30,7 +30,10 @@ def test_a_gap_hides_what_it_is_about_and_nothing_else(scope: GapScope) -> None:
     gaps = (gap(scope=scope),)
     assert absent_after(PARTITION, gaps=gaps)
     assert absent_after(COMMIT, gaps=gaps) is (scope not in HIDING_COMMITS)
-    assert absent_after(TRANSACTION, gaps=gaps) is (scope is not GapScope.TRANSACTIONS)
+    assert absent_after(TRANSACTION, gaps=gaps), "a gap of details: every coordinator was heard"
+    unheard = transactions(is_complete=False)
+    is_gone = absent_after(TRANSACTION, gaps=gaps, transactions=unheard)
+    assert is_gone is (scope is not GapScope.TRANSACTIONS)
     assert absent_after(CLUSTER, gaps=gaps)
     assert absent_after(RULE, gaps=gaps)
 

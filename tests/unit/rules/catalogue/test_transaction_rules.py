@@ -109,10 +109,10 @@ HANGING = [
     ),
     Case(
         id="not-asked-by-number",
-        because="nobody was asked for this producer whatever its state",
+        because="an open transaction is listed whether or not its producer was asked for",
         looks=(held(looked_up=frozenset()),) * 2,
-        verdict=UNKNOWN,
-        reason="confirming",
+        verdict=BREACH,
+        reason="hanging",
     ),
     Case(
         id="permission-unproven",
@@ -134,6 +134,73 @@ HANGING = [
         looks=(held(is_complete=False, gaps=(COORDINATOR_AWAY,)),) * 3,
         verdict=UNKNOWN,
         reason="coordinator_not_seen",
+    ),
+    Case(
+        id="coordinator-paused-once",
+        because="a round in which one coordinator gave no answer proves nothing: one is left",
+        looks=(held(is_complete=False, gaps=(COORDINATOR_AWAY,)), held()),
+        verdict=UNKNOWN,
+        reason="confirming",
+    ),
+    Case(
+        id="coordinator-paused-in-between",
+        because="two rounds prove it, whatever one between them could not tell",
+        looks=(held(), held(is_complete=False, gaps=(COORDINATOR_AWAY,)), held()),
+        verdict=BREACH,
+        reason="hanging",
+    ),
+    Case(
+        id="old-coordinator-answers",
+        because="what says Empty may be a coordinator that has not heard that it is none any more",
+        looks=(held(EMPTY, is_complete=False, gaps=(COORDINATOR_AWAY,)),) * 3,
+        verdict=UNKNOWN,
+        reason="coordinator_not_seen",
+    ),
+    Case(
+        id="state-of-a-newer-broker",
+        because="what a state means that we do not know, nobody can tell",
+        looks=(held(transaction(state=TransactionState.UNKNOWN)),) * 3,
+        verdict=UNKNOWN,
+        reason="not_described",
+    ),
+    Case(
+        id="looks-within-a-moment",
+        because="two looks in a blink lie within one move of a coordinator",
+        looks=(held(EMPTY), held(EMPTY)),
+        seconds=0.1,
+        verdict=UNKNOWN,
+        reason="confirming",
+    ),
+    Case(
+        id="short-ones-behind-a-long-one",
+        because="what begins behind the LSO between two requests is on no list yet",
+        looks=tuple(
+            held(
+                transaction(timeout=timedelta(hours=1)),
+                producers=producers(
+                    open_producer(),
+                    open_producer(producer_id=8, start_offset=91 + number),
+                    rows=1,
+                ),
+            )
+            for number in range(3)
+        ),
+        verdict=OK,
+        reason="will_end",
+    ),
+    Case(
+        id="nobody-for-long",
+        because="it stands, and nobody has a transaction open there",
+        looks=(held(producers=producers(rows=1, looked=[0])),) * 3,
+        verdict=UNKNOWN,
+        reason="nobody_found",
+    ),
+    Case(
+        id="nobody-for-a-moment",
+        because="it ended between two requests",
+        looks=(held(producers=producers(rows=1, looked=[0])),),
+        verdict=OK,
+        reason="will_end",
     ),
     Case(
         id="not-described",
@@ -168,7 +235,11 @@ HANGING = [
         because="the second look shows another transaction of the same producer",
         looks=(
             held(EMPTY),
-            held(EMPTY, producers=producers(open_producer(start_offset=95), rows=1)),
+            held(
+                EMPTY,
+                offsets=offsets(1, last_stable_offset=[95]),
+                producers=producers(open_producer(start_offset=95), rows=1),
+            ),
         ),
         verdict=UNKNOWN,
         reason="confirming",
@@ -237,6 +308,9 @@ HANGING = [
 ]
 
 PREPARED = transaction(state=TransactionState.PREPARE_COMMIT)
+UNDESCRIBED = transaction(
+    state=TransactionState.PREPARE_COMMIT, partitions=None, started_at=None, timeout=None
+)
 ABORTING = transaction(state=TransactionState.PREPARE_ABORT)
 UNREPLICATED: Final = {
     "offsets": offsets(1, last_stable_offset=[90], high_watermark=[95]),
@@ -310,6 +384,37 @@ MARKER = [
         reason="coordinator_not_seen",
     ),
     Case(
+        id="not-described-once",
+        because="since when it waits is not forgotten, and it is not over",
+        looks=({}, held(PREPARED), held(PREPARED), held(UNDESCRIBED)),
+        seconds=30,
+        verdict=UNKNOWN,
+        reason="not_described",
+    ),
+    Case(
+        id="described-in-turns",
+        because="a round without a description does not begin its half minute anew",
+        looks=({}, *(held(PREPARED), held(UNDESCRIBED)) * 2, held(PREPARED)),
+        verdict=BREACH,
+        reason="prepare_commit",
+    ),
+    Case(
+        id="leader-not-asked",
+        because="a marker may wait for replicas",
+        looks=(UNREPLICATED, UNREPLICATED, UNREPLICATED | {"producers": producers(rows=1)}),
+        seconds=30,
+        verdict=UNKNOWN,
+        reason="not_seen",
+    ),
+    Case(
+        id="leader-away",
+        because="a marker may wait for replicas",
+        looks=(UNREPLICATED, UNREPLICATED, {"offsets": unseen_offsets(1)}),
+        seconds=30,
+        verdict=UNKNOWN,
+        reason="not_seen",
+    ),
+    Case(
         id="written",
         because="it is not listed any more",
         looks=({}, held(PREPARED), held(PREPARED), {}),
@@ -342,7 +447,7 @@ WAITING: Final = {
 
 def waits(*listed: Transaction, **more: Any) -> dict[str, Any]:
     """Return a look in which a group has read up to the LSO at 90."""
-    return {**held(*listed), **WAITING, **more}
+    return {**WAITING, **held(*listed, **more)}
 
 
 OVERDUE = transaction(started_at=at(-300))
@@ -404,11 +509,34 @@ BLOCKED = [
     ),
     Case(
         id="holder-not-known",
-        because="that the group waits is certain, whoever holds it",
-        looks=(waits(producers=producers(rows=1)),) * 2,
+        because="that the group waits is certain, and nobody may see for whom",
+        looks=(waits(sight=Sight.UNPROVEN),) * 2,
         seconds=120,
         verdict=BREACH,
         reason="holder_not_known",
+    ),
+    Case(
+        id="leader-not-asked",
+        because="a transaction within its timeout may hold it, as far as anybody can tell",
+        looks=(waits(producers=producers(rows=1)),) * 2,
+        seconds=120,
+        verdict=UNKNOWN,
+        reason="holder_not_seen",
+    ),
+    Case(
+        id="look-failed-after-it-was-told",
+        because="a look that failed ends nothing",
+        looks=(waits(EMPTY), waits(EMPTY), waits(producers=producers(rows=1))),
+        verdict=UNKNOWN,
+        reason="holder_not_seen",
+    ),
+    Case(
+        id="coordinator-away",
+        because="the same transaction may be within its timeout",
+        looks=(waits(transaction()), waits(is_complete=False, gaps=(COORDINATOR_AWAY,))),
+        seconds=120,
+        verdict=UNKNOWN,
+        reason="holder_not_seen",
     ),
     Case(
         id="has-more-to-read",

@@ -174,7 +174,7 @@ def outcomes(committed: int, aborted: int) -> dict[str, Any]:
     ("looks", "seconds", "verdict", "reason"),
     [
         pytest.param([outcomes(19, 0)], 15, OK, "too_few", id="few"),
-        pytest.param([outcomes(0, 19)], 15, OK, "too_few", id="few-aborted"),
+        pytest.param([{}, outcomes(0, 19)], 600, OK, "too_few", id="few-aborted"),
         pytest.param([outcomes(11, 9)], 15, OK, "mostly_committed", id="less-than-half"),
         pytest.param([outcomes(10, 10)], 15, BREACH, "mostly_aborted", id="half"),
         pytest.param([outcomes(5, 5)] * 3, 120, BREACH, "mostly_aborted", id="over-minutes"),
@@ -186,6 +186,25 @@ def test_abort_ratio(
     looks: Sequence[dict[str, Any]], seconds: float, verdict: Verdict, reason: str
 ) -> None:
     said = only(judgement_of(transaction_abort_ratio_high.judge, *looks, seconds=seconds))
+    assert (said.verdict, said.reason) == (verdict, reason)
+
+
+PARTLY: dict[str, Any] = {"transaction_log": TransactionLog(is_read=True, is_whole=False)}
+
+
+@pytest.mark.parametrize(
+    ("looks", "verdict", "reason"),
+    [
+        pytest.param([outcomes(0, 20), PARTLY], BREACH, "mostly_aborted", id="not-read-to-its-end"),
+        pytest.param([outcomes(0, 5), PARTLY], UNKNOWN, "log_read_in_part", id="may-be-more"),
+        pytest.param([outcomes(0, 5)], UNKNOWN, "log_read_in_part", id="just-begun"),
+        pytest.param([outcomes(5, 0)], OK, "too_few", id="never-aborts"),
+    ],
+)
+def test_a_log_that_was_read_in_part_calls_nobody_fine(
+    looks: Sequence[dict[str, Any]], verdict: Verdict, reason: str
+) -> None:
+    said = only(judgement_of(transaction_abort_ratio_high.judge, *looks))
     assert (said.verdict, said.reason) == (verdict, reason)
 
 

@@ -20,8 +20,10 @@ from tests.factories import (
     gap,
     offsets,
     open_producer,
+    partitions,
     producers,
     snapshot,
+    topic_id,
     transaction,
     transactions,
     unseen_offsets,
@@ -68,10 +70,32 @@ def test_the_next_transaction_of_an_id_is_another_one() -> None:
 def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
     there = {"transactions": transactions(transaction())}
     assert not after(there, {}).transactions.open
-    hidden: dict[str, Any] = {"gaps": (gap(scope=GapScope.TRANSACTIONS),)}
+    hidden: dict[str, Any] = {
+        "gaps": (gap(scope=GapScope.TRANSACTIONS),),
+        "transactions": transactions(is_complete=False),
+    }
     [seen] = after(there, hidden, hidden).transactions.open.values()
     assert not seen.is_seen
     assert not after(there, hidden, {}).transactions.open
+    assert not after(there, hidden, hidden, seconds=60).transactions.open, "two minutes are enough"
+    told_of_details = hidden | {"transactions": transactions()}
+    assert not after(there, told_of_details).transactions.open
+
+
+def test_a_round_without_a_description_keeps_what_was_known() -> None:
+    bare = transaction(partitions=None, started_at=None, timeout=None)
+    looks = [{"transactions": transactions(one)} for one in (transaction(), bare, transaction())]
+    [partly] = after(*looks[:2]).transactions.open.values()
+    assert (partly.is_described, partly.transaction) == (False, transaction())
+    assert since(after(*looks).transactions) == [(0, 0)]
+
+
+def test_a_topic_created_again_and_a_log_cut_short_hold_nothing() -> None:
+    again = {"offsets": offsets(last_stable_offset=[5, 100, 100], high_watermark=[9, 100, 100])}
+    other = again | {"partitions": partitions(topic_ids=(topic_id("orders", creation=1),))}
+    cut = {"offsets": offsets(last_stable_offset=[5, 100, 100], high_watermark=[5, 100, 100])}
+    for look in (other, cut):
+        assert not after(HELD, look).transactions.sightings
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""Whether a round can tell that no coordinator will end a transaction, and if not, why.
+
+ListTransactions leaves out what we may not see, and an old coordinator may answer for ids that have
+moved on: what a coordinator says against a partition counts only in a round in which each one
+answered, and what nobody says only if it is proven that every transactional id is visible.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from rules.facts.identity import TopicPartition
+from rules.facts.transactions import Sight, Transaction, Transactions, TransactionState
+
+
+class Doubt(StrEnum):
+    """Why a class is unknown."""
+
+    CONFIRMING = "confirming"  # seen once: the next round decides
+    COORDINATOR_NOT_SEEN = "coordinator_not_seen"  # not every coordinator could be asked
+    PERMISSION_UNPROVEN = "permission_unproven"  # it may be an id that we may not see
+    NOT_DESCRIBED = "not_described"  # listed, and not described, or in words that we do not know
+    NOBODY_FOUND = "nobody_found"  # no transaction was open any more, or not yet
+
+
+def lists(entry: Transaction | None, name: TopicPartition) -> bool:
+    """Whether the coordinator knows that this transaction is open on the partition."""
+    return (
+        entry is not None
+        and entry.is_open
+        and entry.partitions is not None
+        and name in entry.partitions
+    )
+
+
+def doubt_of(
+    transactions: Transactions, entry: Transaction | None, name: TopicPartition
+) -> Doubt | None:
+    """Return why it cannot be said that no coordinator will end a producer's transaction here.
+
+    `entry` is what was heard of the producer, and does not list the partition as open. Open ones are
+    listed whatever their producer, so that nobody has to have been asked for it by number.
+    """
+    if entry is not None and _is_unclear(entry, name):
+        return Doubt.NOT_DESCRIBED
+    if not transactions.is_complete:
+        return Doubt.COORDINATOR_NOT_SEEN
+    if entry is None and transactions.sight is Sight.UNPROVEN:
+        return Doubt.PERMISSION_UNPROVEN
+    return None
+
+
+def _is_unclear(entry: Transaction, name: TopicPartition) -> bool:
+    is_unknown = entry.state is TransactionState.UNKNOWN or entry.partitions is None
+    return is_unknown or name in (entry.partitions or ())

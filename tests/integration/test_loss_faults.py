@@ -133,6 +133,15 @@ def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
     assert_healed(faults, reader, truth.topic)
 
 
+def test_a_fault_that_never_struck_leaves_nothing_behind(
+    faults: Sandbox, reader: ClusterReader
+) -> None:
+    with prepare_loss("committed-loss", faults, records=1) as prepared:
+        row = partition(reader.read(only(prepared.topic)), prepared.topic)
+        assert (len(row["isr"]), len(row["replicas"])) == (1, 2)
+    assert_healed(faults, reader, prepared.topic)
+
+
 def test_two_leader_changes_in_a_row_lose_records_and_end_with_the_old_leader(
     faults: Sandbox, reader: ClusterReader
 ) -> None:

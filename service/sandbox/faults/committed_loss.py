@@ -50,7 +50,11 @@ def prepare_committed_loss(stage: Stage) -> Strike:
 
 
 def leave_alone(scene: Scene) -> None:
-    """Pause the follower, and wait until nobody but the leader is in sync."""
+    """Pause the follower, and wait until nobody but the leader is in sync.
+
+    That takes seconds, and so the follower's last fetch is answered, which the leader keeps for
+    `replica.fetch.wait.max.ms` (500 ms): it carries nothing of what is written afterwards.
+    """
     freeze_follower(scene.stage, scene.pair, scene.partitions)
     await_alone(scene.stage, scene.pair, scene.partitions)
 

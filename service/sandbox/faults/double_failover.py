@@ -11,7 +11,7 @@ from functools import partial
 
 from service.sandbox.faults.committed_loss import elect_stale, leave_alone
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.replicas import await_in_sync, await_leader, placements, revive
+from service.sandbox.faults.replicas import await_in_sync, await_leader, revive
 from service.sandbox.faults.rule_names import (
     COMMITTED_BEYOND_END,
     COMMITTED_LOST,
@@ -33,7 +33,7 @@ def prepare_double_failover(stage: Stage) -> Strike:
 def _strike(scene: Scene) -> LossTruth:
     stage, pair = scene.stage, scene.pair
     before = elect_stale(scene)
-    between = [one.leader_epoch for one in placements(stage, scene.partitions)]
+    between = [one.leader_epoch for one in stage.cluster.topic(scene.topic)]
     revive(stage, pair.leader)
     await_in_sync(stage, scene.partitions, [pair.leader])
     elect_preferred(stage.cluster, scene.partitions)

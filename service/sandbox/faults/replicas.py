@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from rules.errors import SandboxError
@@ -18,7 +19,7 @@ from service.sandbox.processes import Liveness
 from service.sandbox.readiness import listed_brokers
 from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.log_requests import log_end
-from service.sandbox.workloads.raw_cluster import Placed
+from service.sandbox.workloads.raw_cluster import Placed, patiently
 
 MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 BROKERS_NEEDED: Final = 3
@@ -39,7 +40,7 @@ def choose_pair(stage: Stage) -> Pair:
     if len(running) < BROKERS_NEEDED:
         raise SandboxError(f"{stage.fault} needs three running brokers: tidemark sandbox status")
     bystander = stage.cluster.coordinator(stage.new_name)
-    leader, follower = (broker for broker in running if broker != bystander)
+    leader, follower, *_ = (broker for broker in running if broker != bystander)
     return Pair(leader, follower)
 
 
@@ -47,7 +48,7 @@ def freeze_follower(stage: Stage, pair: Pair, partitions: Sequence[TopicPartitio
     """Pause the follower (SIGSTOP) at a moment when it holds all that its leader does."""
     for where in partitions:
         await_condition(
-            lambda where=where: _is_level(stage, pair, where),  # type: ignore[misc]
+            partial(patiently, partial(_is_level, stage, pair, where)),
             f"broker {pair.follower} is not level on {where}",
         )
     stage.sandbox.pause(pair.follower)
@@ -55,8 +56,10 @@ def freeze_follower(stage: Stage, pair: Pair, partitions: Sequence[TopicPartitio
 
 def await_alone(stage: Stage, pair: Pair, partitions: Sequence[TopicPartition]) -> None:
     """Wait until the leader is the only one in sync, and no broker lists the follower."""
-    await_condition(
-        lambda: all(one.isr == {pair.leader} for one in placements(stage, partitions)),
+    await_everywhere(
+        stage,
+        partitions,
+        lambda placed: all(one.isr == {pair.leader} for one in placed),
         f"broker {pair.follower} is still in sync on {partitions[0].topic}",
     )
     await_condition(  # what it led, coordinators too, is led by others from here on
@@ -73,10 +76,12 @@ def await_leader(
     above: Sequence[int],
 ) -> None:
     """Wait until one of `leaders` leads each partition, in an epoch above the one given for it."""
-    await_condition(
-        lambda: all(
+    await_everywhere(
+        stage,
+        partitions,
+        lambda placed: all(
             one.leader in leaders and one.leader_epoch > epoch
-            for one, epoch in zip(placements(stage, partitions), above, strict=True)
+            for one, epoch in zip(placed, above, strict=True)
         ),
         f"none of the brokers {sorted(leaders)} became leader of {partitions[0].topic}",
     )
@@ -84,8 +89,10 @@ def await_leader(
 
 def await_leaderless(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
     """Wait until the controller has noticed that the leader died."""
-    await_condition(
-        lambda: all(one.leader == NO_LEADER for one in placements(stage, partitions)),
+    await_everywhere(
+        stage,
+        partitions,
+        lambda placed: all(one.leader == NO_LEADER for one in placed),
         f"{partitions[0].topic} has a leader still",
     )
 
@@ -94,18 +101,55 @@ def await_in_sync(
     stage: Stage, partitions: Sequence[TopicPartition], brokers: Collection[BrokerId]
 ) -> None:
     """Wait until these brokers are in sync on every partition."""
-    await_condition(
-        lambda: all(one.isr.issuperset(brokers) for one in placements(stage, partitions)),
+    await_everywhere(
+        stage,
+        partitions,
+        lambda placed: all(one.isr.issuperset(brokers) for one in placed),
         f"brokers {sorted(brokers)} are not all in sync on {partitions[0].topic}",
     )
 
 
-def placements(stage: Stage, partitions: Sequence[TopicPartition]) -> list[Placed]:
-    """Return where each partition lives now; raise when the topic is not there."""
-    found = stage.cluster.topic(partitions[0].topic)
-    if len(found) < len(partitions):
-        raise SandboxError(f"topic {partitions[0].topic} is gone")
-    return [found[where.partition] for where in partitions]
+def await_led(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+    """Wait until every partition of a new topic has a leader."""
+    await_everywhere(
+        stage,
+        partitions,
+        lambda placed: all(one.leader != NO_LEADER for one in placed),
+        f"topic {partitions[0].topic} has no leaders",
+    )
+
+
+def await_gone(stage: Stage, topic: str) -> None:
+    """Wait until no broker has a deleted topic any more."""
+    await_condition(
+        lambda: (
+            not any(
+                stage.cluster.topic(topic, told_by=broker) for broker in stage.cluster.running()
+            )
+        ),
+        f"topic {topic} is still listed",
+    )
+
+
+def await_everywhere(
+    stage: Stage,
+    partitions: Sequence[TopicPartition],
+    condition: Callable[[Sequence[Placed]], bool],
+    otherwise: str,
+) -> None:
+    """Wait until a condition holds for the partitions of a topic as every running broker tells it.
+
+    One that was paused until now still tells what was before, and would be believed alone.
+    """
+
+    def holds() -> bool:
+        told = (
+            stage.cluster.topic(partitions[0].topic, told_by=broker)
+            for broker in stage.cluster.running()
+        )
+        return all(len(placed) == len(partitions) and condition(placed) for placed in told)
+
+    await_condition(holds, otherwise)
 
 
 def revive(stage: Stage, broker: BrokerId) -> None:
@@ -124,7 +168,8 @@ def heal(stage: Stage, brokers: Collection[BrokerId]) -> None:
     await_condition(
         lambda: all(
             one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas) & set(brokers))
-            for partitions in stage.cluster.topics().values()
+            for teller in stage.cluster.running()
+            for partitions in stage.cluster.topics(told_by=teller).values()
             for one in partitions
         ),
         f"brokers {sorted(brokers)} are not in sync everywhere",

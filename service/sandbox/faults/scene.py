@@ -23,9 +23,9 @@ from service.sandbox.faults.loss_truth import (
 from service.sandbox.faults.replicas import (
     Pair,
     await_condition,
+    await_led,
     choose_pair,
     heal,
-    placements,
     unclean_changes,
 )
 from service.sandbox.faults.stage import Stage
@@ -210,13 +210,7 @@ def create_topic(scene: Scene) -> None:
     """Create the scene's topic, and wait until it is known where it lives."""
     assignment = [scene.replicas for _ in scene.partitions]
     scene.stage.admin.create_topic(scene.topic, assignment=assignment, configs=scene.settings)
-    await_condition(
-        lambda: (
-            len(scene.stage.cluster.topic(scene.topic)) == len(scene.partitions)
-            and all(one.leader >= 0 for one in placements(scene.stage, scene.partitions))
-        ),
-        f"topic {scene.topic} has no leaders",
-    )
+    await_led(scene.stage, scene.partitions)
 
 
 def _state_of(cluster: RawCluster, where: TopicPartition) -> PartitionState:

@@ -9,7 +9,7 @@ from functools import partial
 
 from rules.errors import SandboxError
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.replicas import await_condition
+from service.sandbox.faults.replicas import await_condition, await_gone
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
 from service.sandbox.faults.scene import (
     KEPT,
@@ -37,9 +37,7 @@ def prepare_topic_recreated(stage: Stage) -> Strike:
 def _strike(scene: Scene) -> LossTruth:
     stage, before = scene.stage, scene.before()
     stage.admin.delete_topic(scene.topic)
-    await_condition(
-        lambda: not stage.cluster.topic(scene.topic), f"topic {scene.topic} is still listed"
-    )
+    await_gone(stage, scene.topic)
     create_topic(scene)
     scene.write(KEPT)
     _commit_again(scene)

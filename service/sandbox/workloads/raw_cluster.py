@@ -141,17 +141,20 @@ class RawCluster:
         return running[0]
 
     # -------------------------------------------------------------- what there is
-    def topic(self, name: str) -> list[Placed]:
-        """Return the partitions of a topic in their order; empty when there is no such topic."""
-        return _partitions(self._topics(name)[0])
+    def topic(self, name: str, *, told_by: BrokerId | None = None) -> list[Placed]:
+        """Return the partitions of a topic in their order; empty when there is no such topic.
 
-    def topics(self) -> dict[str, list[Placed]]:
+        Each broker tells what it has heard; one that was paused until now tells of long ago.
+        """
+        return _partitions(self._topics(name, told_by)[0])
+
+    def topics(self, *, told_by: BrokerId | None = None) -> dict[str, list[Placed]]:
         """Return the partitions of every topic, Kafka's own among them."""
-        return {str(found.name): _partitions(found) for found in self._topics(None)}
+        return {str(found.name): _partitions(found) for found in self._topics(None, told_by)}
 
     def topic_id(self, name: str) -> TopicId | None:
         """Return the id of a topic; None when there is no such topic."""
-        return topic_id_of(self._topics(name)[0].topic_id)
+        return topic_id_of(self._topics(name, None)[0].topic_id)
 
     def placed(self, where: TopicPartition) -> Placed:
         """Return where a partition lives; raise when there is none, or no leader of it."""
@@ -265,7 +268,7 @@ class RawCluster:
     ) -> None:
         self.close()
 
-    def _topics(self, name: str | None) -> Any:
+    def _topics(self, name: str | None, told_by: BrokerId | None) -> Any:
         """Ask for one topic, or for all of them."""
 
         def build(version: int) -> Any:
@@ -276,7 +279,8 @@ class RawCluster:
                 include_topic_authorized_operations=False,
             )
 
-        return self.ask(self.any_running(), METADATA, build).topics
+        asked = self.any_running() if told_by is None else told_by
+        return self.ask(asked, METADATA, build).topics
 
     def _end(self, where: TopicPartition, isolation_level: int) -> int:
         def build(version: int) -> Any:

@@ -36,9 +36,11 @@ from rules.facts.producers import OpenProducer, Producers
 from rules.question import ProducersQuestion
 
 HELD_SECONDS: Final = 1.5  # an offset that stood for less may only seem to stand still
-# Partitions in the one request to a leader: an answer lists every producer that a partition saw
-# within a day, which may be some hundred kilobytes of it.
-MAX_PER_LEADER: Final = 1000
+# Partitions in one request: an answer lists every producer that a partition saw within a day, which
+# may be some hundred kilobytes of it.
+MAX_PER_REQUEST: Final = 1000
+# To one leader in a round: a job that checkpoints every minute holds all of its partitions at once.
+MAX_REQUESTS: Final = 10
 
 Float64s = NDArray[np.float64]
 
@@ -51,7 +53,7 @@ class _Standing:
     last_stable_offset: Column
     leader_epoch: Column
     since: Float64s  # monotonic; when this offset was first seen
-    turn: Int64s  # number of the round in which it was last asked about, 0: never
+    turn: Int64s  # number of the round in which it last had its turn, 0: never
 
     @classmethod
     def first(cls, partitions: Partitions, offsets: Offsets, now: float) -> _Standing:
@@ -84,10 +86,15 @@ class _Standing:
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """The partitions that one leader is asked about: one request."""
+    """Partitions that one leader is asked about: one request."""
 
     leader: Broker
     rows: dict[TopicPartition, int]
+    is_first: bool = True  # of those to this leader in this round
+
+    @property
+    def ask(self) -> Ask:
+        return Ask(self.leader, DESCRIBE_PRODUCERS, self.build)
 
     def build(self, version: int) -> bytes:
         topic = codec.message(DESCRIBE_PRODUCERS, version, "TopicRequest")
@@ -123,7 +130,10 @@ class ProducersReader:
         offsets: Offsets,
         questions: Sequence[ProducersQuestion],
     ) -> Producers:
-        """Ask the leaders of held partitions, and of those that rules ask about, once each."""
+        """Ask the leaders of held partitions, and of those that rules ask about, once each.
+
+        Up to a thousand partitions of a leader are one request; more are sent at once to it.
+        """
         self._round += 1
         span = offsets.open_span
         is_open = span.valid & (span.values > 0)
@@ -131,10 +141,12 @@ class ProducersReader:
         every = _asked(partitions, [one for one in questions if one.wants_every])
         wanted = np.flatnonzero((is_open & (held | _asked(partitions, questions))) | every)
         batches = self._batches(session, partitions, wanted)
+        replies = session.exchange([batch.ask for batch in batches])
+        self._note_turns(batches, replies)
         looked = np.zeros(len(partitions), np.bool_)
         found: list[OpenProducer] = []
         epochs: dict[int, dict[int, int]] = {}
-        for batch, described in _describe(session, batches):
+        for batch, described in _described(session, batches, replies):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
             looked[row] = True
             found += [_open(row, producer) for producer in described.open]
@@ -155,7 +167,7 @@ class ProducersReader:
         return held
 
     def _batches(self, session: Session, partitions: Partitions, wanted: Int64s) -> list[_Batch]:
-        """Return one batch per leader; of too many rows those that waited longest."""
+        """Return a batch per thousand rows of a leader; of too many those that waited longest."""
         if self._standing is None or not len(wanted):
             return []
         turn = self._standing.turn
@@ -167,12 +179,25 @@ class ProducersReader:
             rows = rows[np.argsort(turn[rows], kind="stable")]
             if leader not in brokers:
                 continue  # the offsets of these partitions are a gap already
-            _tell_waiting(session, partitions, brokers[leader], rows[MAX_PER_LEADER:])
-            chosen = np.sort(rows[:MAX_PER_LEADER])
-            turn[chosen] = self._round
-            names = {partitions.index.topic_partition(row): row for row in chosen.tolist()}
-            batches.append(_Batch(brokers[leader], names))
+            most = MAX_PER_REQUEST * MAX_REQUESTS
+            _tell_waiting(session, partitions, brokers[leader], rows[most:])
+            for start in range(0, min(len(rows), most), MAX_PER_REQUEST):
+                chosen = np.sort(rows[start : min(start + MAX_PER_REQUEST, most)])
+                names = {partitions.index.topic_partition(row): row for row in chosen.tolist()}
+                batches.append(_Batch(brokers[leader], names, is_first=start == 0))
         return batches
+
+    def _note_turns(self, batches: Sequence[_Batch], replies: Sequence[Reply]) -> None:
+        """Note who had a turn: whoever was answered, and the first request to each leader.
+
+        A leader answers one request after the other. Those that its time did not suffice for come
+        first in the next round; the first one does not, so that no slow answer stands before all.
+        """
+        if self._standing is None:
+            return
+        for batch, reply in zip(batches, replies, strict=True):
+            if batch.is_first or reply.failure is None:
+                self._standing.turn[list(batch.rows.values())] = self._round
 
     def _remember(
         self,
@@ -220,14 +245,13 @@ def _asked(partitions: Partitions, questions: Sequence[ProducersQuestion]) -> Bo
     return asked
 
 
-def _describe(
-    session: Session, batches: Sequence[_Batch]
+def _described(
+    session: Session, batches: Sequence[_Batch], replies: Sequence[Reply]
 ) -> list[tuple[_Batch, DescribedPartition]]:
     """Return what the leaders described, and add a gap for each reason why the rest is missing."""
-    asks = [Ask(batch.leader, DESCRIBE_PRODUCERS, batch.build) for batch in batches]
     answered: list[tuple[_Batch, DescribedPartition]] = []
     failures: dict[Failure, list[TopicPartition]] = {}
-    for batch, reply in zip(batches, session.exchange(asks), strict=True):
+    for batch, reply in zip(batches, replies, strict=True):
         for name, outcome in _outcomes(batch, reply).items():
             if isinstance(outcome, Failure):
                 failures.setdefault(outcome, []).append(name)
@@ -275,7 +299,7 @@ def _open(row: int, producer: ActiveProducer) -> OpenProducer:
 def _tell_waiting(session: Session, partitions: Partitions, leader: Broker, rows: Int64s) -> None:
     if len(rows):
         names = [partitions.index.topic_partition(row) for row in np.sort(rows).tolist()]
-        why = f"{leader} is asked about {MAX_PER_LEADER:,} partitions in one round"
+        why = f"{leader} is asked about {MAX_PER_REQUEST * MAX_REQUESTS:,} partitions in one round"
         _tell(session, names, Failure(GapCause.LIMIT, why))
 
 

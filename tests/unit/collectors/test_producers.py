@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from collectors import producers as producers_collector
-from collectors.producers import HELD_SECONDS, ProducersReader
+from collectors.producers import HELD_SECONDS, MAX_PER_REQUEST, ProducersReader
 from collectors.wire.api import DESCRIBE_PRODUCERS, Api
 from collectors.wire.failure import Failure
 from rules.facts.column import Column
@@ -283,16 +283,47 @@ def test_holders_are_remembered_while_their_partition_is_held() -> None:
 def test_too_many_partitions_of_a_leader_have_their_turn_one_after_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(producers_collector, "MAX_PER_LEADER", 2)
+    monkeypatch.setattr(producers_collector, "MAX_PER_REQUEST", 1)
+    monkeypatch.setattr(producers_collector, "MAX_REQUESTS", 2)
     rounds, ends = Rounds(), held({0: 90, 1: 90, 2: 90})
     rounds.at(0, ends)
     asked: list[list[int]] = []
     for second in (15, 30, 45):
-        [(_, about)] = rounds.at(second, ends)
-        asked.append([number for _, number in about])
+        asked.append([number for _, about in rounds.at(second, ends) for _, number in about])
         [gap] = rounds.gaps
         assert (gap.cause, gap.scope) == (GapCause.LIMIT, GapScope.PRODUCERS)
-    assert asked == [[0, 1], [0, 2], [0, 1]]
+    assert asked == [[0, 1], [2, 0], [1, 0]]
+
+
+def test_more_partitions_of_a_leader_than_fit_one_request_are_asked_about_in_one_round() -> None:
+    rows = 2 * MAX_PER_REQUEST + 1
+    rounds, placed = Rounds(), partitions({"orders": rows})
+    ends = held(dict.fromkeys(range(rows), 90), rows)
+    rounds.at(0, ends, placed)
+    asked = rounds.at(15, ends, placed)
+    assert [(leader, len(about)) for leader, about in asked] == [
+        (1, MAX_PER_REQUEST),
+        (1, MAX_PER_REQUEST),
+        (1, 1),
+    ]
+    assert (rounds.found.looked.all(), rounds.gaps) == (np.True_, [])
+    assert len(rounds.found.open) == rows
+
+
+def test_requests_without_an_answer_come_first_in_the_next_round_but_for_the_slowest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(producers_collector, "MAX_PER_REQUEST", 1)
+    rounds, ends = Rounds(), held({0: 90, 1: 90, 2: 90})
+    rounds.at(0, ends)
+    rounds.respond = lambda *_: SILENT
+    assert [about for _, about in rounds.at(15, ends)] == [
+        [("orders", number)] for number in (0, 1, 2)
+    ]
+    assert [about for _, about in rounds.at(30, ends)] == [
+        [("orders", number)] for number in (1, 2, 0)
+    ]
+    assert [gap.cause for gap in rounds.gaps] == [GapCause.TIMEOUT]
 
 
 def test_a_leader_that_is_not_registered_is_left_out() -> None:

@@ -69,14 +69,12 @@ class TransactionLogReader:
 
     def _follow(self, session: Session, topic: StateTopic) -> list[Tail]:
         """Make the tails fit the topic; one that appears before our eyes is read from offset 0."""
-        is_remade = (
-            None not in (self._topic_id, topic.topic_id) and self._topic_id != topic.topic_id
-        )
+        is_remade = self._is_remade(topic)
         begin = 0 if self._was_absent else None
         self._topic_id, self._was_absent = topic.topic_id or self._topic_id, False
-        for number, (leader, epoch) in enumerate(
-            zip(topic.leaders, topic.leader_epochs, strict=True)
-        ):
+        if is_remade:
+            self._drop_tails(beyond=len(topic.leaders))
+        for number, leader, epoch in self._placed(topic):
             tail = self._tails.setdefault(number, Tail(number=number, position=begin))
             broker = None if leader is None else session.broker(leader)
             tail.begin_round(broker, epoch)
@@ -86,6 +84,25 @@ class TransactionLogReader:
             if broker is None:
                 tail.failure = _unled(leader)
         return list(self._tails.values())
+
+    def _is_remade(self, topic: StateTopic) -> bool:
+        """Whether it is another topic: by its id, or because partitions are never taken away."""
+        if self._topic_id is None or topic.topic_id is None:
+            return len(self._tails) > len(topic.leaders)
+        return self._topic_id != topic.topic_id
+
+    def _drop_tails(self, *, beyond: int) -> None:
+        self._tails = {number: tail for number, tail in self._tails.items() if number < beyond}
+
+    def _placed(self, topic: StateTopic) -> Iterator[tuple[int, BrokerId | None, int | None]]:
+        """Yield number, leader and leader epoch of every partition.
+
+        A broker that has not heard of all partitions of the same topic leaves the last ones out:
+        for a moment nobody is known to lead them.
+        """
+        left_out = (None,) * (len(self._tails) - len(topic.leaders))
+        leaders, epochs = (*topic.leaders, *left_out), (*topic.leader_epochs, *left_out)
+        yield from zip(range(len(leaders)), leaders, epochs, strict=True)
 
     def _read(self, session: Session, tails: Sequence[Tail]) -> list[EndedTransaction]:
         ended: list[EndedTransaction] = []

@@ -262,6 +262,29 @@ def test_a_topic_made_anew_is_a_gap_and_begun_again_at_its_end() -> None:
     assert (names(log), session.gaps) == (["a"], [])
 
 
+@pytest.mark.parametrize(("before", "after"), [("A", "B"), (None, None), ("A", None)])
+def test_a_topic_made_anew_with_fewer_partitions_has_no_more_than_those(
+    before: str | None, after: str | None
+) -> None:
+    reader, again = begun(state(1, 1, 1, topic_id=before)), state(1, topic_id=after)
+    deleted = fetched({number: Part(error=3) for number in range(3)})
+    one_round(reader, state(1, 1, 1, topic_id=before), fetch=deleted)
+    log, session = one_round(reader, again, end=ends({0: 2}))
+    assert (log.is_whole, causes(session), asked(session)) == (False, [GONE], {"ListOffsets": 1})
+    log, session = one_round(reader, again, fetch=fetched({0: log_of(committed("a"), base=2)}))
+    assert (names(log), log.is_whole, session.gaps) == (["a"], True, [])
+
+
+def test_partitions_of_the_same_topic_that_an_answer_left_out_are_read_on() -> None:
+    reader = begun(state(1, 1))
+    nothing = fetched({0: Part(high_watermark=10)})
+    log, session = one_round(reader, state(1), fetch=nothing)
+    assert (log.is_whole, causes(session)) == (False, [GapCause.NO_LEADER])
+    both = fetched({0: Part(high_watermark=10), 1: log_of(committed("a"))})
+    log, session = one_round(reader, state(1, 1), fetch=both)
+    assert (names(log), log.is_whole, session.gaps) == (["a"], True, [])
+
+
 def test_an_end_that_is_not_known_yet_is_a_gap_and_looked_for_again() -> None:
     reader = TransactionLogReader()
     log, session = one_round(reader, state(1), end=ends({0: -1}, error=78))

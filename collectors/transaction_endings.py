@@ -43,6 +43,7 @@ class _Open:
 
     producer_id: int
     producer_epoch: int
+    start_ms: int
     is_v2: bool  # its client ends each transaction with a new epoch
     cut: Cut | None = None
     partitions: frozenset[TopicPartition] = frozenset()  # of its decision
@@ -54,6 +55,7 @@ class Endings:
     def __init__(self) -> None:
         self._open: dict[str, _Open] = {}
         self._since_ms: int | None = None
+        self.dropped = 0  # oldest ones that had to make room; counted until the caller resets it
 
     def __len__(self) -> int:
         return len(self._open)
@@ -84,9 +86,16 @@ class Endings:
 
     def _remember(self, name: str, value: TransactionValue) -> None:
         if len(self._open) >= MAX_REMEMBERED and name not in self._open:
-            self.restart()
+            self._drop_oldest()
         is_v2 = value.client_transaction_version >= 2
-        self._open[name] = _Open(value.producer_id, value.producer_epoch, is_v2)
+        start_ms = value.last_update_ms if value.start_ms is None else value.start_ms
+        self._open[name] = _Open(value.producer_id, value.producer_epoch, start_ms, is_v2)
+
+    def _drop_oldest(self) -> None:
+        """Forget who was open longest; its end, without who ended it, is still to be told."""
+        oldest = self._open.pop(next(iter(self._open)))
+        self._since_ms = max(self._since_ms or oldest.start_ms, oldest.start_ms)
+        self.dropped += 1
 
     def _end(self, name: str, value: TransactionValue) -> EndedTransaction | None:
         known = self._open.pop(name, None)
@@ -106,7 +115,7 @@ class Endings:
         )
 
     def _has_seen(self, start_ms: int) -> bool:
-        """Whether the begin of a transaction was read here: its end is then a repetition.
+        """Whether the begin of a transaction was read and kept: its end is then a repetition.
 
         A coordinator writes the end again when replicas were too late to confirm the first.
         """

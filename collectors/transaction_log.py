@@ -167,7 +167,6 @@ def _catch_up(tails: Sequence[Tail]) -> None:
 def _by_failure(tails: Sequence[Tail]) -> dict[Failure, list[Tail]]:
     found: dict[Failure, list[Tail]] = {}
     for tail in tails:
-        for failure in (tail.failure, tail.lost):
-            if failure is not None:
-                found.setdefault(failure, []).append(tail)
+        for failure in tail.failures:
+            found.setdefault(failure, []).append(tail)
     return found

@@ -17,7 +17,7 @@ import numpy as np
 from collectors.offset_plan import TIMEOUT_MS, UNFENCED
 from collectors.session import Ask, Session, body_of
 from collectors.state_topic import STATE_TOPIC
-from collectors.transaction_endings import Endings
+from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
 from collectors.wire import blocks, codec
 from collectors.wire.api import FETCH, LIST_OFFSETS, Api
@@ -36,6 +36,11 @@ _REFUSED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _LEADERS: Final = f"the leaders of {STATE_TOPIC}"
 CUT_SHORT: Final = Failure(
     GapCause.GONE, "the log was cut short or made anew behind what was read: begun again at its end"
+)
+_CROWDED: Final = Failure(
+    GapCause.LIMIT,
+    f"more than {MAX_REMEMBERED:,} transactions were open on one: who ends the oldest, and where "
+    "its markers are, will not be seen",
 )
 
 
@@ -60,11 +65,18 @@ class Tail:
         self.leader, self.leader_epoch = leader, leader_epoch
         self.high_watermark, self.advanced = None, 0
         self.failure = self.lost = None
+        self.endings.dropped = 0
 
     def start_at(self, offset: int | None) -> None:
         """Go to an offset (None: to the end, wherever that is) over what is not read."""
         self.position, self.last_epoch = offset, None
         self.endings.restart()
+
+    @property
+    def failures(self) -> list[Failure]:
+        """Everything that is missing from this round."""
+        crowded = _CROWDED if self.endings.dropped else None
+        return [one for one in (self.failure, self.lost, crowded) if one is not None]
 
     @property
     def behind(self) -> int:

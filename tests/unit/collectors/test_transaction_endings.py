@@ -162,12 +162,42 @@ def test_after_a_restart_what_was_open_is_told_without_who_ended_it() -> None:
     assert one.cut is None
 
 
-def test_memory_is_bounded_and_no_end_is_lost_by_that() -> None:
+def crowded(one_more: int = 1) -> Endings:
+    """Return a memory with room for all but so many of those that began, one each millisecond."""
     endings = Endings()
-    for number in range(MAX_REMEMBERED + 1):
-        endings.take(record(ONGOING, name=f"app-{number}"))
-    assert len(endings) == 1
-    assert endings.take(record(COMMITTED, name="app-0")) is not None
+    for number in range(MAX_REMEMBERED + one_more):
+        at = NOON_MS + number
+        endings.take(record(ONGOING, name=f"app-{number}", start_ms=at, last_update_ms=at))
+    return endings
+
+
+def cut_of(endings: Endings, number: int) -> tuple[Outcome, Cut | None] | None:
+    """Let a second instance end one of those, and return what is told of it."""
+    fields = {"producer_epoch": 5, "start_ms": NOON_MS + number, "last_update_ms": NOON_MS + 9999}
+    endings.take(record(PREPARE_ABORT, name=f"app-{number}", **fields))
+    told = endings.take(record(ABORTED, name=f"app-{number}", **fields))
+    return None if told is None else (told.outcome, told.cut)
+
+
+def test_memory_is_bounded_by_forgetting_the_oldest_whose_end_is_told_all_the_same() -> None:
+    endings = crowded(one_more=2)
+    assert (len(endings), endings.dropped) == (MAX_REMEMBERED, 2)
+    assert cut_of(endings, 0) == (Outcome.ABORTED, None)
+    assert cut_of(endings, 1) == (Outcome.ABORTED, None)
+    assert cut_of(endings, 2) == (Outcome.ABORTED, Cut.SECOND_INSTANCE)
+    assert cut_of(endings, MAX_REMEMBERED) == (Outcome.ABORTED, Cut.SECOND_INSTANCE)
+
+
+def test_the_end_of_one_that_was_kept_counts_once_though_another_was_forgotten() -> None:
+    endings = crowded()
+    assert cut_of(endings, 1) is not None
+    assert cut_of(endings, 1) is None
+
+
+def test_who_goes_on_needs_no_room() -> None:
+    endings = crowded(one_more=0)
+    endings.take(record(ONGOING, name="app-0"))
+    assert (len(endings), endings.dropped) == (MAX_REMEMBERED, 0)
 
 
 def test_an_end_without_a_begin_is_none() -> None:

@@ -12,6 +12,7 @@ from kio.schema.errors import ErrorCode
 from collectors import transaction_log
 from collectors.session import Session
 from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.transaction_endings import MAX_REMEMBERED
 from collectors.transaction_log import TransactionLogReader
 from collectors.transaction_record import TransactionRecord
 from collectors.wire.api import FETCH, LIST_OFFSETS
@@ -326,6 +327,17 @@ def test_what_was_compacted_before_it_was_read_is_a_gap() -> None:
     compacted = log_of(committed("a"), base=13)
     log, session = one_round(begun(), state(1), fetch=fetched({0: compacted}))
     assert (names(log), log.is_whole, causes(session)) == (["a"], False, [GONE])
+
+
+def test_more_open_transactions_than_are_remembered_are_a_gap_in_that_round() -> None:
+    reader = begun()
+    many = [TransactionRecord(f"app-{n}", value()) for n in range(MAX_REMEMBERED + 1)]
+    log, session = one_round(reader, state(1), fetch=fetched({0: log_of(many)}))
+    assert (log.is_whole, causes(session)) == (False, [LIMIT])
+    assert session.gaps[0].why.startswith("more than 5,000 transactions were open on one")
+    at = 10 + len(many)
+    log, session = one_round(reader, state(1), fetch=fetched({0: Part(high_watermark=at)}))
+    assert (log.is_whole, session.gaps) == (True, [])
 
 
 def test_records_before_the_position_are_not_told_again() -> None:

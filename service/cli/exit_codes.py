@@ -12,12 +12,13 @@ class ExitCode(IntEnum):
     INCOMPLETE = 1  # a round was made, but it has gaps; they are in its output
     USAGE = 2  # unknown option or value; click's own code
     SETTINGS = 3  # a settings file, an environment variable or their combination is wrong
-    UNREACHABLE = 4  # no bootstrap address answered
-    AUTHENTICATION = 5  # a broker answered and refused us
+    UNREACHABLE = 4  # no bootstrap address answered; nobody answers as Tidemark at --server
+    AUTHENTICATION = 5  # a broker, or the Tidemark that was asked, answered and refused us
     NOTHING_MATCHED = 6  # a filter matched no topic or no group, and the round was complete
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     STORE = 9  # the database refused, is away or of another schema; data directory in use
     FAILED = 10  # the service ended because a part that it needs died
     HANGING = 11  # a transaction hangs: nobody will ever end it
+    LOST = 12  # committed records are lost, or may be
     INTERRUPTED = 130  # Ctrl-C

@@ -32,13 +32,15 @@ Exit codes:
     0  done; a round was complete, or the reader of a pipe had enough
     1  a round was made but has gaps (they are in its output)
     2  wrong usage            3  wrong settings
-    4  cluster unreachable    5  authentication refused
+    4  cluster or --server unreachable
+    5  authentication refused
     6  a filter matched nothing, in a complete round
     7  the sandbox cannot do that
     8  the output could not be written
     9  the database refused, is away or of another schema, or its data directory is in use
    10  the service ended because a part that it needs died; its log says why
    11  a transaction hangs: nobody will ever end it
+   12  committed records are lost, or may be
   130  interrupted
 """
 
@@ -50,6 +52,7 @@ class LazyGroup(click.Group):
         "collect": ("service.cli.collect", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),
+        "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
         "serve": ("service.cli.serve", "Watch a cluster day and night."),
         "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),

@@ -21,6 +21,7 @@ from service.settings.groups import Settings
 
 PREFIX: Final = "TIDEMARK_"
 FILE_SUFFIX: Final = "_FILE"
+NOT_SETTINGS: Final = frozenset({"TIDEMARK_SERVER"})  # whom commands ask: no matter of the service
 MAX_SECRET_BYTES: Final = 64 * 1024
 
 Tables = dict[str, Any]  # group -> key -> value, as a source gives them: nothing is checked yet
@@ -137,7 +138,7 @@ def _place(content: bytes, at: int) -> str:
 def _from_environment(environment: Mapping[str, str], problems: list[str]) -> Tables:
     values: Tables = {}
     for name in sorted(environment):
-        if not name.startswith(PREFIX):
+        if not name.startswith(PREFIX) or name in NOT_SETTINGS:
             continue
         group, separator, key = name.removeprefix(PREFIX).partition("__")
         if not separator or not key:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
-import httpx2
+from rules.errors import CollectError
+from service.cli.api_client import ApiClient
 
 TIMEOUT_SECONDS: Final = 5.0
 LIMIT: Final = 1000  # rows of a page: more than the demo has
@@ -57,7 +58,7 @@ class Api:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._client = httpx2.Client(base_url=address, timeout=TIMEOUT_SECONDS)
+        self._client = ApiClient(address, seconds=TIMEOUT_SECONDS)
 
     def __enter__(self) -> Self:
         return self
@@ -73,20 +74,22 @@ class Api:
     def round(self) -> int | None:
         """Return the number of the last round, None while nobody answers."""
         try:
-            return int(self._get("status")["round"]["number"])
-        except httpx2.HTTPError:
+            return int(self._client.get("status")["round"]["number"])
+        except CollectError:
             return None
 
     def look(self, groups: Sequence[str]) -> Sight | None:
         """Return what is shown of the last round, None while nobody answers."""
         try:
             return Sight(
-                status=self._get("status"),
-                partitions=self._get("partitions", limit=LIMIT)["items"],
-                groups={name: found for name in groups if (found := self._group(name))},
-                findings=self._get("findings", limit=LIMIT)["items"],
+                status=self._client.get("status"),
+                partitions=self._client.get("partitions", limit=LIMIT)["items"],
+                groups={
+                    name: found for name in groups if (found := self._client.find(f"groups/{name}"))
+                },
+                findings=self._client.get("findings", limit=LIMIT)["items"],
             )
-        except httpx2.HTTPError:
+        except CollectError:
             return None
 
     def repair_command(self, topic: str) -> str | None:
@@ -94,13 +97,3 @@ class Api:
         sight = self.look(())
         found = None if sight is None else sight.finding("transaction_hanging", topic)
         return None if found is None else str(found["evidence"]["repair"])
-
-    def _group(self, name: str) -> Row | None:
-        answer = self._client.get(f"/api/v1/groups/{name}")
-        if answer.status_code == httpx2.codes.NOT_FOUND:
-            return None
-        found: Row = answer.raise_for_status().json()
-        return found
-
-    def _get(self, path: str, **query: int) -> Any:
-        return self._client.get(f"/api/v1/{path}", params=query).raise_for_status().json()

@@ -24,7 +24,16 @@ from service.cli.exit_codes import ExitCode
 from service.cli.main import LazyGroup, exit_code_of, run
 
 ROOT: Final = Path(__file__).parents[4]
-HEAVY: Final = ("kio", "confluent_kafka", "pyspark", "sqlalchemy", "numpy", "pydantic", "scramp")
+HEAVY: Final = (
+    "kio",
+    "confluent_kafka",
+    "httpx2",
+    "pyspark",
+    "sqlalchemy",
+    "numpy",
+    "pydantic",
+    "scramp",
+)
 NOT_SECONDS: Final = ("nan", "inf", "-inf", "1e300", "-1")
 LISTS_MODULES: Final = """
 import json, sys
@@ -64,6 +73,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "STORE": 9,
         "FAILED": 10,
         "HANGING": 11,
+        "LOST": 12,
         "INTERRUPTED": 130,
     }
 
@@ -95,6 +105,13 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         (["tx", "show"], ExitCode.USAGE),
         (["tx", "hanging", "--interval", "1.9"], ExitCode.USAGE),
         (["tx", "hanging"], ExitCode.SETTINGS),
+        (["loss", "ls", "--class", "lost"], ExitCode.USAGE),
+        (["loss", "ls", "--since", "yesterday"], ExitCode.USAGE),
+        (["loss", "ls", "--since", "2026-01-31T03:00:00"], ExitCode.USAGE),
+        (["loss", "ls", "--server", "nonsense"], ExitCode.USAGE),
+        (["loss", "ls", "--token-file", "/no/such/file"], ExitCode.SETTINGS),
+        (["loss", "show"], ExitCode.USAGE),
+        (["loss", "show", "orders"], ExitCode.USAGE),
         (["db", "check", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", ""], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", "/no/such/folder"], ExitCode.STORE),
@@ -136,6 +153,7 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
         ["collect", "--help"],
         ["config", "check", "--help"],
         ["db", "upgrade", "--help"],
+        ["loss", "ls", "--help"],
         ["sandbox", "--help"],
         ["sandbox", "demo", "--help"],
         ["serve", "--help"],
@@ -173,6 +191,7 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
         "collect",
         "config", "config check", "config example",
         "db", "db check", "db upgrade",
+        "loss", "loss ls", "loss show",
         "sandbox", "sandbox up",
         "token", "token create", "token list", "token revoke",
         "tx", "tx ls", "tx show", "tx hanging",

@@ -107,6 +107,10 @@ def test_an_unknown_variable_is_named(variable: str, named: str) -> None:
     assert named in refusal({variable: PHRASE})
 
 
+def test_whom_commands_ask_is_no_setting() -> None:
+    assert read_settings({"TIDEMARK_SERVER": "http://a"}) == read_settings({})
+
+
 def test_an_unknown_key_of_the_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text('[kafka]\nbootstrap = "a:1"\n[notify]\nurl = "x"\n', encoding="utf-8")

@@ -1,0 +1,177 @@
+"""What is asked of a running Tidemark about losses, and what its answers mean: a list of nothing
+means something only if the service sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from service.cli.exit_codes import ExitCode
+
+Row = Mapping[str, Any]
+
+LOSS_ID: Final = re.compile(r"[a-z][a-z0-9_]{0,99}-[0-9a-f]{16}")
+PLACE: Final = re.compile(r"([a-zA-Z0-9._-]{1,249})-([0-9]{1,10})")
+WORST_FIRST: Final = (
+    "committed_lost",
+    "possibly_lost",
+    "committed_beyond_log_end",
+    "unclean_election",
+    "unreplicated_lost",
+)
+# Never committed: no producer that waits for all in-sync replicas lost anything.
+HARMLESS: Final = frozenset({"unreplicated_lost"})
+# What these rules cannot judge may be lost.
+SEEING: Final = ("committed_records_lost", "records_possibly_lost", "committed_beyond_log_end")
+IN_FULL: Final = 20  # losses of one partition
+OPEN: Final = "open"
+
+
+class Api(Protocol):
+    """Whoever asks a Tidemark."""
+
+    server: str
+
+    def get(self, path: str, **query: str | int) -> Row:
+        """Return what is at a path."""
+
+    def find(self, path: str, **query: str | int) -> Row | None:
+        """Return what is at a path, None if there is nothing."""
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Row]:
+        """Give all pages of a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """Losses, and what keeps the service from knowing all of them."""
+
+    server: str
+    cluster: str
+    as_of: str | None
+    losses: tuple[Row, ...]
+    troubles: tuple[str, ...]
+
+    @property
+    def exit_code(self) -> ExitCode:
+        """Return what a script learns from a list."""
+        if any(loss.get("class") not in HARMLESS for loss in self.losses):
+            return ExitCode.LOST
+        return ExitCode.INCOMPLETE if self.troubles else ExitCode.OK
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document: keys may be added, never renamed."""
+        return {
+            "server": self.server,
+            "cluster": self.cluster,
+            "as_of": self.as_of,
+            "complete": not self.troubles,
+            "troubles": list(self.troubles),
+            "losses": list(self.losses),
+        }
+
+
+def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
+    """Return the losses that match; `asked` are parameters of `/losses`."""
+    pages = list(api.pages("losses", **asked))
+    losses = [loss for page in pages for loss in page["items"]]
+    return _known(api, losses, pages[-1], is_stored=asked.get("state", OPEN) != OPEN)
+
+
+def look_up(api: Api, name: str) -> Known | None:
+    """Return a loss by its id, or all of a partition, with the times at which they happened.
+
+    Of a partition the open ones; those that ended, if none is open. None: the name is neither.
+    """
+    if LOSS_ID.fullmatch(name):
+        return _one(api, name)
+    place = PLACE.fullmatch(name)
+    if place is None:
+        return None
+    where = {"topic": place[1], "partition": int(place[2])}
+    found = ask(api, where)
+    if not found.losses:
+        found = ask(api, {**where, "state": "all"})
+    worst = sorted(found.losses, key=_badness)[:IN_FULL]
+    details = (api.find(f"losses/{loss['id']}") or {"loss": loss} for loss in worst)
+    return Known(
+        server=found.server,
+        cluster=found.cluster,
+        as_of=found.as_of,
+        losses=(*map(_told, details), *sorted(found.losses, key=_badness)[IN_FULL:]),
+        troubles=found.troubles,
+    )
+
+
+def is_there(api: Api, *, topic: str | None, group: str | None) -> str | None:
+    """Return what a filter names that the cluster does not have, None if it has all."""
+    if topic is not None and not api.get("partitions", topic=topic, limit=1)["items"]:
+        return f"no topic matches {topic!r}"
+    if group is not None and not api.get("groups", name=group, limit=1)["items"]:
+        return f"no group matches {group!r}"
+    return None
+
+
+def _one(api: Api, loss_id: str) -> Known:
+    detail = api.find(f"losses/{loss_id}")
+    if detail is None:
+        page = api.get("losses", limit=1)  # an older Tidemark has no losses at all
+        return _known(api, [], page, is_stored=False)
+    return _known(api, [_told(detail)], detail, is_stored=False)
+
+
+def _told(detail: Row) -> Row:
+    """Return a loss with what only its own page tells."""
+    return {**detail["loss"], "events": detail.get("events"), "trouble": detail.get("trouble")}
+
+
+def _known(api: Api, losses: Sequence[Row], page: Row, *, is_stored: bool) -> Known:
+    status = api.get("status")
+    troubles = [*blind_spots(status), *(stored_trouble(page, status) if is_stored else ())]
+    return Known(
+        server=api.server,
+        cluster=str(status.get("cluster")),
+        as_of=page["as_of"],
+        losses=tuple(losses),
+        troubles=tuple(troubles),
+    )
+
+
+def blind_spots(status: Row) -> Iterator[str]:
+    """Give why a loss may be there that the service does not know of."""
+    outcome, trouble = status["round"]["outcome"], status["round"]["trouble"]
+    if not status["is_current"]:
+        yield f"the service shows old data: {trouble or 'its last round failed'}"
+    elif outcome != "complete":
+        causes = ", ".join(f"{n} {cause}" for cause, n in (status["gaps_by_cause"] or {}).items())
+        yield f"the last round has gaps: {causes or trouble or outcome}"
+    if status["storage"]["state"] == "not_loaded":
+        why = status["storage"]["trouble"] or "it is being read"
+        yield f"what was known before the service started is not loaded: {why}"
+    said = {rule["rule"]: rule for rule in status["rules"]}
+    for rule_id in SEEING:
+        unknown = said.get(rule_id, {}).get("unknown")
+        if unknown is None:
+            yield f"rule {rule_id} was not asked"
+        elif unknown:
+            yield f"rule {rule_id} cannot judge {unknown} of its subjects"
+
+
+def stored_trouble(page: Row, status: Row) -> Iterator[str]:
+    """Give why the history may lack a loss."""
+    storage = status["storage"]
+    if not page["is_current"] and status["is_current"]:
+        why = storage["trouble"] or f"storage is {storage['state']}"
+        yield f"the history ends at {page['as_of'] or 'the start'}: {why}"
+    if storage["lost_transitions"]:
+        yield f"{storage['lost_transitions']} changes were lost while the database was away"
+
+
+def _badness(loss: Row) -> tuple[int, str]:
+    class_ = loss.get("class")
+    place = WORST_FIRST.index(class_) if class_ in WORST_FIRST else -1
+    return place, str(loss.get("group") or "")

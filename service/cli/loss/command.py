@@ -1,0 +1,166 @@
+"""`tidemark loss`: what is lost, and what to do about it, asked of a running Tidemark.
+
+It needs the service: loss is proven by what was remembered from before a leader changed.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import output_option
+from service.cli.server_options import client_of, server_options
+
+if TYPE_CHECKING:
+    from service.cli.loss.asking import Known
+
+CLASSES: Final = (  # those of service.web.loss_models
+    "committed_lost",
+    "possibly_lost",
+    "unreplicated_lost",
+    "unclean_election",
+    "committed_beyond_log_end",
+)
+
+
+@click.group("loss")
+def command() -> None:
+    """Show which records are lost, who had read them, and what to do now.
+
+    Asks a running `tidemark serve`. docs/loss.md says what is certain and what is not.
+
+    \b
+    Examples:
+      tidemark loss ls
+      tidemark loss show orders-3
+      tidemark loss ls --server https://tidemark.example:8780 --token-file /run/secrets/tidemark
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    del ctx, param
+    if value is None:
+        return None
+    try:
+        is_aware = datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        is_aware = False
+    if not is_aware:
+        raise click.BadParameter(f"{value!r} is no time like 2026-01-31T03:00:00Z")
+    return value
+
+
+@command.command("ls")
+@click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
+@click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text.")
+@click.option("--group", metavar="NAME", help="Only what this group has read; * as above.")
+@click.option(
+    "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
+    help="A loss is open for a day, or until a person closes it.",
+)  # fmt: skip
+@click.option(
+    "--since", metavar="TIME", callback=_moment,
+    help="Only what last happened then or later, as 2026-01-31T03:00:00Z.",
+)  # fmt: skip
+@output_option
+@server_options
+def ls(**options: Any) -> int:
+    """List losses, newest first.
+
+    \b
+    committed_lost            committed records are gone: proven
+    possibly_lost             committed records may be gone
+    committed_beyond_log_end  a group has read what is not there any more
+    unclean_election          a replica that was not in sync became leader
+    unreplicated_lost         gone, and never committed: acks=1 and acks=0 only
+
+    Ends with 0 only if no loss of committed records is known and the service sees all, with 12 if
+    committed records are lost or may be, with 1 if it cannot be told.
+
+    \b
+    Examples:
+      tidemark loss ls
+      tidemark loss ls --topic 'orders*' --state all --since 2026-01-31T03:00:00Z
+      tidemark loss ls -o json | jq '.losses[] | {topic, partition, certain_from, certain_to}'
+    """  # noqa: D301 - see above
+    from service.cli.loss import asking  # noqa: PLC0415 - keeps `--help` fast
+
+    names = {"class": "class_", "topic": "topic", "group": "group", "since": "since"}
+    given = {name: options[key] for name, key in names.items() if options[key] is not None}
+    with client_of(options) as api:
+        known = asking.ask(api, {"state": options["state"], **given})
+        missing = None
+        if not known.losses and not known.troubles:
+            missing = asking.is_there(api, topic=options["topic"], group=options["group"])
+    _print_list(known, options["output"])
+    if missing is None:
+        return known.exit_code
+    click.echo(f"tidemark: {missing}", err=True)
+    return ExitCode.NOTHING_MATCHED
+
+
+@command.command()
+@click.argument("name", metavar="ID|TOPIC-PARTITION")
+@output_option
+@server_options
+def show(name: str, **options: Any) -> int:
+    """Show all about a loss, or about all losses of a partition: first what to do, in order.
+
+    Of a partition the open losses are shown; those that ended, if none is open. Ends with 6 if no
+    such loss is known, with 1 if there may be one all the same.
+
+    \b
+    Examples:
+      tidemark loss show orders-3
+      tidemark loss show committed_records_lost-0123456789abcdef
+      tidemark loss show orders-3 -o json | jq -r '.losses[].next_steps[]'
+    """  # noqa: D301 - see above
+    from service.cli.loss import asking  # noqa: PLC0415 - keeps `--help` fast
+
+    with client_of(options) as api:
+        known = asking.look_up(api, name)
+    if known is None:
+        raise click.BadParameter(f"{name!r} is neither the id of a loss nor TOPIC-PARTITION")
+    _print_in_full(known, options["output"])
+    if known.losses:
+        return ExitCode.OK
+    click.echo(f"tidemark: no loss is known of {name}", err=True)
+    return ExitCode.INCOMPLETE if known.troubles else ExitCode.NOTHING_MATCHED
+
+
+def _print_list(known: Known, output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(known.document, separators=(",", ":")))
+        return
+    from service.cli.loss import tables  # noqa: PLC0415 - see above
+    from service.cli.snapshot_table import console  # noqa: PLC0415 - same
+
+    screen = console()
+    screen.print(tables.head(known), soft_wrap=True)
+    if known.losses:
+        screen.print(tables.losses_table(known.losses))
+        click.echo("What to do: tidemark loss show TOPIC-PARTITION")
+    _print_troubles(known)
+
+
+def _print_in_full(known: Known, output: str) -> None:
+    if output == "json":
+        click.echo(json.dumps(known.document, separators=(",", ":")))
+        return
+    from service.cli.loss import tables  # noqa: PLC0415 - see above
+    from service.cli.snapshot_table import console  # noqa: PLC0415 - same
+    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
+
+    screen = console()
+    for loss in known.losses:
+        print_all(screen, tables.in_full(loss))
+    _print_troubles(known)
+
+
+def _print_troubles(known: Known) -> None:
+    if known.troubles:
+        click.echo("\n".join(["NOT SEEN", *(f"  {line}" for line in known.troubles)]))

@@ -1,0 +1,246 @@
+"""Losses as a table, and one of them in full, for a person at 3 a.m.
+
+Rows are JSON of a Tidemark that may be newer: what it does not tell is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from service.cli.loss.asking import HARMLESS, Known
+from service.cli.tx.words import ABSENT, few, moment
+
+Row = Mapping[str, Any]
+
+SHOWN: Final = 200  # rows; JSON has all
+WORST: Final = "bold red"
+STYLES: Final = {
+    "committed_lost": WORST,
+    "possibly_lost": "bold yellow",
+    "committed_beyond_log_end": "bold yellow",
+    "unclean_election": "yellow",
+}
+# Column -> whether its cells are short and never folded.
+COLUMNS: Final = {
+    "class": True,
+    "topic-partition": False,
+    "certain": False,
+    "possible": False,
+    "since": False,
+    "groups": False,
+}
+GROUP_COLUMNS: Final = ("group", "committed", "read beyond", "may skip")
+
+
+def head(known: Known) -> Text:
+    """Return the line above the table: the cluster, the time, how much, and whether that is all."""
+    classes = [str(loss.get("class")) for loss in known.losses]
+    counts = ", ".join(f"{classes.count(one)} {one}" for one in dict.fromkeys(classes))
+    return Text.assemble(
+        (f"cluster {known.cluster}", "bold"),
+        f"  as of {_time(known.as_of)}  {counts or 'no loss is known'}  ",
+        ("not complete", "bold yellow") if known.troubles else ("complete", "green"),
+    )
+
+
+def losses_table(losses: Sequence[Row]) -> Table:
+    """Return one line per loss."""
+    table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
+    for name, is_short in COLUMNS.items():
+        table.add_column(name, overflow="fold", no_wrap=is_short)
+    for loss in losses[:SHOWN]:
+        table.add_row(*_cells(loss), style=STYLES.get(str(loss.get("class"))))
+    if len(losses) > SHOWN:
+        table.caption = f"{len(losses) - SHOWN} more (-o json)"
+    return table
+
+
+def in_full(loss: Row) -> Iterator[RenderableType]:
+    """Give everything about one loss: what to do first, then what is known."""
+    class_ = str(loss.get("class"))
+    state = loss.get("state")
+    ended = f" {_time(loss.get('ended_at'))} ({loss.get('end_reason')})" if state == "ended" else ""
+    yield Text(f"{class_}  {place(loss)}  {state}{ended}", style=STYLES.get(class_, "bold"))
+    steps = loss.get("next_steps") or []
+    yield Text("WHAT TO DO NOW, IN THIS ORDER", style="bold")
+    yield Text("\n".join(f"  {number}. {step}" for number, step in enumerate(steps, 1)))
+    yield Text("WHAT IS KNOWN", style="bold")
+    yield _lines(_facts(loss))
+    if loss.get("groups_beyond"):
+        yield _groups_table(loss)
+    yield from _events(loss)
+
+
+def place(loss: Row) -> str:
+    """Return where a loss is."""
+    return f"{loss.get('topic') or '?'}-{_or_absent(loss.get('partition'))}"
+
+
+def span(loss: Row, name: str) -> str | None:
+    """Return a range with its count, "[73, 100) 27 offsets"; None if there is none."""
+    start, end = loss.get(f"{name}_from"), loss.get(f"{name}_to")
+    if start is None or end is None:
+        return None
+    return f"[{start}, {end}) {loss.get(f'{name}_offsets')} offsets"
+
+
+def _cells(loss: Row) -> list[str]:
+    class_ = str(loss.get("class"))
+    never = span(loss, "uncommitted") if class_ in HARMLESS else None
+    return [
+        class_,
+        place(loss),
+        certain(loss) or ABSENT,
+        (f"{never}, not committed" if never else possible(loss)) or ABSENT,
+        _since(loss),
+        _groups(loss),
+    ]
+
+
+def certain(loss: Row) -> str | None:
+    """Return what is gone for certain: a range, or what a commit or a transaction proves."""
+    found = span(loss, "certain")
+    if found is not None:
+        return found
+    if loss.get("at_least_offsets") is not None:
+        return f"at least {loss['at_least_offsets']} offsets"
+    count = loss.get("lost_transaction_count")
+    return None if count is None else f"{count} committed transactions"
+
+
+def possible(loss: Row) -> str | None:
+    """Return what may be gone, seen and unseen."""
+    unseen = loss.get("unknown_since")
+    parts = [span(loss, "possible"), f"what came after {_clock(unseen)}" if unseen else None]
+    return " and ".join(part for part in parts if part) or None
+
+
+def _since(loss: Row) -> str:
+    since, last = loss.get("since"), loss.get("last_happened_at")
+    again = f", again {_time(last)}" if last != since else ""
+    return _time(since) + again
+
+
+def _groups(loss: Row) -> str:
+    if loss.get("group") is not None:
+        return f"{loss['group']} ({_or_absent(loss.get('beyond_by'))} beyond)"
+    names = [str(one.get("group")) for one in loss.get("groups_beyond") or ()]
+    hidden = (loss.get("group_count") or len(names)) - len(names)
+    return few([*names, *["?"] * hidden]) or ABSENT
+
+
+def _facts(loss: Row) -> list[tuple[str, object]]:
+    """Return labels and values; an absent value is left out."""
+    began = "" if loss.get("epoch_end") is None else f"offset {loss['epoch_end']}"
+    return [
+        ("reason", loss.get("reason")),
+        ("severity", loss.get("severity")),
+        ("since", _since(loss)),
+        ("certain", certain(loss)),
+        ("of it visible", _visible(loss)),
+        ("possible", possible(loss)),
+        ("above the high watermark", span(loss, "uncommitted")),
+        ("last look before", _time_or_none(loss.get("last_look"))),
+        ("leader before", _leader(loss.get("leader_before"), loss.get("leader_epoch_before"))),
+        ("leader after", _leader(loss.get("leader"), loss.get("leader_epoch"))),
+        ("election", loss.get("election")),
+        ("older epoch ends at", began or None),
+        ("old leader itself had", _end(loss.get("ex_leader_end"))),
+        ("group", loss.get("group")),
+        ("committed", _commit(loss)),
+        ("high watermark", loss.get("high_watermark")),
+        ("open transactions", _transactions(loss.get("open_transactions"))),
+        ("lost transactions", _transactions(loss.get("lost_transactions"))),
+        ("topic id", loss.get("topic_id")),
+        ("cluster id", loss.get("cluster_id")),
+        ("id", loss.get("id")),
+        *sorted((loss.get("more") or {}).items()),
+    ]
+
+
+def _visible(loss: Row) -> str | None:
+    count = loss.get("visible_to_read_committed")
+    return None if count is None else f"{count} offsets: read_committed readers could have them"
+
+
+def _leader(broker: int | None, epoch: int | None) -> str | None:
+    return None if broker is None else f"broker {broker}, epoch {_or_absent(epoch)}"
+
+
+def _end(offset: int | None) -> str | None:
+    return None if offset is None else f"what lies before offset {offset}"
+
+
+def _commit(loss: Row) -> str | None:
+    if loss.get("committed_offset") is None:
+        return None
+    epoch = _or_absent(loss.get("committed_leader_epoch"))
+    return f"{loss['committed_offset']}, read in leader epoch {epoch}"
+
+
+def _transactions(rows: Sequence[Row] | None) -> str | None:
+    return ", ".join(str(row.get("transactional_id")) for row in rows or ()) or None
+
+
+def _groups_table(loss: Row) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
+    for name in GROUP_COLUMNS:
+        table.add_column(name, overflow="fold")
+    rows = loss["groups_beyond"]
+    for row in rows:
+        numbers = (row.get(key) for key in ("committed_offset", "read_beyond", "may_skip"))
+        table.add_row(str(row.get("group")), *(_or_absent(number) for number in numbers))
+    hidden = (loss.get("group_count") or len(rows)) - len(rows)
+    if hidden > 0:
+        table.caption = f"{hidden} more groups, which the finding does not name"
+    return table
+
+
+def _events(loss: Row) -> Iterator[Text]:
+    """Give each time that it happened, where that says more than the facts above."""
+    if loss.get("trouble"):
+        yield Text(f"Whether it happened before is not known: {loss['trouble']}")
+    events = loss.get("events") or []
+    if len(events) > 1:
+        lines = (
+            f"  {_time(event.get('at'))}  {event.get('reason')}  certain: "
+            f"{certain(event) or ABSENT}  possible: {possible(event) or ABSENT}"
+            for event in events
+        )
+        yield Text("\n".join([f"HAPPENED {len(events)} TIMES", *lines]))
+
+
+def _lines(pairs: Sequence[tuple[str, object]]) -> Text:
+    known = [(name, value) for name, value in pairs if value is not None]
+    width = max((len(name) for name, _ in known), default=0)
+    return Text("\n".join(f"  {name:<{width}}  {value}" for name, value in known))
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _time(text: object) -> str:
+    return moment(_moment(text))
+
+
+def _time_or_none(text: object) -> str | None:
+    return None if text is None else _time(text)
+
+
+def _clock(text: object) -> str:
+    found = _moment(text)
+    return str(text) if found is None else f"{found:%H:%M:%S}"
+
+
+def _or_absent(value: object) -> str:
+    return ABSENT if value is None else str(value)

@@ -1,0 +1,77 @@
+"""Options of the commands that ask a running Tidemark, and their check; imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import click
+
+from rules.errors import SettingsError
+
+if TYPE_CHECKING:
+    from service.cli.api_client import ApiClient
+
+Command = Callable[..., Any]
+
+VARIABLE: Final = "TIDEMARK_SERVER"
+DEFAULT: Final = "http://127.0.0.1:8780"
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+def _server(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    del ctx, param
+    try:
+        parts = urlsplit(value)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+        parts = urlsplit("")
+    if not is_one or parts.query or parts.fragment or not value.isprintable() or " " in value:
+        raise click.BadParameter(f"{value!r} is no address like {DEFAULT}")
+    if parts.username is not None or parts.password is not None:
+        raise click.BadParameter("a secret has no place in an address: give --token-file")
+    return value
+
+
+SERVER_OPTIONS: Final = (
+    click.option(
+        "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
+        metavar="URL", callback=_server, help="The Tidemark to ask.",
+    ),
+    click.option(
+        "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+        help="File that holds a token of scope read; on loopback none is needed.",
+    ),
+)  # fmt: skip
+
+
+def server_options(function: Command) -> Command:
+    """Add `--server URL` and `--token-file FILE`."""
+    for option in reversed(SERVER_OPTIONS):
+        function = option(function)
+    return function
+
+
+def client_of(options: Mapping[str, Any]) -> ApiClient:
+    """Return a client of the Tidemark that a command's options name.
+
+    Raises:
+        SettingsError: the token's file cannot be read, or holds no token.
+    """
+    from service.cli.api_client import ApiClient  # noqa: PLC0415 - keeps `--help` fast
+
+    return ApiClient(options["server"], token=_token(options["token_file"]))
+
+
+def _token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
+
+    secret = secret_from("--token-file", path).strip()
+    if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise SettingsError(f"--token-file names a file that holds no token: {path}")
+    return secret

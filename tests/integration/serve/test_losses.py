@@ -1,0 +1,174 @@
+"""`tidemark loss` as a person types it, and a real service with a real database before it."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rules.catalogue import committed_records_lost
+from rules.judgement import Finding
+from rules.open_findings import Change, Step
+from rules.verdict import Verdict
+from service.cli.exit_codes import ExitCode
+from service.clock import utc_now
+from service.storage import findings
+from service.storage.engine import open_database
+from tests.integration.serve.conftest import Serve
+from tests.integration.serve.kafka import Kafka
+from tests.integration.serve.served import ROOT, plain_environment
+from tests.unit.service.web.losses import PROVEN
+
+pytestmark = pytest.mark.integration
+
+SECRET = "of-the-scraper-of-this-test"  # noqa: S105 - of a service that lives for a moment
+
+Done = subprocess.CompletedProcess[str]
+
+
+def loss(server: str, *arguments: str, **environment: str) -> Done:
+    return subprocess.run(
+        [sys.executable, "-m", "service", "loss", *arguments],
+        cwd=ROOT,
+        env={**plain_environment(), "TIDEMARK_SERVER": server, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def store_loss(directory: Path, topic: str, **evidence: Any) -> None:
+    """Store what a round stores that proves a loss, in the database of a service that is down."""
+    labels = {"cluster": "default", "topic": topic, "partition": "0"}
+    told = {**PROVEN, **evidence}
+    found = Finding(
+        rule=committed_records_lost.RULE,
+        labels=labels,
+        verdict=Verdict.BREACH,
+        reason="lost",
+        evidence=told,
+    )
+    database = open_database(None, directory)
+    try:
+        for seconds, step in ((2, Step.OPENED), (1, Step.AGAIN)):
+            change = Change(
+                step=step,
+                identity=found.identity,
+                before=None if step is Step.OPENED else Verdict.BREACH,
+                after=Verdict.BREACH,
+                finding=found,
+            )
+            with database.engine.begin() as connection:
+                at = utc_now() - timedelta(seconds=seconds)
+                findings.save_changes(connection, 1, [change], at)
+    finally:
+        database.close()
+
+
+def test_a_stored_loss_is_told_to_the_next_person(serve: Serve, kafka: Kafka) -> None:
+    first = serve().wait_ready()
+    first.wait_status(lambda seen: seen["round"]["outcome"] == "complete", "no whole round")
+    nothing = loss(first.address, "ls")
+    assert (nothing.returncode, nothing.stderr) == (ExitCode.OK, ""), nothing.stdout
+    assert "no loss is known  complete" in nothing.stdout
+    assert loss(first.address, "ls", "--topic", "x").returncode == ExitCode.NOTHING_MATCHED
+    unknown = loss(first.address, "show", f"{kafka.topic}-0")
+    assert unknown.returncode == ExitCode.NOTHING_MATCHED
+    assert unknown.stderr == f"tidemark: no loss is known of {kafka.topic}-0\n"
+    assert first.stop() == 0
+
+    store_loss(first.start.directory, kafka.topic, settled_to=117)
+    second = serve().wait_ready()
+    second.wait_status(lambda seen: seen["round"]["outcome"] == "complete", "no whole round")
+    listed = loss(second.address, "ls")
+    assert (listed.returncode, listed.stderr) == (ExitCode.LOST, "")
+    assert "[73, 100) 27 offsets" in listed.stdout
+    told = json.loads(loss(second.address, "ls", "--group", "bill*", "-o", "json").stdout)
+    (item,) = told["losses"]
+    assert (told["complete"], item["topic"], item["more"]) == (
+        True,
+        kafka.topic,
+        {"settled_to": 117},
+    )
+
+    for name in (item["id"], f"{kafka.topic}-0"):
+        shown = loss(second.address, "show", name)
+        assert (shown.returncode, shown.stderr) == (ExitCode.OK, "")
+        assert shown.stdout.index("1. Keep broker 1 down") < shown.stdout.index("WHAT IS KNOWN")
+        assert "HAPPENED 2 TIMES" in shown.stdout
+    ended = loss(second.address, "ls", "--state", "ended")
+    assert (ended.returncode, "no loss is known" in ended.stdout) == (ExitCode.OK, True)
+
+
+def test_a_token_is_needed_where_others_may_ask(serve: Serve, folder: Path) -> None:
+    served = serve(host="0.0.0.0", settings={"HTTP__TOKEN": SECRET}).wait_ready()  # noqa: S104
+    served.wait_event("round", 2)
+    right, wrong = folder / "right", folder / "wrong"
+    right.write_text(f"{SECRET}\n")
+    wrong.write_text("another\n")
+    allowed = loss(served.address, "ls", "--token-file", str(right))
+    assert allowed.returncode in (ExitCode.OK, ExitCode.INCOMPLETE), allowed.stderr
+    assert "cluster default" in allowed.stdout
+    for arguments in ((), ("--token-file", str(wrong))):
+        refused = loss(served.address, "ls", *arguments)
+        assert (refused.returncode, refused.stdout) == (ExitCode.AUTHENTICATION, "")
+        assert refused.stderr.startswith(f"tidemark: {served.address} refuses us: ")
+        assert "another\n" not in refused.stderr
+
+
+def test_nobody_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closing:
+        server = f"http://127.0.0.1:{closing.getsockname()[1]}"
+    done = loss(server, "ls")
+    assert (done.returncode, done.stdout) == (ExitCode.UNREACHABLE, "")
+    assert done.stderr.startswith(f"tidemark: {server} cannot be reached: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_proxy_in_the_environment_does_not_stand_before_this_machine() -> None:
+    with stranger() as server:
+        done = loss(server, "ls", HTTP_PROXY="http://192.0.2.1:9", http_proxy="http://192.0.2.1:9")
+    assert "is no Tidemark: it answers 404" in done.stderr
+
+
+@contextmanager
+def stranger() -> Iterator[str]:
+    """Serve files of nothing, as many a program on many a port does."""
+
+    class Quiet(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_web_server_and_a_broker_are_no_tidemark(kafka: Kafka) -> None:
+    with stranger() as server:
+        done = loss(server, "ls")
+    assert done.returncode == ExitCode.UNREACHABLE
+    assert "is no Tidemark: it answers 404 Not Found, text/html" in done.stderr
+    broker = kafka.bootstrap.partition(",")[0]
+    done = loss(f"http://{broker}", "show", "orders-0")
+    assert (done.returncode, len(done.stderr.splitlines())) == (ExitCode.UNREACHABLE, 1)

@@ -1,0 +1,201 @@
+"""What `tidemark loss` concludes, asked of the application itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from rules.catalogue.all_rules import RULES
+from rules.judgement import Judgement
+from rules.verdict import Verdict
+from rules.view import View
+from service.cli.exit_codes import ExitCode
+from service.cli.loss import asking
+from service.cli.loss.asking import Known
+from service.cli.loss.command import CLASSES
+from service.keeping import KeepingState, KeepingStatus
+from service.latest import RoundOutcome
+from service.web.loss_models import LossClass
+from tests.factories import snapshot
+from tests.unit.rules.catalogue.judging import view_of
+from tests.unit.service.web.given import client_of, opened
+from tests.unit.service.web.losses import BEYOND, open_loss
+
+POSSIBLY, BEYOND_END = "records_possibly_lost", "committed_beyond_log_end"
+UNREPLICATED, UNCLEAN = "unreplicated_records_lost", "unclean_leader_election"
+
+
+@dataclass
+class AppApi:
+    """Asks an application in this process."""
+
+    client: TestClient
+    server: str = "http://localhost:8780"
+
+    def find(self, path: str, **query: str | int) -> Mapping[str, Any] | None:
+        answer = self.client.get(f"/api/v1/{path}", params=query)
+        assert answer.status_code in (200, 404), answer.text
+        return answer.json() if answer.status_code == 200 else None
+
+    def get(self, path: str, **query: str | int) -> Mapping[str, Any]:
+        found = self.find(path, **query)
+        assert found is not None
+        return found
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Mapping[str, Any]]:
+        yield self.get(path, **{"limit": 1000, **query})
+
+
+def judgements(view: View | None = None) -> tuple[Judgement, ...]:
+    """Return what all rules say of a look that sees everything."""
+    seen = view or view_of([snapshot()])
+    return tuple(rule.judge(seen) for rule in RULES)
+
+
+def api(*losses: Any, **overrides: Any) -> AppApi:
+    given = {"judgements": judgements(), **overrides}
+    return AppApi(client_of(open_findings=opened(*losses), **given))
+
+
+def ask(*losses: Any, **overrides: Any) -> Known:
+    return asking.ask(api(*losses, **overrides), {})
+
+
+def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
+    known = ask()
+    assert (known.exit_code, known.troubles, known.losses) == (ExitCode.OK, (), ())
+    assert known.document == {
+        "server": "http://localhost:8780",
+        "cluster": "default",
+        "as_of": "2025-06-02T12:00:00Z",
+        "complete": True,
+        "troubles": [],
+        "losses": [],
+    }
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ({"outcome": RoundOutcome.GAPS}, "the last round has gaps: gaps"),
+        (
+            {"outcome": RoundOutcome.FAILED, "trouble": "no broker answers"},
+            "the service shows old data: no broker answers",
+        ),
+        ({"is_stale": True, "trouble": "no round has ended"}, "old data: no round has ended"),
+        ({"outcome": RoundOutcome.DIED}, "the service shows old data: its last round failed"),
+        ({"keeping": KeepingStatus()}, "service started is not loaded: it is being read"),
+        (
+            {"keeping": KeepingStatus(trouble="no database")},
+            "what was known before the service started is not loaded: no database",
+        ),
+        ({"judgements": ()}, "rule committed_records_lost was not asked"),
+    ],
+)
+def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
+    known = ask(**overrides)
+    assert known.exit_code is ExitCode.INCOMPLETE
+    assert told in "\n".join(known.troubles)
+
+
+def test_partitions_that_cannot_be_judged_may_have_lost_records() -> None:
+    said = judgements()
+    blind = said[0].verdicts.copy()
+    blind[:] = Verdict.UNKNOWN
+    first = Judgement(
+        rule=said[0].rule,
+        subjects=said[0].subjects,
+        verdicts=blind,
+        reasons=said[0].reasons,
+        reason=said[0].reason,
+        evidence=said[0].evidence,
+    )
+    known = ask(judgements=(first, *said[1:]))
+    (told,) = known.troubles
+    assert told == f"rule committed_records_lost cannot judge {len(blind)} of its subjects"
+    assert known.exit_code is ExitCode.INCOMPLETE
+
+
+@pytest.mark.parametrize(
+    ("rule", "code"),
+    [
+        ("committed_records_lost", ExitCode.LOST),
+        (POSSIBLY, ExitCode.LOST),
+        (BEYOND_END, ExitCode.LOST),
+        (UNCLEAN, ExitCode.LOST),
+        (UNREPLICATED, ExitCode.OK),
+    ],
+)
+def test_committed_records_that_are_or_may_be_lost_have_a_code(rule: str, code: ExitCode) -> None:
+    assert ask(open_loss(rule=rule)).exit_code is code
+
+
+def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
+    known = ask(open_loss(), outcome=RoundOutcome.GAPS)
+    assert (known.exit_code, bool(known.troubles)) == (ExitCode.LOST, True)
+
+
+def test_a_history_that_is_behind_says_so() -> None:
+    waiting = KeepingStatus(
+        state=KeepingState.WAITING, trouble="away", waiting_rounds=2, lost_transitions=3
+    )
+    made = api(keeping=waiting)
+    assert asking.ask(made, {}).troubles == ()
+    behind, lost = asking.ask(made, {"state": "all"}).troubles
+    assert behind == "the history ends at the start: away"
+    assert lost == "3 changes were lost while the database was away"
+
+
+def test_a_filter_that_names_nothing_is_found_out() -> None:
+    made = api(snapshot=snapshot())
+    there = made.get("partitions")["items"][0]["topic"]
+    assert asking.is_there(made, topic=there, group=None) is None
+    assert asking.is_there(made, topic="order", group=None) == "no topic matches 'order'"
+    assert asking.is_there(made, topic=None, group="nobody") == "no group matches 'nobody'"
+
+
+# ------------------------------------------------------------------ one loss
+def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
+    made = api(open_loss(), open_loss("orders-0"))
+    (item, _) = made.get("losses")["items"]
+    for name in (item["id"], f"{item['topic']}-0"):
+        found = asking.look_up(made, name)
+        assert found is not None
+        (loss,) = found.losses
+        assert (loss["id"], loss["events"]) == (item["id"], None)
+        assert loss["trouble"] == "it is not stored yet"
+
+
+def test_of_a_partition_the_worst_comes_first() -> None:
+    made = api(
+        open_loss(rule=UNCLEAN),
+        *(open_loss(rule=BEYOND_END, group=f"g{n:02}", evidence=BEYOND) for n in range(25)),
+        open_loss(since=-9),
+        open_loss("others"),
+    )
+    found = asking.look_up(made, "orders-0")
+    assert found is not None
+    classes = [loss["class"] for loss in found.losses]
+    assert classes == ["committed_lost", *["committed_beyond_log_end"] * 25, "unclean_election"]
+    assert [loss.get("group") for loss in found.losses][1:3] == ["g00", "g01"]
+    assert sum("events" in loss for loss in found.losses) == asking.IN_FULL
+
+
+@pytest.mark.parametrize("name", ["orders-1", "committed_records_lost-0123456789abcdef"])
+def test_what_is_not_known_is_told_with_what_was_not_seen(name: str) -> None:
+    found = asking.look_up(api(open_loss(), outcome=RoundOutcome.GAPS), name)
+    assert found is not None
+    assert (found.losses, found.troubles) == ((), ("the last round has gaps: gaps",))
+
+
+@pytest.mark.parametrize("name", ["orders", "orders-", "a*-0", "or ders-0", "-1", "../status-0"])
+def test_what_is_neither_id_nor_partition_is_not_asked_for(name: str) -> None:
+    assert asking.look_up(api(), name) is None
+
+
+def test_the_command_line_knows_every_class() -> None:
+    assert set(CLASSES) == {str(one) for one in LossClass} == set(asking.WORST_FIRST)

@@ -1,0 +1,125 @@
+"""What a person reads: what to do first, and never a number that nobody knows."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+from service.cli.loss import tables
+from service.cli.loss.asking import Known
+from service.web.finding_views import from_memory
+from service.web.loss_views import loss_of
+from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss
+
+UNSEEN = {"last_look": PROVEN["last_look"], "unknown_since": PROVEN["unknown_since"]}
+
+
+def row(**overrides: Any) -> dict[str, Any]:
+    finding = from_memory(open_loss(**overrides), None)
+    return loss_of(finding).model_dump(mode="json", by_alias=True)
+
+
+def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
+    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False)
+    for part in parts:
+        screen.print(part, soft_wrap=True)
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()
+
+
+def line(**overrides: Any) -> str:
+    return printed([tables.losses_table([row(**overrides)])]).splitlines()[1]
+
+
+def known(*losses: dict[str, Any], troubles: tuple[str, ...] = ()) -> Known:
+    return Known(server="http://a", cluster="default", as_of=None, losses=losses, troubles=troubles)
+
+
+def test_a_proven_loss_is_one_line() -> None:
+    assert re.split(r"  +", line().strip()) == [
+        "committed_lost",
+        "orders-0",
+        "[73, 100) 27 offsets",
+        "[100, 120) 20 offsets and what came after 11:59:59",
+        "2025-06-02 12:00:00 UTC",
+        "billing, audit",
+    ]
+
+
+def test_what_nobody_saw_is_no_number() -> None:
+    told = line(rule="records_possibly_lost", reason="unseen", evidence=UNSEEN)
+    assert "what came after 11:59:59" in told
+    assert " 0 " not in told
+
+
+def test_a_lower_bound_is_told_as_one() -> None:
+    told = line(rule="records_possibly_lost", evidence={"at_least_offsets": 17})
+    assert "at least 17 offsets" in told
+    gone = {"lost_transactions": [{"transactional_id": "a"}], "lost_transaction_count": 3}
+    assert "3 committed transactions" in line(evidence=gone)
+
+
+def test_what_was_never_committed_is_said_to_be() -> None:
+    told = line(rule="unreplicated_records_lost", evidence={**PROVEN, "possible_from": None})
+    assert "[100, 120) 20 offsets, not committed" in told
+
+
+def test_a_group_beyond_the_end_and_groups_that_are_not_named() -> None:
+    told = line(rule="committed_beyond_log_end", group="[bold]", evidence=BEYOND)
+    assert "[bold] (10 beyond)" in told
+    assert "billing, audit, ? and 28 more" in line(evidence=PROVEN | {"group_count": 31})
+
+
+def test_an_event_that_happened_again_says_so() -> None:
+    again = open_loss(since=61).since
+    assert "12:00:00 UTC, again 2025-06-02 12:01:01 UTC" in line(last_breach_at=again)
+
+
+def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:
+    assert "no loss is known  complete" in printed([tables.head(known())])
+    told = printed([tables.head(known(row(), row(), troubles=("blind",)))])
+    assert "2 committed_lost  not complete" in told
+    assert "as of -" in told
+
+
+def test_the_first_thing_in_full_is_what_to_do() -> None:
+    told = printed(tables.in_full(row() | {"events": None, "trouble": "the database is away"}))
+    head, what_to_do, first, *_ = told.splitlines()
+    assert head == "committed_lost  orders-0  open"
+    assert what_to_do == "WHAT TO DO NOW, IN THIS ORDER"
+    assert first.startswith("  1. Keep broker 1 down")
+    facts = dict(re.findall(r"(?m)^  (\w[^\n]*?)  +(.+)$", told.partition("WHAT IS KNOWN")[2]))
+    assert facts["leader before"] == "broker 1, epoch 5"
+    assert facts["of it visible"] == "20 offsets: read_committed readers could have them"
+    assert facts["open transactions"] == "payments-7"
+    assert "Whether it happened before is not known: the database is away" in told
+    assert "None" not in told
+
+
+def test_commands_are_on_a_line_of_their_own_on_a_narrow_screen() -> None:
+    told = printed(tables.in_full(row()), width=40)
+    assert "--topic orders:0 --reset-offsets --to-offset 73 --execute\n" in told
+
+
+def test_each_time_that_it_happened_is_told() -> None:
+    event = {"at": "2025-06-02T12:00:01Z", "reason": "lost", "certain_from": 1, "certain_to": 4}
+    events = [event | {"certain_offsets": 3}, event | {"certain_to": None}]
+    told = printed(tables.in_full(row() | {"events": events}))
+    assert "HAPPENED 2 TIMES" in told
+    assert "12:00:01 UTC  lost  certain: [1, 4) 3 offsets  possible: -" in told
+
+
+def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
+    bare = {"class": "settled_loss", "topic": "orders", "since": "soon", "more": {"settled": 4}}
+    told = printed([tables.losses_table([bare]), *tables.in_full(bare)])
+    assert "settled_loss" in told
+    assert "settled  4" in told
+
+
+def test_more_losses_than_a_person_reads_are_counted() -> None:
+    told = printed([tables.losses_table([row()] * (tables.SHOWN + 1))])
+    assert "1 more (-o json)" in told

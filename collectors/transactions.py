@@ -4,6 +4,10 @@ Every broker lists the ids that it coordinates; it is asked for the open ones, a
 producers whatever their state. Each id is then described by its coordinator, one by one within an
 answer: an id that ended meanwhile, or may not be seen, costs nothing of the others. What nobody
 lists is unknown to all only if every partition of `__transaction_state` has a leader that answered.
+
+Two kinds of gaps have the scope TRANSACTIONS. One of a listing names a broker or the topic
+(`broker_id`, `topic`): transactions may exist that are not here. One of details names neither: the
+ids are here as they were listed, and were not described, be it for an error or for the limit.
 Source: KIP-664, KIP-890.
 """
 
@@ -107,7 +111,7 @@ class TransactionReader:
                 else:
                     known[name] = outcome
         for failure, names in failures.items():
-            _add_gap(session, names, failure)
+            _tell_not_described(session, names, failure)
 
     def _whose_turn(
         self, session: Session, known: Mapping[str, Transaction], looked_up: frozenset[int]
@@ -123,7 +127,8 @@ class TransactionReader:
         turn, others = ordered[:MAX_DESCRIBED], ordered[MAX_DESCRIBED:]
         if others:
             limit = Failure(GapCause.LIMIT, f"{MAX_DESCRIBED:,} were described in this round")
-            _add_gap(session, [entry.transactional_id for entry in others], limit)
+            names = [entry.transactional_id for entry in others]
+            _tell_not_described(session, names, limit)
         if all(entry.transactional_id in self._had_turn for entry in others):
             self._had_turn.clear()
         self._had_turn.update(entry.transactional_id for entry in turn)
@@ -168,10 +173,14 @@ def _state(word: str) -> TransactionState:
 
 
 def _tell_silent(session: Session, failures: Mapping[Broker, Failure]) -> None:
-    """Add a gap per broker without a listing, and only one for all that are too old for it."""
-    too_old = [f for f in failures.values() if f.cause is GapCause.UNSUPPORTED]
-    if too_old:
-        session.add_gap(GapScope.TRANSACTIONS, "transactions", too_old[0])
+    """Add a gap per broker without a listing, and only one for all that are too old for it.
+
+    That one names the first of them, in its reason too.
+    """
+    too_old = [b for b, failure in failures.items() if failure.cause is GapCause.UNSUPPORTED]
+    for broker in too_old[:1]:
+        first = broker.broker_id
+        session.add_gap(GapScope.TRANSACTIONS, "transactions", failures[broker], broker_id=first)
     for broker, failure in failures.items():
         if failure.cause is not GapCause.UNSUPPORTED:
             what = f"transactions coordinated by broker {broker.broker_id}"
@@ -315,6 +324,7 @@ def _is_wanted(described: Transaction, as_listed: Transaction, looked_up: frozen
     return bool(of_producer) or described.state not in _NOTHING_OPEN
 
 
-def _add_gap(session: Session, names: Sequence[str], failure: Failure) -> None:
+def _tell_not_described(session: Session, names: Sequence[str], failure: Failure) -> None:
+    """Add a gap of details: it names no broker and no topic, as a gap of listings would."""
     what = f"details of {counted(len(names), 'transactional id')} ({listed(names)})"
     session.add_gap(GapScope.TRANSACTIONS, what, failure)

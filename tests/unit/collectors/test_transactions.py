@@ -74,6 +74,12 @@ def look(
     return reader.collect(session, state_topic, producer_ids=producer_ids), session.gaps, pool
 
 
+def kind_of(gap: Gap) -> str:
+    """Return what kind of gap it is, as a reader of the snapshot tells them apart."""
+    assert gap.scope is GapScope.TRANSACTIONS
+    return "details" if gap.broker_id is None and gap.topic is None else "listing"
+
+
 PAYMENTS = Transaction(
     transactional_id="payments",
     coordinator=BrokerId(2),
@@ -145,7 +151,7 @@ def test_one_id_that_ended_and_one_that_is_hidden_cost_nothing_of_the_others() -
         "details of 1 transactional id (hidden)": GapCause.NOT_AUTHORIZED,
         "details of 1 transactional id (moved)": GapCause.COORDINATOR_MOVING,
     }
-    assert {gap.scope for gap in gaps} == {GapScope.TRANSACTIONS}
+    assert {kind_of(gap) for gap in gaps} == {"details"}
     assert "needs DESCRIBE on TransactionalId" in gaps[0].why
     assert found.is_complete
 
@@ -185,7 +191,7 @@ def test_without_a_description_the_listing_stays(details: Callable[..., bytes | 
         None,
     )
     [gap] = gaps
-    assert (gap.scope, "payments" in gap.what) == (GapScope.TRANSACTIONS, True)
+    assert (kind_of(gap), "payments" in gap.what) == ("details", True)
 
 
 # ------------------------------------------------------------------ a coordinator that moves
@@ -244,7 +250,7 @@ def test_a_broker_without_a_listing_leaves_it_incomplete(
     assert list(found.known) == ["payments"]
     assert not found.is_complete
     [gap] = gaps
-    assert (gap.cause, gap.broker_id, gap.scope) == (cause, 2, GapScope.TRANSACTIONS)
+    assert (gap.cause, gap.broker_id, kind_of(gap)) == (cause, 2, "listing")
 
 
 def test_brokers_that_are_too_old_are_one_gap() -> None:
@@ -252,7 +258,8 @@ def test_brokers_that_are_too_old_are_one_gap() -> None:
     reader = TransactionReader(sight=SightReader(declared=True))
     assert not reader.collect(session, BOTH, producer_ids={7}).is_complete
     [gap] = session.gaps
-    assert gap.cause is GapCause.UNSUPPORTED
+    assert (gap.cause, gap.broker_id) == (GapCause.UNSUPPORTED, FIRST.broker_id)
+    assert str(FIRST) in gap.why
     assert "ListTransactions: it needs Kafka 3.0" in gap.why
     assert pool.requests == []
 
@@ -261,7 +268,7 @@ def test_partitions_without_a_leader_have_transactions_that_nobody_lists() -> No
     found, gaps, _ = look(Cluster({}), placed(1, None, 2, None))
     assert not found.is_complete
     [gap] = gaps
-    assert gap.cause is GapCause.NO_LEADER
+    assert (gap.cause, kind_of(gap)) == (GapCause.NO_LEADER, "listing")
     assert "__transaction_state-1, __transaction_state-3" in gap.what
 
 
@@ -303,6 +310,7 @@ def test_sight_is_asked_for_anew_where_the_holder_of_a_partition_is_not_listed()
 
 
 class CountingSight(SightReader):
+    assert kind_of(gap) == "listing"
     """Notes for each round whether the proof was needed."""
 
     def __init__(self) -> None:
@@ -326,7 +334,7 @@ def test_very_many_ids_are_described_in_turn_and_in_bounded_requests(
     for _ in range(3):
         found, gaps, pool = look(cluster, producer_ids={5}, reader=reader)
         assert [len(r.transactional_ids) for _, r in pool.of(DESCRIBE_TRANSACTIONS)] == [3, 1]
-        assert [gap.cause for gap in gaps] == [GapCause.LIMIT]
+        assert [(gap.cause, kind_of(gap)) for gap in gaps] == [(GapCause.LIMIT, "details")]
         assert len(found.known) == 6
         told.append({name for name, entry in found.known.items() if entry.partitions is not None})
     assert all("id-5" in names for names in told)

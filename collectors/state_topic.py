@@ -7,7 +7,7 @@ for by name, because a list of all topics leaves out, without a word, what we ma
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from collectors.session import Session, body_of
 from collectors.translate import failure_of, present, topic_id_of
@@ -30,8 +30,29 @@ class StateTopic:
     topic_id: TopicId | None = None  # absent: the brokers tell no topic ids
 
 
-def collect(session: Session) -> StateTopic | Failure | None:
-    """Return the placement of the topic, None where nobody ever used a transaction."""
+StateTopicAnswer: TypeAlias = StateTopic | Failure | None  # None: nobody ever used a transaction
+_VANISHED: Final = Failure(
+    GapCause.GONE, f"a broker does not know {STATE_TOPIC}, which was there in an earlier round"
+)
+
+
+@dataclass(slots=True)
+class SeenTopic:
+    """Remembers that the topic was there; made anew for another cluster.
+
+    One broker says that there is none: it may have just begun and not have heard of the topic yet.
+    """
+
+    _was_seen: bool = False
+
+    def judge(self, answer: StateTopicAnswer) -> StateTopicAnswer:
+        """Return the answer, or a failure in place of "never used" once the topic was seen."""
+        self._was_seen |= isinstance(answer, StateTopic)
+        return _VANISHED if answer is None and self._was_seen else answer
+
+
+def collect(session: Session) -> StateTopicAnswer:
+    """Return the placement of the topic, None where a broker says that there is none."""
     reply = session.ask_any_reply(METADATA, _request)
     if isinstance(reply, Failure):
         return reply

@@ -13,7 +13,7 @@ from typing import Final
 
 from collectors.naming import counted, listed
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
 from collectors.transaction_record import RecordUnreadableError, decode, is_prepare_commit
 from collectors.transaction_tail import CUT_SHORT, Tail, fetch, find_ends
 from collectors.wire.failure import Failure
@@ -44,12 +44,14 @@ class TransactionLogReader:
 
     _tails: dict[int, Tail] = field(default_factory=dict)
     _topic_id: TopicId | None = None
-    _was_absent: bool = False  # the topic did not exist in the last round, nor ever before
+    _seen: SeenTopic = field(default_factory=SeenTopic)
+    _was_absent: bool = False  # there was no topic yet in an earlier round
 
-    def collect(self, session: Session, state_topic: StateTopic | Failure | None) -> TransactionLog:
+    def collect(self, session: Session, state_topic: StateTopicAnswer) -> TransactionLog:
         """Return what ended since the last round; the first one only finds where to begin."""
+        state_topic = self._seen.judge(state_topic)
         if state_topic is None:
-            self._was_absent = self._topic_id is None and not self._tails
+            self._was_absent = True
             return TransactionLog(is_read=True)
         if isinstance(state_topic, Failure):
             session.add_gap(GapScope.TRANSACTION_LOG, _ENDED, state_topic, topic=STATE_TOPIC)

@@ -21,7 +21,7 @@ from typing import Any, Final
 from collectors.naming import counted, listed
 from collectors.session import Ask, Reply, Session, body_of
 from collectors.sight import SightReader
-from collectors.state_topic import STATE_TOPIC, StateTopic
+from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, StateTopicAnswer
 from collectors.translate import failure_of, moment_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS
@@ -64,19 +64,22 @@ class TransactionReader:
 
     sight: SightReader = field(default_factory=SightReader)
     _had_turn: set[str] = field(default_factory=set)
+    _seen: SeenTopic = field(default_factory=SeenTopic)
 
     def collect(
         self,
         session: Session,
-        state_topic: StateTopic | Failure | None,
+        state_topic: StateTopicAnswer,
         *,
         producer_ids: Collection[int],
     ) -> Transactions:
         """Return every open transaction, and those of `producer_ids` whatever their state.
 
         An id that could not be described keeps what its listing told and is a gap. Without the
-        topic (None) nobody ever used a transaction, and nobody has to be asked.
+        topic (None) nobody ever used a transaction, and nobody has to be asked; once it was seen,
+        a broker without it is only not up to date.
         """
+        state_topic = self._seen.judge(state_topic)
         looked_up = frozenset(producer_ids)
         if state_topic is None:
             sight = self.sight.collect(session, is_needed=True) if looked_up else Sight.UNPROVEN

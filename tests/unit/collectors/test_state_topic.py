@@ -8,7 +8,7 @@ from uuid import UUID
 from kio.schema.errors import ErrorCode
 
 from collectors.session import Session
-from collectors.state_topic import STATE_TOPIC, StateTopic, collect
+from collectors.state_topic import STATE_TOPIC, SeenTopic, StateTopic, collect
 from collectors.translate import topic_id_of
 from collectors.wire.api import METADATA
 from collectors.wire.failure import Failure
@@ -81,6 +81,19 @@ def test_a_partition_that_the_answer_left_out_has_no_leader() -> None:
 
 def test_a_topic_that_nobody_needed_yet_is_no_failure() -> None:
     assert collect(session_with(metadata(error=3))) is None
+
+
+def test_once_it_was_seen_a_topic_that_a_broker_does_not_know_is_a_failure() -> None:
+    memory = SeenTopic()
+    placed = StateTopic(leaders=(None,), leader_epochs=(None,))
+    hidden = Failure(GapCause.NOT_AUTHORIZED, "hidden")
+    assert [memory.judge(answer) for answer in (None, hidden, None)] == [None, hidden, None]
+    assert memory.judge(placed) is placed
+    vanished = memory.judge(None)
+    assert isinstance(vanished, Failure)
+    assert vanished.cause is GapCause.GONE
+    assert memory.judge(hidden) is hidden
+    assert memory.judge(placed) is placed
 
 
 def test_what_we_may_not_see_names_the_permission() -> None:

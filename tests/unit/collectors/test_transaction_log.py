@@ -160,7 +160,8 @@ def test_a_topic_that_appears_is_read_from_its_first_record() -> None:
 
 def test_a_topic_that_only_one_round_did_not_see_is_read_on() -> None:
     reader = begun()
-    one_round(reader, None)
+    log, session = one_round(reader, None)
+    assert (log.is_read, log.is_whole, causes(session)) == (True, False, [GONE])
     log, session = one_round(reader, state(1), fetch=fetched({0: log_of(committed("a"))}))
     assert (names(log), asked(session)) == (["a"], {"Fetch": 1})
 

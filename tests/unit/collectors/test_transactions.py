@@ -284,6 +284,24 @@ def test_without_the_topic_nobody_ever_used_a_transaction() -> None:
     assert (found.known, found.is_complete, gaps, pool.requests) == ({}, True, [], [])
 
 
+def test_a_topic_that_was_there_before_is_not_believed_to_be_unused() -> None:
+    reader = TransactionReader(sight=SightReader(declared=True))
+    look(Cluster({}), BOTH, reader=reader)
+    cluster = Cluster({2: [("payments", 7, "Ongoing")]})
+    found, gaps, _ = look(cluster, None, reader=reader)
+    assert (found.known, found.is_complete) == ({"payments": PAYMENTS}, False)
+    assert [(gap.cause, kind_of(gap)) for gap in gaps] == [(GapCause.GONE, "listing")]
+    found, gaps, _ = look(cluster, BOTH, reader=reader)
+    assert (found.is_complete, gaps) == (True, [])
+
+
+def test_a_topic_that_is_only_hidden_was_not_seen() -> None:
+    reader = TransactionReader(sight=SightReader(declared=True))
+    look(Cluster({}), HIDDEN, reader=reader)
+    found, gaps, _ = look(Cluster({}), None, reader=reader)
+    assert (found.is_complete, gaps) == (True, [])
+
+
 def test_a_topic_that_may_not_be_seen_is_told_only_where_it_matters() -> None:
     cluster = Cluster({1: [("payments", 7, "Ongoing")]})
     found, gaps, _ = look(cluster, HIDDEN, producer_ids={7})

@@ -310,6 +310,7 @@ def test_a_topic_that_may_not_be_seen_is_told_only_where_it_matters() -> None:
     assert not found.is_complete
     [gap] = gaps
     assert (gap.cause, gap.why) == (GapCause.NOT_AUTHORIZED, HIDDEN.why)
+    assert kind_of(gap) == "listing"
 
 
 def test_a_topic_of_which_nobody_tells_is_a_gap() -> None:
@@ -328,7 +329,6 @@ def test_sight_is_asked_for_anew_where_the_holder_of_a_partition_is_not_listed()
 
 
 class CountingSight(SightReader):
-    assert kind_of(gap) == "listing"
     """Notes for each round whether the proof was needed."""
 
     def __init__(self) -> None:

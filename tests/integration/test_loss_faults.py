@@ -24,8 +24,9 @@ from service.sandbox.faults import LossName, LossTruth, make_fault, prepare_loss
 from service.sandbox.layout import node_layout
 from service.sandbox.processes import Liveness
 from service.sandbox.tools import run_quietly
+from service.snapshot_rows import partition_rows
 from tests.integration.conftest import is_whole
-from tests.integration.looking import commit, ends, only, partition
+from tests.integration.looking import commit, ends, only, partition, why_of
 
 pytestmark = pytest.mark.integration
 
@@ -74,8 +75,9 @@ def assert_healed(cluster: Sandbox, reader: ClusterReader, topic: str) -> None:
     """Undoing has returned: all run, all are in sync, and the fault's own topic is gone."""
     assert {one.liveness for one in cluster.status()} == {Liveness.RUNNING}
     snapshot = reader.read(Scope())
+    assert why_of(snapshot) == ""
     assert is_whole(snapshot)
-    assert len(reader.read(only(topic)).partitions) == 0
+    assert all(row["topic"] != topic for row in partition_rows(snapshot))
 
 
 def assert_lost(truth: LossTruth, lost: tuple[int | None, int | None]) -> None:

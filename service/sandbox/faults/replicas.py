@@ -162,18 +162,10 @@ def revive(stage: Stage, broker: BrokerId) -> None:
 
 
 def heal(stage: Stage, brokers: Collection[BrokerId]) -> None:
-    """Bring brokers back, and wait until they are in sync wherever they have a replica."""
+    """Bring brokers back, and wait until all that run are in sync wherever they have a replica."""
     for broker in brokers:
         revive(stage, broker)
-    await_condition(
-        lambda: all(
-            one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas) & set(brokers))
-            for teller in stage.cluster.running()
-            for partitions in stage.cluster.topics(told_by=teller).values()
-            for one in partitions
-        ),
-        f"brokers {sorted(brokers)} are not in sync everywhere",
-    )
+    await_condition(lambda: _is_whole(stage), f"brokers {sorted(brokers)} are not back in sync")
 
 
 def unclean_changes(stage: Stage, topic: str) -> int:
@@ -187,6 +179,17 @@ def await_condition(condition: Callable[[], bool], otherwise: str) -> None:
     """Wait for a condition; raise with `otherwise` when it does not come true."""
     if not wait_until(condition, timeout_seconds=MOVE_SECONDS):
         raise SandboxError(f"{otherwise} after {MOVE_SECONDS:.0f} s")
+
+
+def _is_whole(stage: Stage) -> bool:
+    """Whether every running broker tells that all of them are in sync."""
+    running = stage.cluster.running()
+    return all(
+        one.leader != NO_LEADER and one.isr.issuperset(set(one.replicas).intersection(running))
+        for teller in running
+        for partitions in stage.cluster.topics(told_by=teller).values()
+        for one in partitions
+    )
 
 
 def _is_level(stage: Stage, pair: Pair, where: TopicPartition) -> bool:

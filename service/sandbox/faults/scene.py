@@ -23,6 +23,7 @@ from service.sandbox.faults.loss_truth import (
 from service.sandbox.faults.replicas import (
     Pair,
     await_condition,
+    await_gone,
     await_led,
     choose_pair,
     heal,
@@ -199,6 +200,7 @@ def make_scene(
         },
     )
     if stage.options.topic is None:
+        stage.undo.callback(await_gone, stage, topic)
         stage.undo.callback(stage.remove_topic, topic)
     stage.undo.callback(heal, stage, both)
     create_topic(scene)

@@ -84,6 +84,8 @@ class Transactions:
     # only then is what nobody lists unknown to all.
     is_complete: bool
     looked_up: frozenset[int]  # producer ids that were asked for whatever their state
+    # False: the brokers say that there is no `__transaction_state`, so that no id is hidden.
+    was_ever_used: bool = True
 
     @classmethod
     def none(cls) -> Transactions:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from service.web.loss_models import LossClass, LossFacts
+from service.web.loss_models import GroupBeyond, LossClass, LossFacts
 
 NAMED_GROUPS: Final = 5
 SERVERS: Final = "--bootstrap-server HOST:PORT"
@@ -69,7 +69,8 @@ def _save(place: _Place, facts: LossFacts) -> Iterator[str]:
         return
     else:
         yield _keep_down(facts)
-    start = "" if facts.epoch_end is None else f", from offset {facts.epoch_end} on"
+    begins = _begins(facts)
+    start = "" if begins is None else f", from offset {begins} on"
     yield (
         f"Copy the folder {place.folder} of its log directory (log.dirs), while it is down: "
         f"cp -a {shlex.quote(f'LOG_DIR/{place.folder}')} SAFE_PLACE/"
@@ -126,9 +127,26 @@ def _reset_groups(place: _Place, facts: LossFacts) -> Iterator[str]:
         f"Stop the consumers of {names}{more}: they have read what is not there any more, and skip "
         "what is written at the same offsets now. Undo what they did with it, if that matters."
     )
-    to = "--to-offset OFFSET" if facts.epoch_end is None else f"--to-offset {facts.epoch_end}"
     for group in groups[:NAMED_GROUPS]:
+        to = f"--to-offset {_or(_begins(facts, group), 'OFFSET')}"
         yield f"Move it to where the loss begins: {place.reset(group.group, to)}"
+
+
+def _begins(facts: LossFacts, group: GroupBeyond | None = None) -> int | None:
+    """Return where the loss begins: at the end of the older epoch, or of the one a group has read."""
+    if facts.epoch_end is not None:
+        return facts.epoch_end
+    groups = [group] if group is not None else facts.groups_beyond or []
+    ends = [
+        one.committed_offset - one.read_beyond
+        for one in groups
+        if one.committed_offset is not None and one.read_beyond is not None
+    ]
+    return min(ends, default=None)
+
+
+def _or(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
 
 
 def _of_group(place: _Place) -> Iterator[str]:

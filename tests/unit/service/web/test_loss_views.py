@@ -118,6 +118,17 @@ def test_nothing_is_guessed_where_the_old_leader_is_not_known() -> None:
     assert any("billing and 26 more" in step for step in found.next_steps)
 
 
+def test_the_epoch_that_a_group_has_read_tells_where_the_loss_begins() -> None:
+    groups = [
+        {"group": "a", "committed_offset": 34, "read_beyond": 24},
+        {"group": "b", "committed_offset": 30, "read_beyond": 18},
+    ]
+    found = loss({"groups_beyond": groups}, rule="records_possibly_lost")
+    assert "Read the copy, from offset 10 on" in commands(found)[1]
+    assert "--group a --topic orders:0 --reset-offsets --to-offset 10" in commands(found)[2]
+    assert "--group b --topic orders:0 --reset-offsets --to-offset 12" in commands(found)[3]
+
+
 def test_records_that_were_never_committed_concern_producers() -> None:
     found = loss(PROVEN | {"groups_beyond": []}, rule="unreplicated_records_lost")
     assert found.class_ is LossClass.UNREPLICATED_LOST

@@ -153,14 +153,15 @@ def _print_in_full(known: Known, output: str) -> None:
         return
     from service.cli.loss import tables  # noqa: PLC0415 - see above
     from service.cli.snapshot_table import console  # noqa: PLC0415 - same
-    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
 
     screen = console()
-    for loss in known.losses:
-        print_all(screen, tables.in_full(loss))
+    for part in (part for loss in known.losses for part in tables.in_full(loss)):
+        screen.print(part, soft_wrap=True)  # a command that is copied is never folded
     _print_troubles(known)
 
 
 def _print_troubles(known: Known) -> None:
     if known.troubles:
-        click.echo("\n".join(["NOT SEEN", *(f"  {line}" for line in known.troubles)]))
+        from service.cli.loss.tables import visible  # noqa: PLC0415 - see above
+
+        click.echo("\n".join(["NOT SEEN", *(f"  {visible(line)}" for line in known.troubles)]))

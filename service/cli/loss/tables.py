@@ -5,6 +5,7 @@ Rows are JSON of a Tidemark that may be newer: what it does not tell is left out
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -54,7 +55,7 @@ def losses_table(losses: Sequence[Row]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
     for name, is_short in COLUMNS.items():
         table.add_column(name, overflow="fold", no_wrap=is_short)
-    for loss in losses[:SHOWN]:
+    for loss in map(visible, losses[:SHOWN]):
         table.add_row(*_cells(loss), style=STYLES.get(str(loss.get("class"))))
     if len(losses) > SHOWN:
         table.caption = f"{len(losses) - SHOWN} more (-o json)"
@@ -63,6 +64,7 @@ def losses_table(losses: Sequence[Row]) -> Table:
 
 def in_full(loss: Row) -> Iterator[RenderableType]:
     """Give everything about one loss: what to do first, then what is known."""
+    loss = visible(loss)
     class_ = str(loss.get("class"))
     state = loss.get("state")
     ended = f" {_time(loss.get('ended_at'))} ({loss.get('end_reason')})" if state == "ended" else ""
@@ -75,6 +77,23 @@ def in_full(loss: Row) -> Iterator[RenderableType]:
     if loss.get("groups_beyond"):
         yield _groups_table(loss)
     yield from _events(loss)
+
+
+def visible(value: Any) -> Any:
+    """Return JSON whose texts show each control character as its number.
+
+    A group may be called anything: an escape sequence would clear the screen, a line feed would
+    fake a line of advice.
+    """
+    match value:
+        case str():
+            return value if value.isprintable() else json.dumps(value)[1:-1]
+        case list():
+            return [visible(one) for one in value]
+        case dict():
+            return {visible(name): visible(one) for name, one in value.items()}
+        case _:
+            return value
 
 
 def place(loss: Row) -> str:

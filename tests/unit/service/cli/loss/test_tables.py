@@ -123,3 +123,12 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 def test_more_losses_than_a_person_reads_are_counted() -> None:
     told = printed([tables.losses_table([row()] * (tables.SHOWN + 1))])
     assert "1 more (-o json)" in told
+
+
+def test_a_group_cannot_write_to_the_screen() -> None:
+    name = "a\n  1. Start broker 1\x1b[2J"
+    evidence = PROVEN | {"groups_beyond": [{"group": name}], "more": {"odd": name}}
+    for told in (line(evidence=evidence), printed(tables.in_full(row(evidence=evidence)))):
+        assert "\x1b" not in told
+        assert "\n  1. Start broker 1" not in told
+        assert "a\\n  1. Start broker 1\\u001b[2J" in told

@@ -40,7 +40,7 @@ _VANISHED: Final = Failure(
 class SeenTopic:
     """Remembers that the topic was there; made anew for another cluster.
 
-    One broker says that there is none: it may have just begun and not have heard of the topic yet.
+    One broker says that there is none: it may be behind with what the controller tells all brokers.
     """
 
     _was_seen: bool = False

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from datetime import timedelta
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -109,13 +110,18 @@ def command(
         what = "which fault?" if name is None else f"there is no fault {name!r}:"
         raise click.UsageError(f"{what} tidemark sandbox fault --list")
     seconds: float | None = choices.pop("seconds")
+    sandbox, options = open_sandbox(directory), _options(**choices)
+    is_left = seconds is None and not FAULTS[name].needs_hold
     click.echo(f"Making {name} ...", err=True)
-    made = begin_fault(name, open_sandbox(directory), _options(**choices))
-    if seconds is None and not FAULTS[name].needs_hold:
-        made.leave()
-        _print_truth(made.truth, output)
-    else:
-        _hold(made, seconds, output)
+    with stop_signals() as stop:  # before the first step: each one has to be undone
+        made = begin_fault(name, sandbox, options)
+        if stop.is_set():
+            _give_up(made)
+        elif is_left:
+            made.leave()
+            _print_truth(made.truth, output)
+        else:
+            _hold(made, stop, seconds, output)
 
 
 def _options(*, timeout: float | None, **choices: Any) -> FaultOptions:
@@ -124,13 +130,19 @@ def _options(*, timeout: float | None, **choices: Any) -> FaultOptions:
     return FaultOptions(timeout=None if timeout is None else timedelta(seconds=timeout), **choices)
 
 
-def _hold(made: Made, seconds: float | None, output: str) -> None:
+def _give_up(made: Made) -> None:
+    """Undo a fault that nobody wants any more: a signal came while it was made."""
+    made.undo()
+    click.echo("Undone.", err=True)
+    raise click.Abort
+
+
+def _hold(made: Made, stop: Event, seconds: float | None, output: str) -> None:
     try:
-        with stop_signals() as stop:
-            _print_truth(made.truth, output)
-            until = "until Ctrl-C" if seconds is None else f"for {seconds:g} s"
-            click.echo(f"Held {until}, and undone then.", err=True)
-            stop.wait(seconds)
+        _print_truth(made.truth, output)
+        until = "until Ctrl-C" if seconds is None else f"for {seconds:g} s"
+        click.echo(f"Held {until}, and undone then.", err=True)
+        stop.wait(seconds)
     finally:
         made.undo()
     click.echo("Undone.", err=True)

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+import signal
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from service.cli import fault as fault_command
 from service.cli.exit_codes import ExitCode
 from service.cli.main import run
+from service.sandbox import faults
 from service.sandbox.faults import FAULTS
 from service.sandbox.tools import TOOLS
 
@@ -71,3 +77,55 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     assert run(["sandbox", *arguments]) == code
     assert said in capsys.readouterr().err
+
+
+class KilledError(Exception):
+    """What a signal does to a command that does not expect it."""
+
+
+@pytest.fixture
+def deadly() -> Iterator[None]:
+    """Let SIGTERM be an error here, and not the end of all tests."""
+
+    def die(number: int, _frame: object) -> None:
+        raise KilledError(number)
+
+    before = signal.signal(signal.SIGTERM, die)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@dataclass
+class SignalledMaking:
+    """A fault during whose making a signal comes; notes what becomes of it."""
+
+    fate: list[str] = field(default_factory=list)
+
+    def begin(self, *_: Any) -> SignalledMaking:
+        signal.raise_signal(signal.SIGTERM)
+        return self
+
+    def undo(self) -> None:
+        self.fate.append("undone")
+
+    def leave(self) -> None:
+        self.fate.append("left")
+
+
+@pytest.mark.parametrize(
+    "words", ["stuck-marker", "open-transaction", "open-transaction --seconds 9"]
+)
+def test_a_signal_while_a_fault_is_made_undoes_it(
+    words: str,
+    deadly: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made = SignalledMaking()
+    monkeypatch.setattr(faults, "begin_fault", made.begin)
+    monkeypatch.setattr(fault_command, "open_sandbox", lambda _: None)
+    assert run(["sandbox", "fault", *words.split()]) == ExitCode.INTERRUPTED
+    assert made.fate == ["undone"]
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "Undone." in told.err

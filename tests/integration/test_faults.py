@@ -18,12 +18,19 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so
+    AdminClient,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+)
 
 from rules.catalogue.all_rules import EVERY
 from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
+from service.cli.exit_codes import ExitCode
 from service.clock import wait_until
 from service.rounds import ClusterReader
 from service.sandbox.admin import SandboxAdmin
@@ -178,6 +185,35 @@ def test_an_unlisted_producer_hangs_and_no_coordinator_knows_it(
     assert ends(reader, topic) == RELEASED
 
 
+def test_the_setting_of_a_broker_is_what_it_was_before_a_transaction_hangs(
+    cluster: Sandbox, admin: SandboxAdmin, new_name: Named
+) -> None:
+    topic, key = new_name("verified"), "transaction.partition.verification.enable"
+    admin.create_topic(topic, assignment=[[1]])
+    for own in ("true", None):
+        admin.set_broker_config(1, {key: own})
+        assert is_set_for_broker(cluster, key, own)
+        with make_fault("hanging-transaction", cluster, topic=topic):
+            assert set_for_broker(cluster, key) == own
+
+
+def is_set_for_broker(cluster: Sandbox, key: str, value: str | None) -> bool:
+    return wait_until(lambda: set_for_broker(cluster, key) == value, timeout_seconds=SOON)
+
+
+def set_for_broker(cluster: Sandbox, key: str) -> str | None:
+    """Return what is set at run time for broker 1 alone."""
+    entry = setting(cluster, ConfigResource(ConfigResource.Type.BROKER, "1"), key)
+    is_own = ConfigSource(entry.source) is ConfigSource.DYNAMIC_BROKER_CONFIG
+    return str(entry.value) if is_own else None
+
+
+def setting(cluster: Sandbox, of: ConfigResource, key: str) -> ConfigEntry:
+    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    entry: ConfigEntry = client.describe_configs([of])[of].result(timeout=SOON)[key]
+    return entry
+
+
 def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
     cluster: Sandbox,
     other_topic: str,
@@ -322,6 +358,33 @@ def test_the_command_holds_a_fault_until_it_is_interrupted(
     truth = json.loads(out)
     assert (truth["topic"], truth["hold_class"]) == (topic, "open")
     assert ends(reader, topic) == RELEASED
+
+
+def test_a_command_that_is_killed_while_it_makes_a_fault_undoes_it(
+    cluster: Sandbox, new_name: Named
+) -> None:
+    topic = new_name("killed")
+    words = ("--dir", str(cluster.directory), "--topic", topic, "--timeout", "5")
+    log = ConfigResource(ConfigResource.Type.TOPIC, "__transaction_state")
+    with make_fault("open-transaction", cluster):  # so that there is such a log
+        usual = setting(cluster, log, "max.message.bytes").value
+    with subprocess.Popen(
+        tidemark("fault", "overdue-transaction", *words),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert wait_until(
+            lambda: setting(cluster, log, "max.message.bytes").value != usual,
+            timeout_seconds=SOON,
+        )
+        process.terminate()
+        out, err = process.communicate(timeout=SOON)
+    assert (process.returncode, out) == (ExitCode.INTERRUPTED, "")
+    assert "Undone." in err.splitlines()
+    assert wait_until(
+        lambda: setting(cluster, log, "max.message.bytes").value == usual, timeout_seconds=SOON
+    )
 
 
 def test_a_tool_has_its_own_input_output_and_exit_code(

@@ -46,7 +46,7 @@ class _Open:
     start_ms: int
     is_v2: bool  # its client ends each transaction with a new epoch
     cut: Cut | None = None
-    partitions: frozenset[TopicPartition] = frozenset()  # of its decision
+    partitions: frozenset[TopicPartition] = frozenset()  # that it has so far
 
 
 class Endings:
@@ -77,7 +77,7 @@ class Endings:
             self._remember(name, value)
         elif value.state in _DECIDED and name in self._open:
             begun = self._open[name]
-            begun.partitions = _named(value)
+            begun.partitions |= _named(value)
             if value.state is TransactionState.PREPARE_ABORT:
                 begun.cut = _cut(begun, value)
         elif value.state in _OUTCOMES:
@@ -89,7 +89,13 @@ class Endings:
             self._drop_oldest()
         is_v2 = value.client_transaction_version >= 2
         start_ms = value.last_update_ms if value.start_ms is None else value.start_ms
-        self._open[name] = _Open(value.producer_id, value.producer_epoch, start_ms, is_v2)
+        self._open[name] = _Open(
+            value.producer_id,
+            value.producer_epoch,
+            start_ms,
+            is_v2,
+            partitions=_named(value),  # all so far: each record repeats those before it
+        )
 
     def _drop_oldest(self) -> None:
         """Forget who was open longest; its end, without who ended it, is still to be told."""

@@ -185,9 +185,11 @@ def _election(view: View, row: int, look: LastLook, epoch: int) -> Election:
     and with each moment without a leader: a direct clean one is a single step.
     """
     leader = view.snapshot.partitions.leader[row]
-    if leader is not None and leader == look.leader:
-        return Election.CLEAN  # its own log
     is_allowed = view.snapshot.partitions.unclean_election_enabled[row]
+    if leader is not None and leader == look.leader:
+        return _own_election(
+            view, row, look, is_allowed=is_allowed, steps=epoch - look.leader_epoch
+        )
     if leader in (look.isr or ()) or leader in (look.elr or ()):
         may_have_shrunk = is_allowed != 0 and _stood_still(view, row, look)
         return Election.NOT_KNOWN if may_have_shrunk else Election.CLEAN
@@ -195,6 +197,18 @@ def _election(view: View, row: int, look: LastLook, epoch: int) -> Election:
         return Election.UNCLEAN
     is_direct = epoch == look.leader_epoch + 1
     return Election.CLEAN if is_allowed == 0 and is_direct else Election.NOT_KNOWN
+
+
+def _own_election(
+    view: View, row: int, look: LastLook, *, is_allowed: int | None, steps: int
+) -> Election:
+    """Return how the same leader came to lead again: with its own log, unless another one led between.
+
+    One that led between was elected uncleanly only where that is allowed and nobody else was in sync.
+    """
+    was_alone = look.isr == (look.leader,) or _stood_still(view, row, look)
+    other_may_have_led = is_allowed != 0 and steps > 1 and was_alone
+    return Election.NOT_KNOWN if other_may_have_led else Election.CLEAN
 
 
 def _stood_still(view: View, row: int, look: LastLook) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
@@ -13,19 +13,17 @@ from rules.transactions.classes import TransactionClass
 from rules.transactions.hold_up import hold_ups
 from rules.verdict import Verdict
 from rules.view import View
-from service.clock import monotonic, pause, utc_now
-from service.rounds import ClusterReader, Scope
+from service.rounds import ClusterReader
 from service.sandbox.admin import Permission, SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Truth, make_fault
 from service.sandbox.tools import run_quietly
-from service.watch import WatchedRound, Watcher
+from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
+from tests.integration.watching import Watch
 
 pytestmark = pytest.mark.integration
 
-ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
-UNTIL_SECONDS = 20.0
 TRANSACTION_RULES = (
     "transaction_hanging",
     "transaction_overdue",
@@ -33,45 +31,6 @@ TRANSACTION_RULES = (
     "read_committed_consumers_blocked",
     "producer_fenced",
 )
-
-
-class Watch:
-    """A watcher that makes rounds by hand, in the rhythm of a service with a short interval."""
-
-    def __init__(self, reader: ClusterReader) -> None:
-        self._watcher = Watcher(
-            "default", reader, Scope(transaction_log=True), utc_now=utc_now, monotonic=monotonic
-        )
-        self.rounds: list[WatchedRound] = []
-
-    def round(self) -> WatchedRound:
-        """Make a round, a moment after the one before; at once where that one wants it."""
-        if self.rounds and not self.rounds[-1].next_is_early:
-            pause(ROUND_SECONDS)
-        self.rounds.append(self._watcher.make_round())
-        return self.rounds[-1]
-
-    def until(self, condition: Callable[[WatchedRound], object]) -> WatchedRound:
-        """Make rounds until one is as wanted."""
-        began = monotonic()
-        while monotonic() - began < UNTIL_SECONDS:
-            if condition(self.round()):
-                return self.rounds[-1]
-        raise AssertionError(told(self.rounds))
-
-
-def told(rounds: Sequence[WatchedRound]) -> str:
-    """Say what the last rounds said of transactions."""
-    return "\n".join(
-        f"{one.at:%H:%M:%S} gaps {[gap.what for gap in (one.snapshot.gaps if one.snapshot else ())]} "
-        + ", ".join(
-            f"{finding.rule.rule_id} {dict(finding.labels)} {finding.verdict.name} {finding.reason}"
-            for judgement in one.judged.judgements
-            if judgement.rule.rule_id in TRANSACTION_RULES
-            for finding in judgement.findings(Verdict.BREACH, Verdict.UNKNOWN)
-        )
-        for one in rounds[-8:]
-    )
 
 
 def said(made: WatchedRound, rule: str, truth: Truth, verdict: Verdict) -> Finding | None:
@@ -94,11 +53,8 @@ def breach(made: WatchedRound, rule: str, truth: Truth) -> Finding | None:
 
 def class_seen(watch: Watch, truth: Truth) -> TransactionClass | None:
     """Return the class of what holds the truth's partition in the last round."""
-    made, memory = watch.rounds[-1], watch._watcher.remembered.memory  # noqa: SLF001 - the same round's
-    if made.snapshot is None or memory is None:
-        return None
-    view = View(snapshot=made.snapshot, memory=memory, before=memory, now=made.at)
-    held = [one for one in hold_ups(view) if one.name == truth.where]
+    view = watch.rounds[-1].view
+    held = [] if view is None else [one for one in hold_ups(view) if one.name == truth.where]
     return held[0].class_ if held else None
 
 

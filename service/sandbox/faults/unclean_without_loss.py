@@ -38,6 +38,7 @@ def _strike(scene: Scene) -> LossTruth:
     await_leader(stage, scene.partitions, [pair.leader], above=epochs(before))
     revive(stage, pair.follower)
     await_in_sync(stage, scene.partitions, [pair.follower])
-    silent = (COMMITTED_LOST, UNREPLICATED_LOST, COMMITTED_BEYOND_END)
-    verdict = Verdict(rule=UNCLEAN_ELECTION, silent=silent)
+    # The same leader as before, with its own log: only the controller knows that it was unclean.
+    silent = (COMMITTED_LOST, UNREPLICATED_LOST, COMMITTED_BEYOND_END, UNCLEAN_ELECTION)
+    verdict = Verdict(silent=silent)
     return scene.truth(before, verdict, ends="it is over: the leader is back with all it had")

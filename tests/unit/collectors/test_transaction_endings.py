@@ -113,7 +113,7 @@ def test_an_end_tells_where_its_markers_are_and_their_epoch(
     endings = Endings()
     where = (("orders", (0, 2)), ("audit", (1,)))
     steps = [
-        ended((ONGOING, 3, version, 0), endings=endings),
+        ended((ONGOING, 3, version, 0), endings=endings, partitions=(("orders", (0,)),)),
         ended((PREPARE_COMMIT, marker_epoch, version, 1), endings=endings, partitions=where),
         ended((COMMITTED, marker_epoch, version, 2), endings=endings, partitions=()),
     ]

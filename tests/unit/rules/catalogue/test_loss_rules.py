@@ -19,11 +19,15 @@ from rules.catalogue import (
 )
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import TopicPartition
+from rules.facts.last_look import microseconds, refined
+from rules.facts.memory import Memory, advance
+from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.judgement import Finding
 from rules.question import EpochEndQuestion, ProducersQuestion
 from rules.verdict import Verdict
+from rules.view import View
 from tests.factories import (
     at,
     broker,
@@ -31,6 +35,7 @@ from tests.factories import (
     ended,
     epoch_ends,
     group,
+    ints,
     offsets,
     partitions,
     producers,
@@ -167,6 +172,24 @@ CASES: Final = {
     "its-own-log": Case(
         because="the leader was restarted and leads again",
         looks=(ALONE, led_by_2(100, leader=1, unclean_election_enabled=UNCLEAN_ALLOWED)),
+    ),
+    "another-one-led-between": Case(
+        because="the same leader two elections later may have followed an unclean one in between",
+        looks=(ALONE, led_by_2(100, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        breaches={"possibly": "unseen"},
+    ),
+    "restarted-where-it-is-forbidden": Case(
+        because="nobody else could lead between",
+        looks=(led_by_1(isr=(1,)), led_by_2(100, leader=1, epoch=7)),
+    ),
+    "jumped-before": Case(
+        because="a high watermark that jumped after it had stood still tells of an ISR that shrank",
+        looks=(
+            AHEAD,
+            led_by_1(watermark=118, end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(118, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+        breaches={"unreplicated": "never_committed"},
     ),
     "eligible": Case(
         because="a replica of the ELR has all that was committed",
@@ -493,3 +516,27 @@ def test_what_was_committed_on_whole_partitions_is_not_kept() -> None:
     assert len(kept) == 3
     later = snapshot(**ALONE, taken_at=at(700))
     assert view_of([*rounds(*many), later]).memory.transactions.committed == {}
+
+
+def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean() -> None:
+    """A light look saw the jump; the ISR that is remembered is older than it."""
+    *earlier, last = rounds(AHEAD, AHEAD, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED))
+    before: Memory | None = None
+    for look in earlier:
+        before = advance(look, before)
+    assert before is not None
+    light = RiskLooks(
+        partitions=earlier[-1].partitions,
+        row=ints(0),
+        leader_epoch=ints(5),
+        last_stable_offset=Column.of([135]),
+        high_watermark=Column.of([135]),
+        log_end_offset=Column.of([140]),
+        looked_at_us=ints(microseconds(at(20))),
+    )
+    for looks, rule in ((before.looks, "possibly"), (refined(before.looks, light), "committed")):
+        known = replace(before, looks=looks)
+        view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
+        found = RULES[rule](view).finding(0)
+        assert found.verdict is BREACH
+        assert found.evidence["election"] == "not_known"

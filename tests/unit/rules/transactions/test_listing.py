@@ -9,13 +9,16 @@ from typing import Any, Final
 import pytest
 
 from rules.facts.gap import GapScope
+from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_doubt import Doubt
 from rules.facts.transactions import NO_TIMEOUT, Sight, TransactionState
+from rules.transactions.blocked import BlockedGroup
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import Doubt
-from rules.transactions.listing import WORST_FIRST, ListedTransaction, blocked_by, listing
+from rules.transactions.listing import WORST_FIRST, ListedTransaction, Place, listing
 from rules.transactions.next_steps import OF_CLASS, OF_DOUBT, next_step
+from rules.transactions.told import of_transaction
 from rules.view import View
 from tests.factories import (
     at,
@@ -52,6 +55,11 @@ def twice(**overrides: Any) -> View:
 def only(view: View) -> ListedTransaction:
     [entry] = listing(view).transactions
     return entry
+
+
+def blocked_by(seen: Snapshot | View, place: Place) -> list[BlockedGroup] | None:
+    view = seen if isinstance(seen, View) else view_of([seen])
+    return listing(view).blocked_by(place)
 
 
 HANGS: Final[dict[str, Any]] = {
@@ -156,7 +164,7 @@ def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> No
     ])  # fmt: skip
     entry = only(view)
     assert (entry.class_, entry.producer_id) == (TransactionClass.MARKER_NOT_REPLICATED, None)
-    blocked = blocked_by(view.snapshot, entry.places[0])
+    blocked = blocked_by(view, entry.places[0])
     assert blocked is not None
     assert [one.group_id for one in blocked] == ["billing"]
 
@@ -232,10 +240,64 @@ def test_the_list_says_whether_it_is_whole(overrides: dict[str, Any], *, is_comp
 
 
 def test_where_nobody_ever_used_a_transaction_no_permission_is_missed() -> None:
-    unproven = transactions(sight=Sight.UNPROVEN)
+    unproven = transactions(sight=Sight.UNPROVEN, was_ever_used=False)
     assert listing(view_of([snapshot(transactions=unproven)])).is_complete
     silent = replace(unproven, is_complete=False)
     assert not listing(view_of([snapshot(transactions=silent)])).is_complete
+
+
+def test_a_filter_that_leaves_the_state_topic_out_proves_nothing() -> None:
+    unproven = transactions(sight=Sight.UNPROVEN)
+    filtered = snapshot(partitions=partitions({"orders": 3}), transactions=unproven)
+    assert not listing(view_of([filtered])).is_complete
+
+
+def test_what_hangs_is_not_taken_for_one_whose_coordinator_is_away() -> None:
+    ran = view_of([look(transactions=transactions(transaction()))])
+    nobody_lists_it = transactions(looked_up=frozenset({7}))
+    view = twice(**HANGS | {"transactions": nobody_lists_it})
+    away = {name: replace(one, is_seen=False) for name, one in ran.memory.transactions.open.items()}
+    remembered = replace(view.memory.transactions, open=away)
+    view = replace(view, memory=replace(view.memory, transactions=remembered))
+    hanging, hidden = listing(view).transactions
+    assert (hanging.class_, hanging.is_listed) == (TransactionClass.HANGING, False)
+    assert hanging.repair is not None
+    assert (hidden.doubt, hidden.transactional_id) == (Doubt.COORDINATOR_NOT_SEEN, "payments")
+
+
+def test_a_coordinator_whose_clock_is_ahead_makes_no_negative_age() -> None:
+    ahead = transaction(started_at=at(20))
+    entry = only(view_of([look(transactions=transactions(ahead))]))
+    assert (entry.running(at(0)), entry.running(at(21))) == (None, timedelta(seconds=1))
+    evidence = of_transaction(ahead, at(0))
+    assert (evidence["running_ms"], of_transaction(ahead, at(21))["running_ms"]) == (None, 1000)
+
+
+def test_what_is_confirming_names_the_command_that_decides() -> None:
+    entry = only(view_of([look(**HANGS)]))
+    assert entry.doubt is Doubt.CONFIRMING
+    assert "`tidemark tx hanging`" in next_step(entry.class_, entry.doubt)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "held_up_by"), [("waits", ["payments"]), ("share", []), ("far", []), ("none", [])]
+)
+def test_those_that_hold_up_a_group_are_found_by_its_id(
+    pattern: str, held_up_by: list[str]
+) -> None:
+    seen = look(
+        transactions=transactions(
+            transaction(),
+            transaction(
+                "other", producer_id=8, partitions=frozenset({TopicPartition("orders", 1)})
+            ),
+        ),
+        producers=producers(open_producer()),
+        groups=(group("waits"), group("share", group_type=GroupType.SHARE), group("far")),
+        commits=commits((0, 0, 90), (1, 0, 90), (2, 1, 90)),
+    )
+    found = listing(view_of([seen])).holding_up(lambda name: name == pattern)
+    assert [entry.transactional_id for entry in found] == held_up_by
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,191 @@
+"""What the rules say of lost records on real brokers, fault by fault, against the fault's own truth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.judgement import Finding
+from rules.verdict import Verdict
+from service.clock import monotonic
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import LossTruth, prepare_loss
+from service.sandbox.faults.loss_truth import PartitionTruth
+from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
+from service.watch import WatchedRound
+from tests.integration.conftest import MakeReader
+from tests.integration.watching import Watch, told
+
+pytestmark = pytest.mark.integration
+
+FOUND_WITHIN_SECONDS = 10.0  # from the blow on; a round and a question, on a machine that is busy
+
+
+def said(made: WatchedRound, rule: str, topic: str, partition: int) -> Finding | None:
+    """Return a rule's breach of a partition in one round."""
+    for judgement in made.judged.judgements:
+        if judgement.rule.rule_id == rule:
+            for finding in judgement.findings(Verdict.BREACH):
+                where = (finding.labels.get("topic"), finding.labels.get("partition"))
+                if where == (topic, str(partition)):
+                    return finding
+    return None
+
+
+def breaches(watch: Watch, topic: str) -> dict[str, dict[int, Finding]]:
+    """Return all that was said of a topic in any round, by rule and partition: the last of each."""
+    found: dict[str, dict[int, Finding]] = {}
+    for made in watch.rounds:
+        for judgement in made.judged.judgements:
+            for finding in judgement.findings(Verdict.BREACH):
+                if finding.labels.get("topic") == topic:
+                    by_partition = found.setdefault(judgement.rule.rule_id, {})
+                    by_partition.setdefault(int(finding.labels["partition"]), finding)
+    return found
+
+
+def is_over(watch: Watch, truth: LossTruth) -> bool:
+    """Whether the last round has nothing to ask any more, and saw every partition."""
+    snapshot = watch.rounds[-1].snapshot
+    if snapshot is None:
+        return False
+    index = snapshot.partitions.index
+    rows = [index.row(truth.topic, one.partition) for one in truth.partitions]
+    seen = [row is not None and bool(snapshot.offsets.leader_epoch.valid[row]) for row in rows]
+    moved = [
+        row is not None and snapshot.offsets.leader_epoch[row] == one.after.leader_epoch
+        for row, one in zip(rows, truth.partitions, strict=True)
+    ]
+    return all(seen) and all(moved) and not watch.rounds[-1].next_is_early
+
+
+def assert_certain(finding: Finding, one: PartitionTruth) -> None:
+    """Assert that a finding tells exactly what was committed and is gone."""
+    evidence = finding.evidence
+    assert one.lost_from is not None
+    assert one.committed_to is not None
+    assert (evidence["certain_from"], evidence["certain_to"]) == (one.lost_from, one.committed_to)
+    visible = 0 if one.visible_to is None else one.visible_to - one.lost_from
+    assert evidence["visible_to_read_committed"] == visible
+    assert (evidence["leader_before"], evidence["leader"]) == (one.before.leader, one.after.leader)
+    assert evidence["leader_epoch_before"] == one.before.leader_epoch
+    assert evidence["leader_epoch"] == one.after.leader_epoch
+    assert evidence["unknown_since"] is not None, "never as if nothing more could be lost"
+    has_other_leader = one.before.leader != one.after.leader
+    assert (f"broker {one.before.leader}" in str(evidence["advice"])) is has_other_leader
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({"records": 1, "batch": 1}, id="one-record"),
+        pytest.param({"records": 24, "partitions": 3, "readers": True}, id="three-partitions"),
+        pytest.param({"records": 5000, "batch": 500}, id="five-thousand"),
+    ],
+)
+def test_committed_loss_is_told_to_the_offset(
+    faults: Sandbox, make_reader: MakeReader, options: dict[str, Any]
+) -> None:
+    watch = Watch(make_reader())
+    with prepare_loss("committed-loss", faults, **options) as prepared:
+        watch.round()
+        watch.round()
+        truth = prepared.strike()
+        began = monotonic()
+        watch.until(
+            lambda made: said(
+                made, "committed_records_lost", truth.topic, truth.partitions[-1].partition
+            )
+        )
+        assert monotonic() - began < FOUND_WITHIN_SECONDS
+        found = breaches(watch, truth.topic)
+        for one in truth.partitions:
+            finding = found["committed_records_lost"][one.partition]
+            assert_certain(finding, one)
+            assert one.partition in found["unclean_leader_election"]
+            groups = finding.evidence["groups_beyond"]
+            assert isinstance(groups, list)
+            assert [(row["group"], row["committed_offset"]) for row in groups] == [
+                (group.group, group.committed_offset) for group in one.groups
+            ]
+        assert "unreplicated_records_lost" not in found
+        for silent in truth.silent:
+            assert silent not in found, told(watch.rounds)
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        "unreplicated-loss",
+        "unclean-without-loss",
+        "double-failover",
+        "topic-recreated",
+        "records-deleted",
+        "clean-failover-under-load",
+    ],
+)
+def test_each_fault_is_told_by_its_own_rules_alone(
+    faults: Sandbox, make_reader: MakeReader, fault: Any
+) -> None:
+    watch = Watch(make_reader())
+    with prepare_loss(fault, faults) as prepared:
+        watch.round()
+        watch.round()
+        truth = prepared.strike()
+        watch.until(lambda _: is_over(watch, truth))
+        watch.round()
+        found = breaches(watch, truth.topic)
+        spoken = {rule for rule in EVERY_LOSS_RULE if rule in found}
+        needed = {rule for rule in (truth.rule, *truth.also) if rule is not None}
+        assert needed <= spoken, (truth.document(), told(watch.rounds))
+        assert not spoken & set(truth.silent), (spoken, told(watch.rounds))
+        if truth.lost_offsets == 0:
+            assert "committed_records_lost" not in spoken
+        for one in truth.partitions:
+            if "committed_records_lost" in spoken:
+                assert_certain(found["committed_records_lost"][one.partition], one)
+            if truth.rule == "unreplicated_records_lost":
+                evidence = found[truth.rule][one.partition].evidence
+                gone = (evidence["uncommitted_from"], evidence["uncommitted_to"])
+                assert gone == (one.lost_from, one.lost_to)
+
+
+def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    with prepare_loss("committed-loss", faults, readers=True) as prepared:
+        truth = prepared.strike()
+        watch = Watch(make_reader())
+        made = watch.round()
+        [one] = truth.partitions
+        finding = said(made, "records_possibly_lost", truth.topic, one.partition)
+        assert finding is not None, told(watch.rounds)
+        assert finding.reason == "read_beyond_epoch_end"
+        [group] = one.groups
+        assert finding.evidence["at_least_offsets"] == group.committed_offset - one.epoch_end
+        assert said(watch.round(), "records_possibly_lost", truth.topic, 0) is None, "told once"
+
+
+def test_a_committed_transaction_that_is_lost_whole_is_named(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    watch = Watch(make_reader())
+    watch.round()  # the coordinators' log is followed from its end on
+    with prepare_loss("committed-loss", faults, transactional=True) as prepared:
+        watch.round()
+        truth = prepared.strike()
+        [one] = truth.partitions
+        made = watch.until(
+            lambda made: (
+                (finding := said(made, "committed_records_lost", truth.topic, one.partition))
+                and finding.reason == "transaction_lost"
+            )
+        )
+        finding = said(made, "committed_records_lost", truth.topic, one.partition)
+        assert finding is not None
+        rows = finding.evidence["lost_transactions"]
+        assert isinstance(rows, list)
+        assert {row["transactional_id"] for row in rows} == {
+            lost.transactional_id for lost in one.transactions
+        }

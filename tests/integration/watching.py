@@ -1,0 +1,51 @@
+"""A watcher whose rounds are made by hand, on real brokers, in the rhythm of a short interval."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rules.verdict import Verdict
+from service.clock import monotonic, pause, utc_now
+from service.rounds import ClusterReader, Scope
+from service.watch import EARLY_SECONDS, WatchedRound, Watcher
+
+ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
+UNTIL_SECONDS = 20.0
+
+
+class Watch:
+    """A watcher that makes rounds by hand, in the rhythm of a service with a short interval."""
+
+    def __init__(self, reader: ClusterReader) -> None:
+        self._watcher = Watcher(
+            "default", reader, Scope(transaction_log=True), utc_now=utc_now, monotonic=monotonic
+        )
+        self.rounds: list[WatchedRound] = []
+
+    def round(self) -> WatchedRound:
+        """Make a round, a moment after the one before; sooner where that one wants it."""
+        if self.rounds:
+            pause(EARLY_SECONDS if self.rounds[-1].next_is_early else ROUND_SECONDS)
+        self.rounds.append(self._watcher.make_round())
+        return self.rounds[-1]
+
+    def until(self, condition: Callable[[WatchedRound], object]) -> WatchedRound:
+        """Make rounds until one is as wanted."""
+        began = monotonic()
+        while monotonic() - began < UNTIL_SECONDS:
+            if condition(self.round()):
+                return self.rounds[-1]
+        raise AssertionError(told(self.rounds))
+
+
+def told(rounds: Sequence[WatchedRound]) -> str:
+    """Say what the last rounds said, but for what is fine."""
+    return "\n".join(
+        f"{one.at:%H:%M:%S} gaps {[gap.what for gap in (one.snapshot.gaps if one.snapshot else ())]} "
+        + ", ".join(
+            f"{finding.rule.rule_id} {dict(finding.labels)} {finding.verdict.name} {finding.reason}"
+            for judgement in one.judged.judgements
+            for finding in judgement.findings(Verdict.BREACH, Verdict.UNKNOWN)
+        )
+        for one in rounds[-8:]
+    )

@@ -83,7 +83,13 @@ class TransactionReader:
         looked_up = frozenset(producer_ids)
         if state_topic is None:
             sight = self.sight.collect(session, is_needed=True) if looked_up else Sight.UNPROVEN
-            return Transactions(known={}, sight=sight, is_complete=True, looked_up=looked_up)
+            return Transactions(
+                known={},
+                sight=sight,
+                is_complete=True,
+                looked_up=looked_up,
+                was_ever_used=False,
+            )
         listings, all_answered = _list(session, looked_up)
         known = _merge(listings, state_topic)
         # Whoever holds a partition and is not listed may only be hidden from us.

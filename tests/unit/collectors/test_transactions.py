@@ -282,6 +282,8 @@ def test_a_coordinator_that_could_not_be_asked_leaves_it_incomplete() -> None:
 def test_without_the_topic_nobody_ever_used_a_transaction() -> None:
     found, gaps, pool = look(Cluster({}), None)
     assert (found.known, found.is_complete, gaps, pool.requests) == ({}, True, [], [])
+    assert not found.was_ever_used
+    assert look(Cluster({}), SILENT)[0].was_ever_used
 
 
 def test_a_topic_that_was_there_before_is_not_believed_to_be_unused() -> None:

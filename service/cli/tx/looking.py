@@ -13,13 +13,15 @@ from typing import Final
 import numpy as np
 
 from collectors.naming import counted, listed
-from rules.facts.column import Int64s
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance
+from rules.facts.transaction_doubt import Doubt
 from rules.question import ProducersQuestion
-from rules.transactions.hold_up import Doubt, hold_ups
+from rules.transactions.classes import TransactionClass
+from rules.transactions.hold_up import hold_ups
 from rules.transactions.listing import HOLDING_SCOPES, gaps_about
 from rules.view import View
 from service.rounds import Scope
@@ -72,7 +74,7 @@ class Looked:
         names = listed([str(name) for name in self.overlooked])
         own = Gap(
             what=f"open transactions of {counted(len(self.overlooked), 'partition')} ({names})",
-            why="they have a new leader, or were not seen before: look again",
+            why="they moved on, have a new leader, or were not seen before: look again",
             cause=GapCause.LEADER_CHANGING,
             scope=GapScope.PRODUCERS,
         )
@@ -82,12 +84,14 @@ class Looked:
 def look_at_once(looker: Looker) -> Looked:
     """Return what is open now, each partition asked whose transactions these are."""
     view, rows = looker.look(), _NO_ROWS
+    unclear = _unclear(view)
     for _ in range(AT_ONCE - 1):
         open_rows = _open_rows(view)
         if not len(open_rows):
             return Looked(view=view)
         before, view = view, looker.look(_about(view, open_rows))
-        rows = _overlooked(view, before)
+        unclear = _still_unclear(view, before, unclear)
+        rows = _overlooked(view, before, unclear)
         if not len(rows) and not _has(view, (Doubt.CONFIRMING,)):
             break
     return Looked(view=view, overlooked=_names(view, rows))
@@ -97,19 +101,23 @@ def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> Lo
     """Make rounds until it is certain what hangs, or that it cannot be told.
 
     `begin` is called before each round with its number and how many there will be at least; it
-    waits until the round is due. Only partitions that are held from round to round are asked about,
-    so that a busy cluster is not burdened, and those of which no earlier round can say so.
+    waits until the round is due. Partitions that are held from round to round are asked about
+    anyway. The third round asks about those that moved on and were open all the time: what hangs
+    may lie behind what has just ended. What began after the first round is no riddle.
     """
     begin(1, NEEDED)
     view, number = looker.look(), 1
-    rows = _NO_ROWS
+    rows = wanted = _NO_ROWS
+    unclear = _unclear(view)
     while number < AT_MOST:
         number += 1
         begin(number, max(number, NEEDED))
-        before, view = view, looker.look(*([_about(view, rows)] if len(rows) else []))
-        rows = _overlooked(view, before)
+        before, view = view, looker.look(*([_about(view, wanted)] if len(wanted) else []))
+        unclear = _still_unclear(view, before, unclear)
+        rows = _overlooked(view, before, unclear)
         if not len(rows) and not _may_pass(view):
             break
+        wanted = np.union1d(rows, _behind(view))
     return Looked(view=view, overlooked=_names(view, rows))
 
 
@@ -128,11 +136,43 @@ def _about(view: View, rows: Int64s) -> ProducersQuestion:
     return ProducersQuestion(view.snapshot.partitions, rows)
 
 
-def _overlooked(view: View, before: View) -> Int64s:
+def _unclear(view: View) -> Bools:
+    """Mark what may be open, and whose leader did not tell in this round who has it open."""
+    span = view.snapshot.offsets.open_span
+    may_be_open: Bools = ~span.valid | (span.values > 0)
+    found: Bools = may_be_open & ~view.snapshot.producers.looked
+    return found
+
+
+def _still_unclear(view: View, before: View, unclear: Bools) -> Bools:
+    """Mark what is unclear now and was so in each round before, as far as it was seen."""
+    places = matching_rows(view.snapshot.partitions, before.snapshot.partitions, needs_id=False)
+    was = Column.known(unclear.astype(np.int64)).take(places)
+    found: Bools = _unclear(view) & ~(was.valid & (was.values == 0))
+    return found
+
+
+def _behind(view: View) -> Int64s:
+    """Return the rows on which something in doubt lies behind the one that holds the offset.
+
+    The collector asks of its own accord who holds an offset that stands.
+    """
+    stable = view.snapshot.offsets.last_stable_offset
+    rows = {
+        one.row
+        for one in hold_ups(view)
+        if one.class_ is TransactionClass.HANGING or one.doubt in PASSING
+        if (held_from := stable[one.row]) is not None and (one.start_offset or 0) > held_from
+    }
+    return np.array(sorted(rows), np.int64)
+
+
+def _overlooked(view: View, before: View, unclear: Bools) -> Int64s:
     """Return the rows that may be held and whose leader was not asked who does it.
 
-    What has moved since the round before, or was not open then, is no riddle. What a leader
-    refused to tell is a gap already, and asking again is of no use.
+    What was not open in the round before is no riddle, nor is what has moved since, unless it was
+    `unclear` in every round. What a leader refused to tell is a gap already, and asking again is of
+    no use.
     """
     if any(gap.scope is GapScope.PRODUCERS for gap in view.snapshot.gaps):
         return _NO_ROWS
@@ -143,7 +183,7 @@ def _overlooked(view: View, before: View) -> Int64s:
     moved = stable.valid & (snapshot.offsets.last_stable_offset.values > stable.values)
     is_new = span.valid & (span.values == 0)
     rows = _open_rows(view)
-    found: Int64s = rows[~(snapshot.producers.looked | moved | is_new)[rows]]
+    found: Int64s = rows[~(snapshot.producers.looked | (moved & ~unclear) | is_new)[rows]]
     return found
 
 

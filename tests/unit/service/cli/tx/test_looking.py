@@ -24,13 +24,16 @@ from service.cli.tx.looking import (
 )
 from service.rounds import Scope
 from tests.factories import (
+    at,
     gap,
     offsets,
+    open_producer,
     partitions,
     producers,
     transactions,
 )
 from tests.unit.service.cli.tx.given import (
+    EMPTY,
     HANGS,
     HELD,
     QUIET,
@@ -64,7 +67,7 @@ def test_what_nobody_lists_is_confirmed_by_a_third_round() -> None:
 
 
 def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
-    never: dict[str, Any] = {**HANGS, "transactions": transactions()}  # its id is not looked up
+    never: dict[str, Any] = {**HANGS, "taken_at": at(0)}  # too soon, again and again
     source = Rounds(never)
     look_at_once(Looker(source))
     assert len(source.asked) == AT_ONCE
@@ -103,7 +106,8 @@ UNSEEN_BEFORE: Final[dict[str, Any]] = {
         (UNSEEN_BEFORE, 4),  # it may have been held all the time
         ({**QUIET, "partitions": partitions({"__transaction_state": 1}), "offsets": offsets(1)}, 4),
         (QUIET, 2),  # nothing was open then: it has just begun
-        ({**HELD, "offsets": offsets(4, last_stable_offset=[85, 100, 100, 100])}, 2),  # it moves
+        # What held the offset has ended, and what comes next was open then too.
+        ({**HELD, "offsets": offsets(4, last_stable_offset=[85, 100, 100, 100])}, 4),
     ],
 )
 def test_whoever_holds_what_was_not_seen_before_is_asked_for(
@@ -116,6 +120,40 @@ def test_whoever_holds_what_was_not_seen_before_is_asked_for(
         [question] = source.asked[2]
         assert question.rows.tolist() == [0]
         assert proof.conclude(looked).exit_code is ExitCode.HANGING
+
+
+def moving(number: int, **overrides: Any) -> dict[str, Any]:
+    """Return a look of a busy partition: each one finds another transaction open."""
+    stable = offsets(4, last_stable_offset=[90 + number, 100, 100, 100])
+    return {**NOT_ASKED, "offsets": stable, **overrides}
+
+
+def test_a_busy_partition_is_asked_once_who_holds_it() -> None:
+    told = producers(open_producer(start_offset=92), rows=4)
+    source = Rounds(
+        moving(0), moving(1), moving(2, producers=told, transactions=RUNS["transactions"])
+    )
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert [len(questions) for questions in source.asked] == [0, 0, 1]
+    assert proof.conclude(looked).exit_code is ExitCode.OK
+
+
+def test_a_busy_partition_whose_leader_never_tells_is_a_gap() -> None:
+    source = Rounds(*(moving(number) for number in range(AT_MOST)))
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert len(source.asked) == AT_MOST
+    assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
+
+
+def test_what_hangs_behind_another_transaction_is_asked_for_until_it_is_certain() -> None:
+    behind = {
+        "producers": producers(open_producer(start_offset=95), rows=4),
+        "transactions": transactions(EMPTY, looked_up=frozenset({7})),
+    }
+    source = Rounds(moving(0), moving(1), moving(2, **behind), moving(3, **behind))
+    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    assert [len(questions) for questions in source.asked] == [0, 0, 1, 1]
+    assert proof.conclude(looked).exit_code is ExitCode.HANGING
 
 
 def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:

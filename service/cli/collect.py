@@ -10,6 +10,7 @@ import click
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import kafka_flags, kafka_options
 from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.printable import printable
 
 if TYPE_CHECKING:
     import re
@@ -112,7 +113,7 @@ def _told(gaps: Sequence[Gap], scope: Scope) -> str:
     """Count the gaps and tell the first: one about what was asked for, where there is one."""
     first = next((gap for gap in gaps if _is_about(gap, scope)), gaps[0])
     count = "1 gap" if len(gaps) == 1 else f"{len(gaps)} gaps, the first"
-    return f"the round has {count}: {first.what}: {first.why}"
+    return f"the round has {count}: {printable(f'{first.what}: {first.why}')}"
 
 
 def _is_about(gap: Gap, scope: Scope) -> bool:

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
+from service.cli.printable import printable
 from service.snapshot_rows import Row, group_rows, partition_rows
 
 ABSENT: Final = "-"
@@ -78,7 +79,7 @@ def _header(snapshot: Snapshot) -> Text:
     gaps = counted(len(snapshot.gaps), "gap") if snapshot.gaps else "no gaps"
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
-        f" ({snapshot.cluster_id})  {counted(len(snapshot.brokers), 'broker')}, "
+        f" ({printable(snapshot.cluster_id)})  {counted(len(snapshot.brokers), 'broker')}, "
         f"controller {controller}  "
         f"{snapshot.taken_at:%H:%M:%S} UTC  round {report.took_seconds * 1000:.0f} ms, "
         f"{requests} requests, ",
@@ -172,7 +173,7 @@ def _gaps(snapshot: Snapshot) -> Table:
     table.add_column("what", style=WARNING, overflow="fold")
     table.add_column("why", overflow="fold")
     for gap in snapshot.gaps:
-        table.add_row(gap.what, gap.why)
+        table.add_row(printable(gap.what), printable(gap.why))
     return table
 
 
@@ -185,6 +186,7 @@ def _filled(
     width: int,
 ) -> Table:
     """Return a table in which numbers are never shortened: on a narrow screen names fold."""
+    rows = [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     table = _table(title)
     kept = [place for place, name in enumerate(columns) if width >= WIDE or name not in LEAST]
     names = list(columns)

@@ -134,3 +134,17 @@ def test_a_name_is_shown_as_it_is_whatever_it_looks_like(name: str) -> None:
     told = "\n".join(lines(seen))
     assert f"{name} " in told
     assert f"group {name}" in told
+
+
+@pytest.mark.parametrize("width", [60, 99, PIPED_WIDTH])
+def test_names_of_others_cannot_steer_the_terminal(width: int) -> None:
+    foreign = "evil\n\x1b[2J\r\0\u202e"
+    seen = snapshot(
+        groups=(group(foreign),),
+        commits=commits((0, 0, 80)),
+        gaps=(gap(what=f"group {foreign}", why=f"{foreign} says so"),),
+    )
+    out = io.StringIO()
+    Console(file=out, width=width).print(snapshot_tables(seen, width=width))
+    assert out.getvalue().replace("\n", "").isprintable()
+    assert r"evil\n\u001b[2J" in "".join(out.getvalue().split())

@@ -58,6 +58,16 @@ def repair_command(snapshot: Snapshot, held: HoldUp) -> str | None:
     )
 
 
+def running(started_at: datetime | None, now: datetime) -> timedelta | None:
+    """Return for how long a transaction has been open.
+
+    It began by its coordinator's clock: where that is ahead of ours, this cannot be told yet.
+    """
+    if started_at is None or started_at > now:
+        return None
+    return now - started_at
+
+
 def of_transaction(entry: Transaction, now: datetime) -> dict[str, EvidenceValue]:
     """Return what its coordinator says of a transaction."""
     return {
@@ -85,13 +95,12 @@ def _of_producer(held: HoldUp) -> dict[str, EvidenceValue]:
 def _of_transaction(entry: Transaction | None, now: datetime) -> dict[str, EvidenceValue]:
     if entry is None:
         return {"transactional_id": None}
-    running = None if entry.started_at is None else now - entry.started_at
     return {
         "transactional_id": entry.transactional_id,
         "coordinator": entry.coordinator,
         "state": str(entry.state),
         "timeout_ms": _ms(entry.timeout),
-        "running_ms": _ms(running),  # by the coordinator's clock
+        "running_ms": _ms(running(entry.started_at, now)),  # by the coordinator's clock
     }
 
 

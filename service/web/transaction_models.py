@@ -7,9 +7,9 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from rules.facts.transaction_doubt import Doubt
 from rules.facts.transactions import Sight, TransactionState
 from rules.transactions.classes import TransactionClass
-from rules.transactions.hold_up import Doubt
 from service.web.models import Gap, Model, NextCursor, Stamped
 
 
@@ -66,7 +66,13 @@ class Transaction(Model):
     timeout_ms: int | None
     started_at: Annotated[datetime | None, Field(description="By the coordinator's clock")]
     first_seen_at: Annotated[datetime | None, Field(description="By the clock of Tidemark")]
-    running_ms: Annotated[int | None, Field(description="From started_at to as_of")]
+    running_ms: Annotated[
+        int | None,
+        Field(
+            description="From started_at to as_of; null: it is not known when it began, or the "
+            "coordinator's clock is ahead of Tidemark's"
+        ),
+    ]
     partition_count: Annotated[int | None, Field(description="null: it was not described")]
     partitions: Annotated[
         list[TransactionPartition],

@@ -15,11 +15,14 @@ NAMED: Final = 3
 
 
 def duration(value: timedelta | None) -> str:
-    """Return a duration in its two largest units, "3 h 5 min"; milliseconds below a second."""
-    if value is None:
+    """Return a duration in its two largest units, "3 h 5 min"; milliseconds below a second.
+
+    One that is negative is none: two clocks differ.
+    """
+    if value is None or value < timedelta(0):
         return ABSENT
     if value < timedelta(seconds=1):
-        return f"{max(value // timedelta(milliseconds=1), 0)} ms"
+        return f"{value // timedelta(milliseconds=1)} ms"
     left = value // timedelta(seconds=1)
     parts: list[str] = []
     for unit, seconds in UNITS:
@@ -28,6 +31,11 @@ def duration(value: timedelta | None) -> str:
             parts.append(f"{count} {unit}" if count else "")
     parts.append(f"{left} s" if left or not parts else "")
     return " ".join(part for part in parts[:2] if part)
+
+
+def ago(value: timedelta) -> str:
+    """Return how long ago a time is that others wrote down."""
+    return "in the future" if value < timedelta(0) else f"{duration(value)} ago"
 
 
 def timeout(value: timedelta | None) -> str:

@@ -7,19 +7,24 @@ from datetime import timedelta
 import pytest
 
 from rules.facts.transactions import NO_TIMEOUT
-from service.cli.tx.words import duration, few, timeout
+from service.cli.tx.words import ago, duration, few, timeout
 
 
 @pytest.mark.parametrize(
     ("seconds", "told"),
     [
-        (0, "0 ms"), (-3, "0 ms"), (0.25, "250 ms"), (1, "1 s"), (59.9, "59 s"), (60, "1 min"),
+        (0, "0 ms"), (-3, "-"), (0.25, "250 ms"), (1, "1 s"), (59.9, "59 s"), (60, "1 min"),
         (61, "1 min 1 s"), (3600, "1 h"), (3601, "1 h"), (3_660, "1 h 1 min"), (90_000, "1 d 1 h"),
         (86_400, "1 d"), (86_460, "1 d"),
     ],
 )  # fmt: skip
 def test_a_duration_has_its_two_largest_units(seconds: float, told: str) -> None:
     assert duration(timedelta(seconds=seconds)) == told
+
+
+def test_a_time_that_is_to_come_is_said_so() -> None:
+    assert ago(timedelta(seconds=3)) == "3 s ago"
+    assert ago(timedelta(seconds=-3)) == "in the future"
 
 
 def test_absent_and_endless_are_words() -> None:

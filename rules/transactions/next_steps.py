@@ -27,7 +27,9 @@ OF_CLASS: Final[Mapping[TransactionClass, str]] = {
     "ask whoever prepared it before anything else, because only that system knows the outcome.",
 }
 OF_DOUBT: Final[Mapping[Doubt, str]] = {
-    Doubt.CONFIRMING: "It was seen only once so: the next round decides, look again.",
+    Doubt.CONFIRMING: "It looks as if it hangs, and was seen so for less than a second, as a "
+    "transaction that is just ending may be: abort nothing yet. `tidemark tx hanging` looks again "
+    "seconds later and decides; so does the next round of the service.",
     Doubt.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: look "
     "again when that broker is back, and abort nothing before.",
     Doubt.PERMISSION_UNPROVEN: "It may belong to a transactional id that we may not see: grant us "

@@ -1,4 +1,8 @@
-"""Whom a transaction holds up: the groups that cannot read past it."""
+"""Whom a transaction holds up: the groups that cannot read past it.
+
+One partition's commits are found among all commits. Who asks about many partitions of a snapshot
+sorts the commits once (`CommitsByRow`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
+from rules.facts.column import Bools, Int64s
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 
@@ -31,14 +36,49 @@ class BlockedGroup:
 def blocked_groups(snapshot: Snapshot, row: int, start_offset: int) -> list[BlockedGroup]:
     """Return the groups with a commit at or before `start_offset`, those that wait first.
 
-    Share groups are left out: what is stored of them is not a position.
+    Share groups are left out: what is stored of them is not a position. Looks through all commits.
     """
-    commits = snapshot.commits
+    return _among(snapshot, np.flatnonzero(snapshot.commits.row == row), row, start_offset)
+
+
+class CommitsByRow:
+    """The commits of a snapshot in the order of their partitions, for many questions."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        """Sort once: about a tenth of a second per million commits."""
+        self._snapshot = snapshot
+        self._places = np.argsort(snapshot.commits.row, kind="stable")
+        self._rows = snapshot.commits.row[self._places]
+
+    def blocked_groups(self, row: int, start_offset: int) -> list[BlockedGroup]:
+        """Return what the function of this name does."""
+        return _among(self._snapshot, self._of(row), row, start_offset)
+
+    def are_blocked(self, row: int, start_offset: int, asked: Bools) -> bool:
+        """Whether one of the groups that `asked` marks is among them; by place in the snapshot."""
+        snapshot = self._snapshot
+        if snapshot.offsets.high_watermark[row] is None:
+            return False
+        places = self._of(row)
+        commits = snapshot.commits
+        is_before = commits.committed_offset[places] <= start_offset
+        groups = commits.group[places[is_before]]
+        wanted = groups[asked[groups]].tolist()
+        return any(snapshot.groups[one].group_type is not GroupType.SHARE for one in wanted)
+
+    def _of(self, row: int) -> Int64s:
+        first, last = np.searchsorted(self._rows, (row, row + 1))
+        found: Int64s = self._places[first:last]
+        return found
+
+
+def _among(snapshot: Snapshot, places: Int64s, row: int, start_offset: int) -> list[BlockedGroup]:
+    """Return the blocked groups among some commits of one partition."""
     end = snapshot.offsets.high_watermark[row]
     if end is None:
         return []
-    places = np.flatnonzero((commits.row == row) & (commits.committed_offset <= start_offset))
-    found = [_blocked(snapshot, place, start_offset, end) for place in places.tolist()]
+    reached = places[snapshot.commits.committed_offset[places] <= start_offset]
+    found = [_blocked(snapshot, place, start_offset, end) for place in reached.tolist()]
     return sorted(
         (one for one in found if one is not None),
         key=lambda one: (not one.is_waiting, one.group_id),

@@ -9,20 +9,18 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction
 from rules.transactions.blocked import SHOWN as GROUPS_SHOWN
 from rules.transactions.blocked import BlockedGroup
-from rules.transactions.listing import ListedTransaction, Listing, Place, blocked_by
+from rules.transactions.listing import ListedTransaction, Listing, Place
 from rules.transactions.next_steps import next_step
-from rules.view import View
 from service.snapshot_rows import Row, gap_row
 
 PLACES_SHOWN: Final = 100  # partitions of one transaction
 GAPS_SHOWN: Final = 100
 
 
-def transaction_row(view: View, entry: ListedTransaction) -> Row:
+def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
     """Return one entry of the list, with the first of its partitions and of the groups there."""
     return {
         "class": str(entry.class_),
@@ -36,17 +34,17 @@ def transaction_row(view: View, entry: ListedTransaction) -> Row:
         "timeout_ms": _ms(entry.timeout),
         "started_at": _text(entry.started_at),
         "first_seen_at": _text(entry.first_seen_at),
-        "running_ms": _ms(entry.running(view.now)),
+        "running_ms": _ms(entry.running(found.view.now)),
         "partition_count": entry.partition_count,
-        "partitions": [place_row(view.snapshot, place) for place in entry.places[:PLACES_SHOWN]],
+        "partitions": [place_row(found, place) for place in entry.places[:PLACES_SHOWN]],
         "next_step": next_step(entry.class_, entry.doubt),
         "repair": entry.repair,
     }
 
 
-def place_row(snapshot: Snapshot, place: Place) -> Row:
+def place_row(found: Listing, place: Place) -> Row:
     """Return one partition of a transaction."""
-    producer, groups = place.producer, blocked_by(snapshot, place)
+    producer, groups = place.producer, found.blocked_by(place)
     last = None if producer is None else producer.last_record_at
     return {
         "topic": place.name.topic,

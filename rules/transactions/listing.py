@@ -2,19 +2,19 @@
 
 There is one entry per transaction that a coordinator lists as open, and one per transaction that
 only a partition shows: it hangs, or nobody can say whose it is. Whom it holds up is computed on
-demand, because that looks through all commits.
+demand, because that reads commits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools
+from rules.facts.column import Bools, Column
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
@@ -23,10 +23,10 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import SeenTransaction
 from rules.facts.transactions import Sight, Transaction, TransactionState
-from rules.transactions.blocked import BlockedGroup, blocked_groups
+from rules.transactions.blocked import BlockedGroup, CommitsByRow
 from rules.transactions.classes import TransactionClass, class_of
 from rules.transactions.hold_up import HoldUp, hold_ups
-from rules.transactions.told import repair_command
+from rules.transactions.told import repair_command, running
 from rules.view import View
 
 WORST_FIRST: Final = (
@@ -41,7 +41,6 @@ WORST_FIRST: Final = (
 )
 # Offsets are read before producers: what has just ended leaves a held offset that nobody holds.
 NOBODY_IS_ODD_AFTER: Final = timedelta(seconds=3)
-STATE_TOPIC: Final = "__transaction_state"
 # Without these a transaction, or what it holds back, may be missing from the list.
 HOLDING_SCOPES: Final = frozenset(
     {GapScope.PLACEMENT, GapScope.OFFSETS, GapScope.TRANSACTIONS, GapScope.PRODUCERS}
@@ -71,6 +70,13 @@ class Place:
             return None
         return self.high_watermark - self.last_stable_offset
 
+    @property
+    def blocks_from(self) -> int | None:
+        """Return the offset that nobody gets past who reads committed records only."""
+        if self.start_offset is None and self.holds_last_stable_offset:
+            return self.last_stable_offset
+        return self.start_offset
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListedTransaction:
@@ -94,8 +100,8 @@ class ListedTransaction:
     repair: str | None = None  # the command that ends it, where nothing else will
 
     def running(self, now: datetime) -> timedelta | None:
-        """Return for how long it has been open, where its coordinator tells when it began."""
-        return None if self.started_at is None else now - self.started_at
+        """Return for how long it has been open, None where that cannot be told: see `told`."""
+        return running(self.started_at, now)
 
     @property
     def order(self) -> tuple[int, int, str, int, str, int, int]:
@@ -113,10 +119,12 @@ class ListedTransaction:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Listing:
     """The list, and what it may lack."""
 
+    view: View  # of which it is the list
+    commits: CommitsByRow
     transactions: tuple[ListedTransaction, ...]
     sight: Sight  # why no transactional id is hidden from us
     coordinators_heard: bool
@@ -131,11 +139,37 @@ class Listing:
         was_asked = not self.unasked_partitions
         return self.coordinators_heard and sees_all and was_asked and not self.gaps
 
+    def blocked_by(self, place: Place) -> list[BlockedGroup] | None:
+        """Return the groups that cannot get past a transaction, None where that cannot be told."""
+        if place.row is None or place.high_watermark is None:
+            return None
+        start = place.blocks_from
+        if start is None:
+            return [] if place.open_span == 0 else None
+        return self.commits.blocked_groups(place.row, start)
+
+    def holding_up(self, is_asked: Callable[[str], bool]) -> Iterator[ListedTransaction]:
+        """Give the transactions that are known to hold up a group that is asked for by its id."""
+        groups = self.view.snapshot.groups
+        asked: Bools = np.fromiter((is_asked(one.group_id) for one in groups), np.bool_)
+        if not asked.any():
+            return
+        for entry in self.transactions:
+            if any(self._holds_up(place, asked) for place in entry.places):
+                yield entry
+
+    def _holds_up(self, place: Place, asked: Bools) -> bool:
+        start = place.blocks_from
+        if place.row is None or start is None:
+            return False
+        return self.commits.are_blocked(place.row, start, asked)
+
 
 def listing(view: View) -> Listing:
     """Return the list as of a round."""
     snapshot = view.snapshot
     seen = view.memory.transactions.open
+    since = view.since(view.memory.last_stable_offset)
     owned: dict[str, list[HoldUp]] = {}
     alone: list[HoldUp] = []
     hidden = {one.transaction.producer_id: name for name, one in seen.items() if not one.is_seen}
@@ -143,16 +177,18 @@ def listing(view: View) -> Listing:
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
-        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held):
+        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held, since):
             alone.append(held)
     entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
-    entries += [_alone(view, held) for held in alone]
+    entries += [_alone(view, held, since) for held in alone]
     return Listing(
+        view=view,
+        commits=CommitsByRow(snapshot),
         transactions=tuple(sorted(entries, key=lambda entry: entry.order)),
         sight=snapshot.transactions.sight,
         coordinators_heard=snapshot.transactions.is_complete,
         gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
-        was_ever_used=bool(seen) or STATE_TOPIC in snapshot.partitions.index.position_of_topic,
+        was_ever_used=bool(seen) or snapshot.transactions.was_ever_used,
         unasked_partitions=_unasked(view, entries),
     )
 
@@ -167,25 +203,14 @@ def gaps_about(snapshot: Snapshot, scopes: Iterable[GapScope]) -> tuple[Gap, ...
     )
 
 
-def blocked_by(snapshot: Snapshot, place: Place) -> list[BlockedGroup] | None:
-    """Return the groups that cannot get past a transaction, None where that cannot be told."""
-    if place.row is None or place.high_watermark is None:
-        return None
-    start = place.start_offset
-    if start is None and place.holds_last_stable_offset:
-        start = place.last_stable_offset
-    if start is None:
-        return [] if place.open_span == 0 else None
-    return blocked_groups(snapshot, place.row, start)
-
-
 def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
     """Return the open transaction to which a hold-up belongs.
 
-    A producer whom nobody lists now may be one whose coordinator has just fallen silent.
+    A producer whom nobody lists now may be one whose coordinator has just fallen silent; what is
+    proven to hang belongs to nobody.
     """
     entry = held.transaction
-    if held.producer is None:
+    if held.producer is None or held.class_ is TransactionClass.HANGING:
         return None
     if entry is None:
         return hidden.get(held.producer.producer_id)
@@ -193,10 +218,10 @@ def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
     return entry.transactional_id if entry.is_open and is_its else None
 
 
-def _stands(view: View, held: HoldUp) -> bool:
-    since = view.since(view.memory.last_stable_offset)[held.row]
+def _stands(view: View, held: HoldUp, since: Column) -> bool:
+    began = since[held.row]
     now = microseconds(view.now)
-    return since is not None and timedelta(microseconds=now - since) >= NOBODY_IS_ODD_AFTER
+    return began is not None and timedelta(microseconds=now - began) >= NOBODY_IS_ODD_AFTER
 
 
 def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
@@ -244,13 +269,13 @@ def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, Dou
     return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
 
 
-def _alone(view: View, held: HoldUp) -> ListedTransaction:
+def _alone(view: View, held: HoldUp, since: Column) -> ListedTransaction:
     """Return what only a partition shows; times of its transactional id are of another one."""
     entry: Transaction | None = held.transaction
     producer = held.producer
     first_seen = held.first_seen_us
     if first_seen is None:
-        first_seen = view.since(view.memory.last_stable_offset)[held.row]
+        first_seen = since[held.row]
     hangs = held.class_ is TransactionClass.HANGING
     return ListedTransaction(
         class_=held.class_,

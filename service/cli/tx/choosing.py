@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 import click
+from rich.console import RenderableType
+from rich.text import Text
 
 from rules.facts.gap import GapScope
-from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_doubt import Doubt
 from rules.transactions.listing import (
     BLOCKING_SCOPES,
     HOLDING_SCOPES,
     ListedTransaction,
     Listing,
-    blocked_by,
     listing,
 )
+from rules.transactions.next_steps import OF_DOUBT
 from rules.view import View
 from service.cli.exit_codes import ExitCode
+from service.cli.printable import printable
 from service.cli.tx.looking import Looked
-from service.cli.tx.tables import not_seen
+from service.cli.tx.tables import head, not_seen, transactions_table
 from service.snapshot_rows import Row
 from service.transaction_rows import completeness_row, transaction_row
 
@@ -47,14 +50,30 @@ class Chosen:
         """Return what the list lacks, for a person."""
         return list(not_seen(self.listing))
 
+    @property
+    def doubts(self) -> list[str]:
+        """Return what to do about each kind of doubt that is shown, for a person."""
+        found = {entry.doubt for entry in self.entries}
+        return [f"{doubt}: {OF_DOUBT[doubt]}" for doubt in Doubt if doubt in found]
+
 
 def choose(looked: Looked, choice: Choice) -> Chosen:
     """Return the transactions that are known to match."""
-    seen = looked.view.snapshot
     gaps = looked.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
     found = replace(listing(looked.view), gaps=gaps)
-    entries = (one for one in found.transactions if _is_asked(seen, one, choice))
+    entries = (one for one in _holding_up(found, choice.group) if _is_asked(one, choice))
     return Chosen(listing=found, entries=tuple(entries))
+
+
+def told(found: Chosen) -> Iterator[RenderableType]:
+    """Give the list for a person."""
+    yield head(found.listing, found.entries)
+    if found.entries:
+        yield transactions_table(found.listing, found.entries)
+    for entry in found.entries:
+        if entry.repair is not None:
+            yield Text(f"repair: {printable(entry.repair)}")
+    yield from map(Text, found.doubts)
 
 
 def document(view: View, found: Chosen) -> Row:
@@ -62,7 +81,7 @@ def document(view: View, found: Chosen) -> Row:
     return {
         **cluster_row(view),
         **completeness_row(found.listing),
-        "transactions": [transaction_row(view, entry) for entry in found.entries],
+        "transactions": [transaction_row(found.listing, entry) for entry in found.entries],
     }
 
 
@@ -97,13 +116,14 @@ def _any_matches(pattern: re.Pattern[str], names: Iterable[str]) -> bool:
     return any(pattern.fullmatch(name) for name in names)
 
 
-def _is_asked(seen: Snapshot, entry: ListedTransaction, choice: Choice) -> bool:
+def _holding_up(found: Listing, group: re.Pattern[str] | None) -> Iterable[ListedTransaction]:
+    if group is None:
+        return found.transactions
+    return found.holding_up(lambda name: group.fullmatch(name) is not None)
+
+
+def _is_asked(entry: ListedTransaction, choice: Choice) -> bool:
     if choice.classes and str(entry.class_) not in choice.classes:
         return False
     topics = (place.name.topic for place in entry.places)
-    if choice.topic is not None and not _any_matches(choice.topic, topics):
-        return False
-    if choice.group is None:
-        return True
-    held_up = (one.group_id for place in entry.places for one in blocked_by(seen, place) or ())
-    return _any_matches(choice.group, held_up)
+    return choice.topic is None or _any_matches(choice.topic, topics)

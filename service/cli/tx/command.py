@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,8 +16,12 @@ import click
 from rules.transactions.classes import TransactionClass
 from service.cli.kafka_options import kafka_flags, kafka_options, output_option
 from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.printable import printable
+from service.cli.tx.transactional_id import TransactionalId
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from service.rounds import ClusterReader
     from service.settings import KafkaSettings
     from service.snapshot_rows import Row
@@ -58,7 +62,7 @@ def ls(**options: Any) -> int:
     marker_not_replicated  the marker is written, and too few replicas have it
     two_phase_commit       open without a limit, by design
     hanging                nobody will ever end it
-    unknown                it cannot be told; the table says why
+    unknown                it cannot be told; the doubt says why (confirming: `tx hanging` decides)
 
     A partition with * is held at this transaction. Ends with 1 if something could not be seen.
 
@@ -68,7 +72,7 @@ def ls(**options: Any) -> int:
       tidemark tx ls --topic 'orders.*' --class overdue --class hanging
       tidemark tx ls --group billing -o json | jq '.transactions[].transactional_id'
     """  # noqa: D301 - see above
-    from service.cli.tx import choosing, tables  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx import choosing  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx.looking import Looker, look_at_once  # noqa: PLC0415 - same
 
     with _reader(options) as (reader, _settings):
@@ -81,20 +85,13 @@ def ls(**options: Any) -> int:
     if options["output"] == "json":
         _print_json(choosing.document(view, found))
     else:
-        screen = _screen()
-        screen.print(tables.head(view, found.entries, found.listing), soft_wrap=True)
-        if found.entries:
-            table = tables.transactions_table(view, found.entries, width=screen.width)
-            screen.print(table)
-        for entry in found.entries:
-            if entry.repair is not None:
-                screen.print(f"repair: {entry.repair}", soft_wrap=True)
+        _print_parts(choosing.told(found))
         _print_missing(found.missing)
     return choosing.exit_code(view, chosen, found)
 
 
 @command.command()
-@click.argument("transactional_id")
+@click.argument("transactional_id", type=TransactionalId())
 @output_option
 @kafka_options
 def show(transactional_id: str, **options: Any) -> int:
@@ -116,12 +113,10 @@ def show(transactional_id: str, **options: Any) -> int:
     if options["output"] == "json":
         _print_json(showing.document(found))
     else:
-        from service.cli.tx.tables import print_all  # noqa: PLC0415 - see above
-
-        print_all(_screen(), showing.told(found))
+        _print_parts(showing.told(found))
         _print_missing([f"{gap.what}: {gap.why}" for gap in found.gaps])
     for line in showing.trouble(found):
-        click.echo(f"tidemark: {line}", err=True)
+        click.echo(f"tidemark: {printable(line)}", err=True)
     return showing.exit_code(found)
 
 
@@ -156,14 +151,12 @@ def hanging(**options: Any) -> int:
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
     with _reader(options) as (reader, settings):
         looked = look_for_hanging(Looker(reader), begin=began)
-    view, found = looked.view, proof.conclude(looked)
+    found = proof.conclude(looked)
     if options["output"] == "json":
-        _print_json(proof.document(view, found))
+        _print_json(proof.document(found))
     else:
-        from service.cli.tx.tables import print_all  # noqa: PLC0415 - see above
-
         is_secured = settings.security_protocol != "PLAINTEXT"
-        print_all(_screen(), proof.told(view, found, is_secured=is_secured))
+        _print_parts(proof.told(found, is_secured=is_secured))
     return found.exit_code
 
 
@@ -201,10 +194,11 @@ def _reader(options: dict[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSetti
         reader.close()
 
 
-def _screen() -> Any:
+def _print_parts(parts: Iterable[RenderableType]) -> None:
     from service.cli.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
 
-    return console()
+    print_all(console(), parts)
 
 
 def _print_json(document: Row) -> None:
@@ -213,4 +207,4 @@ def _print_json(document: Row) -> None:
 
 def _print_missing(lines: list[str]) -> None:
     if lines:
-        click.echo("\n".join(["NOT SEEN", *(f"  {line}" for line in lines)]))
+        click.echo("\n".join(["NOT SEEN", *(f"  {printable(line)}" for line in lines)]))

@@ -13,19 +13,15 @@ from collectors.naming import counted
 from rules.facts.gap import Gap
 from rules.facts.transactions import Sight
 from rules.transactions.classes import TransactionClass
-from rules.transactions.listing import (
-    HOLDING_SCOPES,
-    ListedTransaction,
-    blocked_by,
-    listing,
-)
+from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, listing
 from rules.transactions.next_steps import next_step
-from rules.view import View
 from service.cli.exit_codes import ExitCode
+from service.cli.printable import printable
 from service.cli.tx.choosing import cluster_row
+from service.cli.tx.columns import lines
 from service.cli.tx.looking import Looked
 from service.cli.tx.tables import STYLES, coordinator, producer
-from service.cli.tx.words import duration, groups, moment
+from service.cli.tx.words import ago, groups, moment
 from service.snapshot_rows import Row, gap_row
 from service.transaction_rows import transaction_row
 
@@ -40,6 +36,7 @@ SEES_ALL: Final = {
 class Conclusion:
     """What hangs, what may hang, and what was not seen."""
 
+    listing: Listing
     hanging: tuple[ListedTransaction, ...]
     doubtful: tuple[ListedTransaction, ...]
     gaps: tuple[Gap, ...]
@@ -55,10 +52,12 @@ class Conclusion:
 
 def conclude(looked: Looked) -> Conclusion:
     """Return what the rounds prove."""
-    entries = listing(looked.view).transactions
+    found = listing(looked.view)
+    entries = found.transactions
     hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
     doubtful = tuple(one for one in entries if one.doubt is not None)
     return Conclusion(
+        listing=found,
         hanging=hanging,
         doubtful=doubtful,
         gaps=looked.gaps(HOLDING_SCOPES),
@@ -66,37 +65,37 @@ def conclude(looked: Looked) -> Conclusion:
     )
 
 
-def document(view: View, found: Conclusion) -> Row:
+def document(found: Conclusion) -> Row:
     """Return the JSON document of `tx hanging`: keys may be added, never renamed."""
     return {
-        **cluster_row(view),
+        **cluster_row(found.listing.view),
         "complete": not found.doubtful and not found.gaps,
-        "sight": str(view.snapshot.transactions.sight),
-        "hanging": [transaction_row(view, entry) for entry in found.hanging],
-        "unknown": [transaction_row(view, entry) for entry in found.doubtful],
+        "sight": str(found.listing.sight),
+        "hanging": [transaction_row(found.listing, entry) for entry in found.hanging],
+        "unknown": [transaction_row(found.listing, entry) for entry in found.doubtful],
         "gaps": [gap_row(gap) for gap in found.gaps],
     }
 
 
-def told(view: View, found: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
+def told(found: Conclusion, *, is_secured: bool) -> Iterator[RenderableType]:
     """Give the conclusion for a person; `is_secured`: the repair needs credentials too."""
     for entry in found.hanging:
         yield Text(f"HANGING  {_where(entry)}", style=STYLES[TransactionClass.HANGING])
-        yield _lines(_proof(view, entry))
+        yield lines(list(_proof(found.listing, entry)))
         if entry.repair is not None:
             suffix = " --command-config client.properties" if is_secured else ""
-            yield _lines([("repair", f"{entry.repair}{suffix}")])
+            yield lines([("repair", f"{entry.repair}{suffix}")])
     for entry in found.doubtful:
         yield Text(f"UNKNOWN  {_where(entry)}", style=STYLES[TransactionClass.UNKNOWN])
-        yield _lines(_doubt(view, entry))
+        yield lines(list(_doubt(found.listing, entry)))
     if found.gaps:
         yield Text("NOT SEEN", style="bold yellow")
-        yield Text("\n".join(f"  {gap.what}: {gap.why}" for gap in found.gaps))
-    yield Text(_sum(view, found), style="" if found.exit_code is ExitCode.OK else "bold")
+        yield Text("\n".join(f"  {printable(f'{gap.what}: {gap.why}')}" for gap in found.gaps))
+    yield Text(_sum(found), style="" if found.exit_code is ExitCode.OK else "bold")
 
 
-def _sum(view: View, found: Conclusion) -> str:
-    seen = f"{counted(len(view.snapshot.partitions), 'partition')} seen"
+def _sum(found: Conclusion) -> str:
+    seen = f"{counted(len(found.listing.view.snapshot.partitions), 'partition')} seen"
     if found.open_ones:
         seen += f", {counted(found.open_ones, 'open transaction')} that will end"
     if found.hanging:
@@ -111,42 +110,38 @@ def _sum(view: View, found: Conclusion) -> str:
 
 def _where(entry: ListedTransaction) -> str:
     names = ", ".join(str(place.name) for place in entry.places) or "partitions not known"
-    return f"{names}  {entry.transactional_id or 'transactional id not known'}"
+    return printable(f"{names}  {entry.transactional_id or 'transactional id not known'}")
 
 
-def _proof(view: View, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     [place] = entry.places
+    now = found.view.now
     since = moment(entry.first_seen_at)
     yield "producer", producer(entry)
     opened = f"broker {place.leader} has it open from offset {place.start_offset} on"
-    yield "leader", f"{opened}, from {since} until now ({moment(view.now)})"
-    yield "coordinator", _coordinators(view, entry)
+    yield "leader", f"{opened}, from {since} until now ({moment(now)})"
+    yield "coordinator", _coordinators(found, entry)
     last = None if place.producer is None else place.producer.last_record_at
     if last is not None:
-        ago = duration(view.now - last)
-        yield "last record", f"{moment(last)}, {ago} ago by its own timestamp"
+        yield "last record", f"{moment(last)}, {ago(now - last)} by its own timestamp"
     yield (
         "held back",
         f"{place.open_span} offsets (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
     )
-    yield "holds up", groups(blocked_by(view.snapshot, place))
+    yield "holds up", groups(found.blocked_by(place))
     yield "next", next_step(entry.class_, entry.doubt)
 
 
-def _coordinators(view: View, entry: ListedTransaction) -> str:
+def _coordinators(found: Listing, entry: ListedTransaction) -> str:
     if entry.coordinator is not None:
         return coordinator(entry)
-    why = SEES_ALL[view.snapshot.transactions.sight]
+    why = SEES_ALL[found.sight]
     return f"every one answered, none lists producer {entry.producer_id}; {why}"
 
 
-def _doubt(view: View, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
+def _doubt(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     yield "producer", producer(entry)
     for place in entry.places:
         yield "held back", f"{place.open_span} offsets of {place.name}"
-        yield "holds up", groups(blocked_by(view.snapshot, place))
+        yield "holds up", groups(found.blocked_by(place))
     yield "next", next_step(entry.class_, entry.doubt)
-
-
-def _lines(pairs: Iterator[tuple[str, str]] | list[tuple[str, str]]) -> Text:
-    return Text("\n".join(f"  {name:<12} {value}" for name, value in pairs))

@@ -16,6 +16,7 @@ from rules.transactions.listing import (
     BLOCKING_SCOPES,
     HOLDING_SCOPES,
     ListedTransaction,
+    Listing,
     listing,
 )
 from rules.view import View
@@ -43,6 +44,7 @@ class Shown:
 
     transactional_id: str
     looked: Looked
+    listing: Listing
     says: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
 
@@ -70,22 +72,27 @@ def look_up(reader: Source, transactional_id: str) -> Shown:
 
 def _look(reader: Source, looker: Looker, transactional_id: str) -> Shown:
     looked = look_at_once(looker)
+    seen = listing(looked.view)
     says = reader.describe(transactional_id)
     has_ended = isinstance(says, Transaction) and not says.is_open
     entries = (
         entry
-        for entry in listing(looked.view).transactions
+        for entry in seen.transactions
         if entry.transactional_id == transactional_id and not (has_ended and entry.is_listed)
     )
     return Shown(
-        transactional_id=transactional_id, looked=looked, says=says, entries=tuple(entries)
+        transactional_id=transactional_id,
+        looked=looked,
+        listing=seen,
+        says=says,
+        entries=tuple(entries),
     )
 
 
 def told(found: Shown) -> Iterator[RenderableType]:
     """Give all about the id for a person."""
     for entry in found.entries:
-        yield from in_full(found.view, entry)
+        yield from in_full(found.listing, entry)
     if isinstance(found.says, Transaction) and not found.entries:
         yield from described(found.says, found.view.now)
 
@@ -96,7 +103,7 @@ def trouble(found: Shown) -> Iterator[str]:
     if isinstance(found.says, Failure):
         yield f"transactional id {name!r}: {found.says.why}"
     elif found.says is None and not found.entries:
-        known = [entry.transactional_id or "" for entry in listing(found.view).transactions]
+        known = [entry.transactional_id or "" for entry in found.listing.transactions]
         near = difflib.get_close_matches(name, known, n=3)
         meant = f"; open ones with a name like it: {', '.join(near)}" if near else ""
         yield f"no coordinator knows transactional id {name!r}{meant}"
@@ -120,6 +127,6 @@ def document(found: Shown) -> Row:
         "transactional_id": found.transactional_id,
         "described": described_row(says) if isinstance(says, Transaction) else None,
         "trouble": list(trouble(found)),
-        "transactions": [transaction_row(view, entry) for entry in found.entries],
+        "transactions": [transaction_row(found.listing, entry) for entry in found.entries],
         "gaps": [gap_row(gap) for gap in found.gaps],
     }

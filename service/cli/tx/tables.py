@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -14,7 +13,6 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.gap import GapScope
-from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Sight, Transaction, TransactionState
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import (
@@ -22,12 +20,12 @@ from rules.transactions.listing import (
     ListedTransaction,
     Listing,
     Place,
-    blocked_by,
 )
 from rules.transactions.next_steps import next_step
-from rules.view import View
-from service.cli.snapshot_table import PIPED_WIDTH, WIDE
-from service.cli.tx.words import ABSENT, duration, few, groups, moment, timeout
+from rules.transactions.told import running
+from service.cli.printable import printable
+from service.cli.tx.columns import Rows, lines
+from service.cli.tx.words import ABSENT, ago, duration, few, groups, moment, timeout
 
 SHOWN: Final = 200  # rows; JSON has all
 STYLES: Final = {
@@ -50,7 +48,7 @@ ENDED: Final = {
     TransactionState.COMPLETE_ABORT: "Nothing is open: its last transaction was aborted.",
     TransactionState.DEAD: "Nothing is open: its coordinator is about to forget it.",
 }
-# Column -> whether its cells are short and never folded: on a narrow screen names fold.
+# Column -> whether its cells are short and never folded.
 COLUMNS: Final = {
     "class": True,
     "transactional id": False,
@@ -70,33 +68,26 @@ PLACE_COLUMNS: Final = {
     "LSO held": True,
     "holds up": False,
 }
-LEAST: Final = frozenset({"coordinator"})  # has no place on a screen narrower than `WIDE`
 
 
-def head(view: View, entries: Sequence[ListedTransaction], found: Listing) -> Text:
+def head(found: Listing, entries: Sequence[ListedTransaction]) -> Text:
     """Return the line above the table: the cluster, the time, and how much of each class."""
-    snapshot = view.snapshot
+    snapshot = found.view.snapshot
     counts = Counter(entry.class_ for entry in entries)
     told = ", ".join(f"{counts[one]} {one}" for one in WORST_FIRST if counts[one])
     return Text.assemble(
         (f"cluster {snapshot.cluster}", "bold"),
-        f" ({snapshot.cluster_id})  {snapshot.taken_at:%H:%M:%S} UTC  {told or 'nothing open'}  ",
+        f" ({printable(snapshot.cluster_id)})  {snapshot.taken_at:%H:%M:%S} UTC  {told or 'nothing open'}  ",
         ("complete", "green") if found.is_complete else ("not complete", "bold yellow"),
     )
 
 
-def transactions_table(
-    view: View, entries: Sequence[ListedTransaction], *, width: int = PIPED_WIDTH
-) -> Table:
-    """Return one line per transaction; `*` marks a partition whose last stable offset it holds."""
-    kept = [width >= WIDE or name not in LEAST for name in COLUMNS]
-    table = _table(dict(itertools.compress(COLUMNS.items(), kept)))
+def transactions_table(found: Listing, entries: Sequence[ListedTransaction]) -> Rows:
+    """Return one row per transaction; `*` marks a partition whose last stable offset it holds."""
+    rows = Rows(COLUMNS, caption=_more(entries))
     for entry in entries[:SHOWN]:
-        cells = itertools.compress(_cells(view, entry), kept)
-        table.add_row(*cells, style=STYLES.get(entry.class_))
-    if len(entries) > SHOWN:
-        table.caption = f"{len(entries) - SHOWN} more (-o json)"
-    return table
+        rows.add(_cells(found, entry), style=STYLES.get(entry.class_))
+    return rows
 
 
 def not_seen(found: Listing) -> Iterator[str]:
@@ -113,44 +104,42 @@ def not_seen(found: Listing) -> Iterator[str]:
         yield f"{gap.what}: {gap.why}"
 
 
-def in_full(view: View, entry: ListedTransaction) -> Iterator[RenderableType]:
+def in_full(found: Listing, entry: ListedTransaction) -> Iterator[RenderableType]:
     """Give everything about one transaction."""
     yield Text(
-        f"{entry.class_}  {entry.transactional_id or 'transactional id not known'}",
+        f"{entry.class_}  {printable(entry.transactional_id or 'transactional id not known')}",
         style=STYLES.get(entry.class_, "bold"),
     )
-    yield _lines([
+    yield lines([
         ("producer", producer(entry)),
         ("coordinator", coordinator(entry)),
         ("began", moment(entry.started_at)),
-        ("running", age(view, entry)),
+        ("running", age(found, entry)),
         ("timeout", timeout(entry.timeout)),
     ])  # fmt: skip
-    yield places_table(view.snapshot, entry.places)
-    yield _lines([("next", next_step(entry.class_, entry.doubt)), ("repair", entry.repair)])
+    yield places_table(found, entry.places)
+    yield lines([("next", next_step(entry.class_, entry.doubt)), ("repair", entry.repair)])
 
 
 def described(entry: Transaction, now: datetime) -> Iterator[RenderableType]:
     """Give what a coordinator says of a transactional id."""
-    yield Text(f"{entry.state}  {entry.transactional_id}", style="bold")
+    yield Text(f"{entry.state}  {printable(entry.transactional_id)}", style="bold")
     begun = entry.started_at if entry.is_open else None
-    yield _lines([
+    yield lines([
         ("producer", f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"),
         ("coordinator", f"broker {entry.coordinator}"),
-        ("running", None if begun is None else duration(now - begun)),
+        ("running", None if begun is None else duration(running(begun, now))),
         ("timeout", timeout(entry.timeout)),
         ("next", ENDED.get(entry.state)),
     ])  # fmt: skip
 
 
-def places_table(snapshot: Snapshot, places: Sequence[Place]) -> Table:
-    """Return one line per partition of a transaction."""
-    table = _table(PLACE_COLUMNS)
+def places_table(found: Listing, places: Sequence[Place]) -> Rows:
+    """Return one row per partition of a transaction."""
+    rows = Rows(PLACE_COLUMNS, caption=_more(places))
     for place in places[:SHOWN]:
-        table.add_row(*_place_cells(snapshot, place))
-    if len(places) > SHOWN:
-        table.caption = f"{len(places) - SHOWN} more (-o json)"
-    return table
+        rows.add(_place_cells(found, place))
+    return rows
 
 
 def producer(entry: ListedTransaction) -> str:
@@ -160,15 +149,15 @@ def producer(entry: ListedTransaction) -> str:
     return f"{entry.producer_id}, epoch {_or_absent(entry.producer_epoch)}"
 
 
-def age(view: View, entry: ListedTransaction) -> str:
+def age(found: Listing, entry: ListedTransaction) -> str:
     """Return for how long it has been open; of what no coordinator lists only its writes tell."""
     if entry.started_at is not None:
-        return duration(entry.running(view.now))
+        return duration(entry.running(found.view.now))
     known = (place.producer for place in entry.places)
     writes = [one.last_record_at for one in known if one is not None and one.last_record_at]
     if not writes:
         return ABSENT
-    return f"written {duration(view.now - max(writes))} ago"
+    return f"written {ago(found.view.now - max(writes))}"
 
 
 def coordinator(entry: ListedTransaction) -> str:
@@ -179,13 +168,13 @@ def coordinator(entry: ListedTransaction) -> str:
     return told if entry.is_listed else f"{told}, and does not list this partition"
 
 
-def print_all(screen: Console, parts: Iterator[RenderableType]) -> None:
-    """Print parts one under the other; lines that are copied into a shell are never folded."""
+def print_all(screen: Console, parts: Iterable[RenderableType]) -> None:
+    """Print parts one under the other; what may be copied into a shell is never folded."""
     for part in parts:
-        screen.print(part, soft_wrap=isinstance(part, Text))
+        screen.print(part, soft_wrap=not isinstance(part, Table))
 
 
-def _cells(view: View, entry: ListedTransaction) -> list[str]:
+def _cells(found: Listing, entry: ListedTransaction) -> list[str]:
     number = ABSENT if entry.producer_id is None else f"{entry.producer_id}"
     epoch = "" if entry.producer_epoch is None else f"/{entry.producer_epoch}"
     doubt = "" if entry.doubt is None else f" ({entry.doubt})"
@@ -194,9 +183,9 @@ def _cells(view: View, entry: ListedTransaction) -> list[str]:
         entry.transactional_id or ABSENT,
         f"{number}{epoch}",
         _or_absent(entry.coordinator),
-        f"{age(view, entry)} / {timeout(entry.timeout)}" if entry.is_listed else age(view, entry),
+        f"{age(found, entry)} / {timeout(entry.timeout)}" if entry.is_listed else age(found, entry),
         few([_place_name(place) for place in entry.places]) or ABSENT,
-        _held_up(view.snapshot, entry),
+        _held_up(found, entry),
     ]
 
 
@@ -204,15 +193,15 @@ def _place_name(place: Place) -> str:
     return f"{place.name}*" if place.holds_last_stable_offset else str(place.name)
 
 
-def _held_up(snapshot: Snapshot, entry: ListedTransaction) -> str:
-    found = [blocked_by(snapshot, place) for place in entry.places]
+def _held_up(listed: Listing, entry: ListedTransaction) -> str:
+    found = [listed.blocked_by(place) for place in entry.places]
     waiting = sorted({one.group_id for known in found for one in known or () if one.is_waiting})
     if waiting:
         return few(waiting)
     return "?" if None in found or not found else ABSENT
 
 
-def _place_cells(snapshot: Snapshot, place: Place) -> list[str]:
+def _place_cells(found: Listing, place: Place) -> list[str]:
     return [
         str(place.name),
         _or_absent(place.leader),
@@ -221,20 +210,12 @@ def _place_cells(snapshot: Snapshot, place: Place) -> list[str]:
         _or_absent(place.high_watermark),
         _or_absent(place.open_span),
         {True: "yes", False: "no", None: ABSENT}[place.holds_last_stable_offset],
-        groups(blocked_by(snapshot, place)),
+        groups(found.blocked_by(place)),
     ]
 
 
-def _lines(pairs: Sequence[tuple[str, str | None]]) -> Text:
-    """Return labels and values, those that are absent left out."""
-    return Text("\n".join(f"  {name:<12} {value}" for name, value in pairs if value is not None))
-
-
-def _table(columns: Mapping[str, bool]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
-    for name, is_short in columns.items():
-        table.add_column(name, overflow="fold", no_wrap=is_short)
-    return table
+def _more(items: Sequence[object]) -> str | None:
+    return f"{len(items) - SHOWN} more (-o json)" if len(items) > SHOWN else None
 
 
 def _or_absent(value: object) -> str:

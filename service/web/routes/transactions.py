@@ -1,18 +1,17 @@
 """Open transactions: who holds back what, and whom.
 
-Which groups are held up is looked for among all commits, so that a page is made beside the event
-loop. An entry whose class changes between two pages may be on both or on neither.
+The list is made once per round and whom it holds up is looked for among all commits, both beside
+the event loop. An entry whose class changes between two pages may be on both or on neither.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from rules.facts.snapshot import Snapshot
-from rules.transactions.listing import ListedTransaction, blocked_by, listing
+from rules.transactions.listing import ListedTransaction, Listing, listing
 from rules.view import View
 from service.latest import Look
 from service.transaction_rows import completeness_row, transaction_row
@@ -30,6 +29,7 @@ NAME: Final = "transactions"
 def transactions_router(sources: Sources) -> APIRouter:
     """Return the route of transactions."""
     router = APIRouter(tags=["transactions"])
+    listings = Listings()
 
     @router.get("/transactions")
     async def list_transactions(
@@ -39,11 +39,27 @@ def transactions_router(sources: Sources) -> APIRouter:
         look = sources.look
         after = decode_cursor(query.cursor, NAME, int, int, str, int, str, int, int)
         view = view_of(look)
-        page, last = await sources.in_thread(lambda: transaction_page(look, view, query, after))
+        page, last = await sources.in_thread(
+            lambda: transaction_page(look, listings.of(view), query, after)
+        )
         following = continued(request, response, NAME, last)
         return page.model_copy(update={"next": following})
 
     return router
+
+
+class Listings:
+    """Keeps the list of the round that was asked for last: every page of it is cut from one list."""
+
+    def __init__(self) -> None:
+        self._last: Listing | None = None
+
+    def of(self, view: View) -> Listing:
+        """Return the list; two threads that come first both make it, and one of theirs is kept."""
+        last = self._last
+        if last is None or last.view is not view:
+            last = self._last = listing(view)
+        return last
 
 
 def view_of(look: Look) -> View:
@@ -59,23 +75,20 @@ def view_of(look: Look) -> View:
 
 
 def transaction_page(
-    look: Look, view: View, query: TransactionQuery, after: Key | None
+    look: Look, found: Listing, query: TransactionQuery, after: Key | None
 ) -> tuple[TransactionPage, Key | None]:
     """Return a page without its `next`, and the key to go on after."""
-    found = listing(view)
-    shown = asked(view.snapshot, found.transactions, query)
+    shown = asked(found, query)
     page = page_of(shown, lambda entry: entry.order, after=after, limit=query.limit)
-    items = [Transaction(**transaction_row(view, entry)) for entry in page.items]
+    items = [Transaction(**transaction_row(found, entry)) for entry in page.items]
     return TransactionPage(**stamp(look), items=items, next=None, **completeness_row(found)), (
         page.last
     )
 
 
-def asked(
-    seen: Snapshot, entries: Iterable[ListedTransaction], query: TransactionQuery
-) -> Iterable[ListedTransaction]:
+def asked(found: Listing, query: TransactionQuery) -> Iterator[ListedTransaction]:
     """Give the entries that are known to match a query."""
-    for entry in entries:
+    for entry in _holding_up(found, query.group):
         if query.class_ not in (None, entry.class_):
             continue
         if query.transactional_id is not None and (
@@ -83,7 +96,7 @@ def asked(
             or not matches(query.transactional_id, entry.transactional_id)
         ):
             continue
-        if _has_topic(entry, query.topic) and _holds_up(seen, entry, query.group):
+        if _has_topic(entry, query.topic):
             yield entry
 
 
@@ -91,9 +104,7 @@ def _has_topic(entry: ListedTransaction, pattern: str | None) -> bool:
     return pattern is None or any(matches(pattern, place.name.topic) for place in entry.places)
 
 
-def _holds_up(seen: Snapshot, entry: ListedTransaction, pattern: str | None) -> bool:
-    return pattern is None or any(
-        matches(pattern, group.group_id)
-        for place in entry.places
-        for group in blocked_by(seen, place) or ()
-    )
+def _holding_up(found: Listing, pattern: str | None) -> Iterable[ListedTransaction]:
+    if pattern is None:
+        return found.transactions
+    return found.holding_up(lambda group: matches(pattern, group))

@@ -11,6 +11,7 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import Sight, TransactionState
 from rules.view import View
+from service.web.routes.transactions import Listings
 from tests.factories import (
     at,
     commits,
@@ -209,3 +210,15 @@ def test_a_cursor_of_another_list_is_refused(client: TestClient) -> None:
 def test_before_the_first_round_there_is_no_list() -> None:
     answer = client_of(snapshot=None, view=None).get("/api/v1/transactions")
     assert answer.status_code == 503
+
+
+def test_an_age_is_never_negative_where_the_coordinators_clock_is_ahead() -> None:
+    ahead = client_for(seen(transactions=transactions(transaction(started_at=at(3600)))))
+    [row] = ahead.get("/api/v1/transactions?transactional_id=payments").json()["items"]
+    assert (row["running_ms"], row["started_at"]) == (None, "2025-06-02T13:00:00Z")
+
+
+def test_the_list_is_made_once_per_round() -> None:
+    listings, first, second = Listings(), seen(), seen()
+    assert listings.of(first) is listings.of(first)
+    assert [listings.of(view).view for view in (second, first)] == [second, first]

@@ -84,8 +84,10 @@ def twice(**look: Any) -> Looked:
     return Looked(view=view_of(rounds))
 
 
-def text(parts: Iterable[RenderableType]) -> str:
+def text(parts: Iterable[RenderableType], *, width: int | None = None) -> str:
+    """Return what a pipe gets, or a screen of a width."""
     screen = console()
+    screen.width = width or screen.width
     with screen.capture() as said:
         tables.print_all(screen, iter(parts))
     return said.get()

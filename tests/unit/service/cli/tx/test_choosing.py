@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.transactions import Sight
 from service.cli.exit_codes import ExitCode
-from service.cli.snapshot_table import WIDE
 from service.cli.tx import tables
-from service.cli.tx.choosing import Choice, choose, document, exit_code
+from service.cli.tx.choosing import Choice, choose, document, exit_code, told
+from service.cli.tx.looking import Looked
 from tests.factories import (
+    at,
     gap,
+    open_producer,
+    producers,
+    snapshot,
     transaction,
     transactions,
 )
+from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.service.cli.tx.given import (
     HANGS,
     QUIET,
@@ -83,8 +88,8 @@ def test_the_table_has_one_line_per_transaction() -> None:
     looked = twice(**RUNS)
     found = choose(looked, Choice())
     lines = text([
-        tables.head(looked.view, found.entries, found.listing),
-        tables.transactions_table(looked.view, found.entries),
+        tables.head(found.listing, found.entries),
+        tables.transactions_table(found.listing, found.entries),
     ]).splitlines()  # fmt: skip
     assert lines[0].endswith("12:00:15 UTC  1 open  complete")
     assert re.split(r"\s{2,}", lines[2].strip()) == [
@@ -94,35 +99,79 @@ def test_the_table_has_one_line_per_transaction() -> None:
 
 def test_a_transaction_without_a_coordinator_shows_its_last_write_and_no_age() -> None:
     looked = twice(**{**HANGS, "transactions": transactions(looked_up=frozenset({7}))})
-    [entry] = choose(looked, Choice()).entries
-    line = text([tables.transactions_table(looked.view, [entry])]).splitlines()[1]
+    found = choose(looked, Choice())
+    line = text([tables.transactions_table(found.listing, found.entries)]).splitlines()[1]
     assert re.split(r"\s{2,}", line.strip()) == [
         "hanging", "-", "7/3", "-", "written 20 s ago", "orders-0*", "billing",
     ]  # fmt: skip
 
 
-def test_on_a_narrow_screen_names_fold_and_numbers_do_not() -> None:
-    looked = twice(**RUNS)
-    table = tables.transactions_table(looked.view, choose(looked, Choice()).entries, width=WIDE - 1)
-    assert [str(column.header) for column in table.columns if not column.no_wrap] == [
-        "transactional id", "partitions", "holds up",
-    ]  # fmt: skip
-    assert "coordinator" not in text([table])
+LONG: Final = "payments-orders-service-eu-west-1-7f9c4d-0_12"
+
+
+def undescribed(name: str = LONG) -> dict[str, Any]:
+    """Return a look with one transaction that was not described: its cells are the widest."""
+    listed = transaction(
+        name,
+        producer_id=1234567,
+        producer_epoch=None,
+        partitions=None,
+        timeout=None,
+        started_at=None,
+    )
+    seen = producers(open_producer(producer_id=1234567, last_record_at=at(-185)), rows=4)
+    return {**RUNS, "transactions": transactions(listed), "producers": seen}
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 99, 110])
+def test_a_narrow_screen_has_blocks_with_every_column_and_whole_names(width: int) -> None:
+    found = choose(twice(**undescribed()), Choice())
+    table = tables.transactions_table(found.listing, found.entries)
+    told = text([table], width=width).splitlines()
+    assert told[0] == "unknown (not_described)"
+    assert [line.split("  ")[1] for line in told[1:]] == list(tables.COLUMNS)[1:]
+    assert any(line.endswith(f" {LONG}") for line in told)
+
+
+@pytest.mark.parametrize("width", [120, 160, 240])
+def test_a_wide_screen_has_a_table_with_every_column(width: int) -> None:
+    found = choose(twice(**undescribed()), Choice())
+    told = text([tables.transactions_table(found.listing, found.entries)], width=width)
+    assert re.split(r"\s{2,}", told.splitlines()[0].strip()) == list(tables.COLUMNS)
+    assert "1234567 " in told
+
+
+@pytest.mark.parametrize("width", [60, 240])
+def test_names_of_others_cannot_steer_the_terminal(width: int) -> None:
+    found = choose(twice(**undescribed("evil\n\x1b[31mX\rY\0\u202e\x7f")), Choice())
+    said = text([*told(found), *tables.in_full(found.listing, found.entries[0])], width=width)
+    shown = r"evil\n\u001b[31mX\rY\u0000\u202e\u007f"
+    assert said.count(shown) == 2
+    assert said.replace("\n", "").isprintable()
+
+
+def test_what_is_confirming_says_which_command_decides() -> None:
+    look = {**HANGS, "taken_at": at(0)}
+    found = choose(Looked(view=view_of([snapshot(**look)])), Choice())
+    [line] = found.doubts
+    assert line.startswith("confirming: ")
+    assert "`tidemark tx hanging`" in line
+    assert line in text(told(found))
 
 
 def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
     names = [f"id-{number}" for number in range(tables.SHOWN + 5)]
     many = transactions(*(transaction(name, producer_id=n) for n, name in enumerate(names)))
-    looked = twice(**{**QUIET, "transactions": many})
+    found = choose(twice(**{**QUIET, "transactions": many}), Choice())
     assert "5 more (-o json)" in text([
-        tables.transactions_table(looked.view, choose(looked, Choice()).entries)
+        tables.transactions_table(found.listing, found.entries)
     ])  # fmt: skip
 
 
 def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
     looked = twice(**UNSEEN)
-    told = json.loads(json.dumps(document(looked.view, choose(looked, Choice()))))
-    assert (told["cluster"], told["taken_at"]) == ("default", "2025-06-02T12:00:15Z")
-    assert (told["complete"], told["coordinators_heard"], told["gap_count"]) == (False, False, 1)
-    [row] = told["transactions"]
+    shown = json.loads(json.dumps(document(looked.view, choose(looked, Choice()))))
+    assert (shown["cluster"], shown["taken_at"]) == ("default", "2025-06-02T12:00:15Z")
+    assert (shown["complete"], shown["coordinators_heard"], shown["gap_count"]) == (False, False, 1)
+    [row] = shown["transactions"]
     assert (row["class"], row["doubt"]) == ("unknown", "coordinator_not_seen")

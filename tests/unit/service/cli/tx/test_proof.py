@@ -27,7 +27,7 @@ from tests.unit.service.cli.tx.given import (
 def test_what_hangs_is_told_with_proof_and_repair() -> None:
     looked = twice(**HANGS)
     found = proof.conclude(looked)
-    said = text(proof.told(looked.view, found, is_secured=False))
+    said = text(proof.told(found, is_secured=False))
     assert found.exit_code is ExitCode.HANGING
     for piece in (
         "HANGING  orders-0  payments",
@@ -44,7 +44,7 @@ def test_what_hangs_is_told_with_proof_and_repair() -> None:
 def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
     known = transactions(looked_up=frozenset({7}), sight=Sight.ACLS)
     looked = twice(**{**HANGS, "transactions": known})
-    said = text(proof.told(looked.view, proof.conclude(looked), is_secured=True))
+    said = text(proof.told(proof.conclude(looked), is_secured=True))
     assert "none lists producer 7; the ACLs let us see every transactional id" in said
     assert "--start-offset 90 --command-config client.properties" in said
 
@@ -66,12 +66,12 @@ def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
 def test_what_cannot_be_told_is_never_said_to_be_well(look: dict[str, Any], told: str) -> None:
     looked = twice(**look)
     found = proof.conclude(looked)
-    said = text(proof.told(looked.view, found, is_secured=False))
+    said = text(proof.told(found, is_secured=False))
     assert found.exit_code is ExitCode.INCOMPLETE
     assert told in said
     assert "It cannot be told whether anything hangs" in said
     assert "abort --topic" not in said
-    assert proof.document(looked.view, found)["complete"] is False
+    assert proof.document(found)["complete"] is False
 
 
 @pytest.mark.parametrize("look", [QUIET, RUNS])
@@ -79,14 +79,12 @@ def test_nothing_hangs_only_where_all_was_seen(look: dict[str, Any]) -> None:
     looked = twice(**look)
     found = proof.conclude(looked)
     assert found.exit_code is ExitCode.OK
-    assert text(proof.told(looked.view, found, is_secured=False)).startswith(
-        "Nothing hangs (4 partitions"
-    )
+    assert text(proof.told(found, is_secured=False)).startswith("Nothing hangs (4 partitions")
 
 
 def test_what_hangs_counts_more_than_what_was_not_seen() -> None:
     looked = twice(**HANGS, gaps=(gap(scope=GapScope.PRODUCERS),))
     found = proof.conclude(looked)
     assert found.exit_code is ExitCode.HANGING
-    [row] = proof.document(looked.view, found)["hanging"]
+    [row] = proof.document(found)["hanging"]
     assert row["repair"].endswith("--start-offset 90")

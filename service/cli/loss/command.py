@@ -78,6 +78,8 @@ def ls(**options: Any) -> int:
     unclean_election          a replica that was not in sync became leader
     unreplicated_lost         gone, and never committed: acks=1 and acks=0 only
 
+    Counts are of offsets; a time with * is of a loss that happened again since.
+
     Ends with 0 only if no loss of committed records is known and the service sees all, with 12 if
     committed records are lost or may be, with 1 if it cannot be told.
 

@@ -33,7 +33,7 @@ COLUMNS: Final = {
     "topic-partition": False,
     "certain": False,
     "possible": False,
-    "since": False,
+    "since (UTC)": True,
     "groups": False,
 }
 GROUP_COLUMNS: Final = ("group", "committed", "read beyond", "may skip")
@@ -51,7 +51,7 @@ def head(known: Known) -> Text:
 
 
 def losses_table(losses: Sequence[Row]) -> Table:
-    """Return one line per loss."""
+    """Return one line per loss; `*` marks one that happened again since."""
     table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
     for name, is_short in COLUMNS.items():
         table.add_column(name, overflow="fold", no_wrap=is_short)
@@ -110,16 +110,35 @@ def span(loss: Row, name: str) -> str | None:
 
 
 def _cells(loss: Row) -> list[str]:
+    """Return what has a place on a narrow screen; counts are of offsets."""
     class_ = str(loss.get("class"))
     never = span(loss, "uncommitted") if class_ in HARMLESS else None
+    may_be = f"{never}, not committed" if never else possible(loss)
     return [
         class_,
         place(loss),
-        certain(loss) or ABSENT,
-        (f"{never}, not committed" if never else possible(loss)) or ABSENT,
-        _since(loss),
+        _short(certain(loss)),
+        _short(may_be),
+        _began(loss),
         _groups(loss),
     ]
+
+
+def _short(told: str | None) -> str:
+    if told is None:
+        return ABSENT
+    return (
+        told.replace(" offsets", "")
+        .replace(" and what came after", ", after")
+        .replace("what came after", "after")
+    )
+
+
+def _began(loss: Row) -> str:
+    """Return when it began, with a star if it happened again since."""
+    began = _moment(loss.get("since"))
+    told = ABSENT if began is None else f"{began:%m-%d %H:%M:%S}"
+    return told if loss.get("last_happened_at") in (None, loss.get("since")) else f"{told}*"
 
 
 def certain(loss: Row) -> str | None:
@@ -142,7 +161,7 @@ def possible(loss: Row) -> str | None:
 
 def _since(loss: Row) -> str:
     since, last = loss.get("since"), loss.get("last_happened_at")
-    again = f", again {_time(last)}" if last != since else ""
+    again = f", again {_time(last)}" if last not in (None, since) else ""
     return _time(since) + again
 
 

@@ -150,7 +150,14 @@ def test_an_id_that_nobody_knows_is_an_error_of_one_line(cluster: Sandbox, topic
 def test_an_id_that_no_broker_can_be_asked_for_is_a_usage_error(
     cluster: Sandbox, name: bytes
 ) -> None:
-    command = [TIDEMARK, "tx", "show", name, "--bootstrap-servers", cluster.bootstrap_servers]
+    command: list[Any] = [
+        TIDEMARK,
+        "tx",
+        "show",
+        name,
+        "--bootstrap-servers",
+        cluster.bootstrap_servers,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (ExitCode.USAGE, "")
     assert "Traceback" not in done.stderr

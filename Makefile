@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AREAS := lint types layers unit property integration story
 
-.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long loss-long property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: 
 
 quiet-long: $(READY) ## the same for 15 minutes
 	@QUIET_SECONDS=900 $(BIN)/python $(QUIET)
+
+loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what is told holds the truth
+	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_under_load.py -q --log-cli-level=INFO --log-disable=httpx2
 
 golden: $(READY) ## write the generated pages again
 	@$(BIN)/python -m tests.golden

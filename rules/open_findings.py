@@ -221,7 +221,7 @@ def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Chang
         finding=finding,
     )
     if finding.verdict is Verdict.BREACH:
-        return replace(change, step=_breach_step(entry))
+        return replace(change, step=_breach_step(entry), finding=_sharpened(entry, finding))
     if entry is None:
         return None
     if entry.kind is Kind.EVENT:
@@ -231,6 +231,13 @@ def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Chang
     if finding.verdict is Verdict.UNKNOWN:
         return replace(change, step=Step.UNKNOWN)
     return replace(change, step=Step.ENDED, end_reason=EndReason.OK)
+
+
+def _sharpened(entry: OpenFinding | None, finding: Finding) -> Finding:
+    """Keep the evidence of the event that this one says more of."""
+    if entry is None or finding.reason not in finding.rule.sharpening:
+        return finding
+    return replace(finding, evidence={**entry.evidence, **finding.evidence})
 
 
 def _breach_step(entry: OpenFinding | None) -> Step:

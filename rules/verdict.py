@@ -56,6 +56,8 @@ class RuleMeta:
     summary: str  # one sentence for a list of rules
     is_critical: bool = False  # whether being UNKNOWN for long is itself told
     milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
+    # Reasons of events that say more of what was told before: its evidence is kept beside theirs.
+    sharpening: tuple[str, ...] = ()
 
     def severity_of(self, reason: str) -> Severity:
         """Return how bad a breach for this reason is."""

@@ -60,6 +60,7 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Committed records are gone after a leader change.",
     is_critical=True,
+    sharpening=("transaction_lost",),
 )
 
 

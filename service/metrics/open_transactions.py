@@ -15,10 +15,11 @@ from rules.catalogue.transaction_hanging import LOOKED_AT_BY
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
 from rules.facts.last_look import MICROSECOND, microseconds
+from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import sighting_key
 from rules.facts.transactions import Sight, Transaction
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.hold_up import Doubt, HoldUp, hold_ups
+from rules.transactions.hold_up import HoldUp, hold_ups
 from rules.view import View
 
 # Classes that only the leaders of partitions can tell: without them each would seem to be empty.

@@ -1,13 +1,16 @@
 """What ordinarily happens to a healthy cluster, one thing after the other, over and over.
 
-A broker dies and comes back, or all of them are restarted in turn; the application is restarted and
+A broker dies and comes back, or all of them are restarted in turn; leaders go back to their
+preferred brokers, and a partition is reassigned; the application is restarted and
 takes its transactional id over; a member joins a group and leaves it; a topic is created, written,
 read to its end and deleted. Nobody loses anything by it.
 """
 
 from __future__ import annotations
 
+import json
 import logging
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -19,6 +22,7 @@ from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
+from service.sandbox.tools import run_quietly
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.standard import WorkloadPlan
 from tests.integration.clients import commit_offset, produce
@@ -83,6 +87,8 @@ class Happenings:
             Happening(20, f"topic {name} is created and read", partial(self._pass, name)),
             Happening(45, "the members leave", self._members.close),
             Happening(60, "the application is restarted", self._restart_application),
+            Happening(62, "leaders go back to their preferred brokers", self._elect_preferred),
+            Happening(75, "a partition is reassigned", partial(self._reassign, number)),
             Happening(80, f"topic {name} is deleted", partial(self._admin.delete_topic, name)),
             Happening(85, "the load has to go on", self._load_moves),
         ]
@@ -101,6 +107,21 @@ class Happenings:
         ]
 
     # -------------------------------------------------------------- what is done
+    def _elect_preferred(self) -> None:
+        election = ("--election-type", "preferred", "--all-topic-partitions")
+        self._wait_whole()
+        run_quietly(self._cluster, "kafka-leader-election.sh", election)
+
+    def _reassign(self, number: int) -> None:
+        """Give a partition of the load its replicas in another order: another one leads it then."""
+        replicas = [RESTARTED[(number + step) % len(RESTARTED)] for step in range(len(RESTARTED))]
+        move = {"topic": self._plan.output_topic, "partition": 0, "replicas": replicas}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as plan:
+            json.dump({"version": 1, "partitions": [move]}, plan)
+            plan.flush()
+            wanted = ("--reassignment-json-file", plan.name, "--execute")
+            run_quietly(self._cluster, "kafka-reassign-partitions.sh", wanted)
+
     def _join(self) -> None:
         servers, topic = self._cluster.bootstrap_servers, self._plan.topic
         for stem, rate, protocol in (

@@ -12,7 +12,6 @@ from rules.judgement import Finding
 from rules.transactions.classes import TransactionClass
 from rules.transactions.hold_up import hold_ups
 from rules.verdict import Verdict
-from rules.view import View
 from service.rounds import ClusterReader
 from service.sandbox.admin import Permission, SandboxAdmin
 from service.sandbox.cluster import Sandbox

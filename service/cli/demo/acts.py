@@ -13,7 +13,9 @@ from service.cli.demo.stage import (
     AUDIT,
     BILLING,
     FAST_GROUP,
+    INVOICES,
     KILLED,
+    LOST,
     PAYMENTS,
     READ,
     SLOW_GROUP,
@@ -32,6 +34,8 @@ class Step:
     did: str
     do: Callable[[Stage], None] | None  # None: it goes on from the step before
     seen: Seen  # given the rounds since it was done, oldest first: a sentence, or None so far
+    # The same, where it has to be held against what the stage knows to be true.
+    check: Callable[[Stage, Sequence[Sight]], str | None] | None = None
     limit_seconds: float = 30.0
 
 
@@ -189,6 +193,55 @@ def _back(broker: int) -> Seen:
     return seen
 
 
+# ------------------------------------------------------------------ 7
+def _is_alone(rounds: Sequence[Sight]) -> str | None:
+    row = rounds[-1].partition(INVOICES)
+    if len(row.get("isr") or ()) != 1 or row.get("open_span") is None:
+        return None
+    return (
+        f"on {INVOICES} broker {row['leader']} alone is in sync, and all up to the HWM "
+        f"{row['high_watermark']} is acknowledged: a partition at risk, looked at every second"
+    )
+
+
+def _is_lost(rounds: Sequence[Sight]) -> str | None:
+    found = rounds[-1].finding("committed_records_lost", INVOICES)
+    return None if found is None else _told_loss(found["evidence"])
+
+
+def _is_truly_lost(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    """Hold what was told against what reading the log before and after has shown."""
+    saw, found = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
+    if saw is None or found is None or stage.truth is None:
+        return None
+    [truth] = stage.truth.partitions
+    told = found["evidence"]
+    if (told["certain_from"], told["certain_to"]) != (truth.lost_from, truth.committed_to):
+        return None
+    return f"{saw}\n        read from the log before and after: exactly these are gone"
+
+
+def _told_loss(told: Row) -> str:
+    return (
+        f"critical committed_records_lost on {INVOICES}: {told['certain_offsets']} committed offsets, "
+        f"{told['certain_from']} to {told['certain_to'] - 1}, are gone for certain; what was appended "
+        f"after {told['unknown_since']} is unknown\n        advice: {told['advice']}"
+    )
+
+
+def _whole_again(rounds: Sequence[Sight]) -> str | None:
+    rows = rounds[-1].partitions
+    whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
+    states = [found for found in rounds[-1].findings if found["kind"] == "state"]
+    events = {found["rule"] for found in rounds[-1].findings} - {one["rule"] for one in states}
+    if len(whole) < len(rows) or not rounds[-1].is_complete or states:
+        return None
+    return (
+        f"all {len(rows)} partitions are whole again; what happened does not un-happen: "
+        f"{', '.join(sorted(events))} stay open for a day"
+    )
+
+
 def _told(values: set[int | None]) -> str:
     return ", ".join(sorted("unknown" if value is None else str(value) for value in values))
 
@@ -280,6 +333,30 @@ ACTS: Final = (
             ),
         ],
     ),
+    Act(
+        title="Committed records are lost",
+        steps=[
+            Step(
+                did=f"{LOST} records went to {INVOICES}, acknowledged while one broker alone was in sync",
+                do=Stage.prepare_loss,
+                seen=_is_alone,
+                limit_seconds=45,
+            ),
+            Step(
+                did="that broker was killed, and a replica leads that has none of them",
+                do=Stage.lose_records,
+                seen=_is_lost,
+                check=_is_truly_lost,
+                limit_seconds=45,
+            ),
+            Step(
+                did="the old leader came back, and truncated the only copy",
+                do=Stage.bring_back,
+                seen=_whole_again,
+                limit_seconds=60,
+            ),
+        ],
+    ),
 )
 GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
-TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT)
+TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES)

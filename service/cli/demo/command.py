@@ -20,7 +20,7 @@ def command(*, keep: bool, acts: int | None, end: bool) -> int:
     A healthy pipeline; a group that is too slow; an open transaction that holds the last stable
     offset below the high watermark, and whom it blocks; one that hangs, and the command that ends it;
     followers that freeze, so that the log end offset runs ahead of the high watermark; a broker that
-    is killed and comes back. Each step says
+    is killed and comes back; committed records that are lost, to the offset. Each step says
     what was done, what Tidemark saw over its HTTP API, and how long that took. Exit code 0 only if
     every step was seen. Everything is cleaned up at the end and at Ctrl-C, unless --keep.
 

@@ -19,7 +19,7 @@ from service.events import Event
 from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import FaultOptions, begin_fault
+from service.sandbox.faults import FaultOptions, LossTruth, Prepared, begin_fault, prepare_loss
 from service.sandbox.processes import Liveness
 from service.sandbox.state import ProcessId
 from service.sandbox.tools import run_quietly
@@ -40,6 +40,8 @@ SLOW_RATE: Final = 10.0  # records per second
 PAYMENTS: Final = "payments"
 BILLING: Final = "billing"  # a group that reads payments
 AUDIT: Final = "audit"
+INVOICES: Final = "invoices"
+LOST: Final = 24  # records
 FROZEN: Final = (2, 3)
 KILLED: Final = 3
 
@@ -54,6 +56,9 @@ class Stage:
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
     passing_groups: list[str] = field(default_factory=list)  # that only a step needs
+    prepared: Prepared | None = None  # records that are to be lost
+    truth: LossTruth | None = None  # what was lost, verified by reading the log
+    loss: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     loads: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     open_transaction: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
@@ -107,6 +112,22 @@ class Stage:
         tool, *arguments = shlex.split(command)
         run_quietly(self.sandbox, tool, arguments)
         self.open_transaction.close()  # its producer, and the group that the fault had made
+
+    def prepare_loss(self) -> None:
+        """Let one broker alone hold acknowledged records of a topic."""
+        self.prepared = self.loss.enter_context(
+            prepare_loss("committed-loss", self.sandbox, topic=INVOICES, records=LOST)
+        )
+
+    def lose_records(self) -> None:
+        """Kill that broker and let a replica lead that knows nothing of them."""
+        if self.prepared is None:
+            raise SandboxError("nothing is prepared to be lost")
+        self.truth = self.prepared.strike()
+
+    def bring_back(self) -> None:
+        """Start the killed broker: it truncates its log as it follows the new leader."""
+        self.loss.close()
 
     def freeze_followers(self) -> None:
         """Freeze the two followers of a topic that broker 1 leads."""
@@ -188,6 +209,7 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
     with contextlib.ExitStack() as steps:  # each is done, also when one before it fails
         steps.callback(stage.sandbox.down)
         steps.callback(stage.loads.close)
+        steps.callback(stage.loss.close)
         steps.callback(stage.open_transaction.close)
         if not stage.stop_tidemark():
             say("Tidemark did not end in order and was killed.")

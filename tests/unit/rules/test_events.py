@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from rules.catalogue.all_rules import RULES, judge_round
 from rules.completeness import Completeness
+from rules.facts.column import Column, Ragged
+from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_log import TransactionLog
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind
 from rules.view import View
-from tests.factories import at, commits, group, offsets, partitions, snapshot
+from tests.factories import (
+    at,
+    commits,
+    ended,
+    epoch_ends,
+    group,
+    offsets,
+    partitions,
+    producers,
+    snapshot,
+)
 
 EVENTS = {rule.meta.rule_id for rule in RULES if rule.meta.kind is Kind.EVENT}
 
@@ -70,3 +84,30 @@ def test_what_expires_in_two_steps_is_told_twice_however_long_it_stands() -> Non
         (1, "opened", 10),
         (4, "again", 30),
     ]
+
+
+def test_what_is_found_out_later_is_told_beside_what_was_told_before() -> None:
+    """A transaction that is lost whole is named a round after the range that is lost."""
+    allowed = {"unclean_election_enabled": Column.of([1])}
+    alone = partitions({"orders": 1}, isr=Ragged.of([(1,)]), **allowed)
+    moved = partitions({"orders": 1}, leader=Column.of([2]), isr=Ragged.of([(2,)]), **allowed)
+    log = TransactionLog(
+        is_read=True,
+        ended=(ended(marker_epoch=4, partitions=frozenset({TopicPartition("orders", 0)})),),
+    )
+    after = {"partitions": moved, "offsets": offsets(1, leader_epoch=[6])}
+    asked = replace(producers(rows=1, looked=[0]), epochs={0: {}})
+    steps = told(
+        [
+            snapshot(partitions=alone),
+            snapshot(
+                taken_at=at(15), transaction_log=log, epoch_ends=epoch_ends((0, 5, 73)), **after
+            ),
+            snapshot(taken_at=at(16), producers=asked, **after),
+        ]
+    )
+    lost = [(number, step, said) for number, step, said in steps if "certain_offsets" in said]
+    assert lost[0][:2] == (1, "opened")
+    number, step, said = lost[-1]
+    assert (number, step) == (2, "again")
+    assert (said["certain_offsets"], said["lost_transaction_count"]) == (27, 1)

@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import httpx2
 
 from rules.errors import AuthenticationError, CollectError, UnreachableError
-from service.cli.server_options import LOOPBACK
 
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page
 MAX_PAGES: Final = 1000

@@ -18,7 +18,6 @@ Command = Callable[..., Any]
 
 VARIABLE: Final = "TIDEMARK_SERVER"
 DEFAULT: Final = "http://127.0.0.1:8780"
-LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _server(ctx: click.Context, param: click.Parameter, value: str) -> str:

@@ -5,7 +5,6 @@ Rows are JSON of a Tidemark that may be newer: what it does not tell is left out
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -15,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from service.cli.loss.asking import HARMLESS, Known
+from service.cli.printable import printable
 from service.cli.tx.words import ABSENT, few, moment
 
 Row = Mapping[str, Any]
@@ -87,7 +87,7 @@ def visible(value: Any) -> Any:
     """
     match value:
         case str():
-            return value if value.isprintable() else json.dumps(value)[1:-1]
+            return printable(value)
         case list():
             return [visible(one) for one in value]
         case dict():

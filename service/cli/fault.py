@@ -42,6 +42,11 @@ MOST_PARTITIONS = 100
     "where the sandbox would suffer]",
 )
 @click.option(
+    "--offsets",
+    is_flag=True,
+    help="A hanging transaction of a group's offsets (__consumer_offsets).",
+)
+@click.option(
     "--unlisted", is_flag=True, help="A hanging transaction whose producer no coordinator knows."
 )
 @click.option(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -115,11 +116,18 @@ def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
 
 
 # ------------------------------------------------------------------ hanging
-@pytest.mark.parametrize("unlisted", [False, True], ids=["listed-as-empty", "unknown-to-all"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="listed-as-empty"),
+        pytest.param({"unlisted": True}, id="unknown-to-all"),
+        pytest.param({"offsets": True}, id="on-an-internal-topic"),
+    ],
+)
 def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(
-    faults: Sandbox, watch: Watch, *, unlisted: bool
+    faults: Sandbox, watch: Watch, options: dict[str, Any]
 ) -> None:
-    with make_fault("hanging-transaction", faults, unlisted=unlisted) as truth:
+    with make_fault("hanging-transaction", faults, **options) as truth:
         first = watch.round()
         assert not breach(first, "transaction_hanging", truth), "it was seen only once"
         made = watch.until(lambda made: breach(made, "transaction_hanging", truth))

@@ -8,7 +8,7 @@ there, as a late request did on older brokers.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -22,9 +22,10 @@ from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
 from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.tools import run_quietly
-from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, require
+from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, java_hash, require
 from service.sandbox.workloads.raw_producer import RawProducer
 
+OFFSETS: Final = "__consumer_offsets"
 VERIFICATION: Final = "transaction.partition.verification.enable"
 # What a leader answers that still asks the coordinator, or asked one that knows nothing.
 NOT_YET: Final = frozenset(
@@ -37,14 +38,14 @@ SET_FOR_ONE: Final = 2  # ConfigSource of the protocol: DYNAMIC_BROKER_CONFIG
 
 def make_hanging(stage: Stage) -> Truth:
     """Open a transaction on the partition that its coordinator does not know of."""
-    where = stage.prepare_topic()
+    where = _offsets_partition(stage) if stage.options.offsets else stage.prepare_topic()
     producer = stage.producer()
     if stage.options.unlisted:
         producer.begin_unknown()
     else:
         producer.begin()
     with _unverified(stage, where):
-        start = _produce_outside(producer, where)
+        start = _write_outside(stage, producer, where)
     repair = (*_place(where), "--start-offset", str(start))
     stage.undo.callback(_repair, stage, producer, where, repair)
     stage.block_group(where, start)
@@ -115,13 +116,40 @@ def _own_setting(cluster: RawCluster, broker: BrokerId) -> str | None:
     return own[0] if own else None
 
 
-def _produce_outside(producer: RawProducer, where: TopicPartition) -> int:
-    """Write as soon as the leader has heard that it need not ask."""
+def _offsets_partition(stage: Stage) -> TopicPartition:
+    """Return where the offsets of the fault's own group are kept; that is what suffers then."""
+    count = len(stage.cluster.topic(OFFSETS))
+    if not count:
+        raise SandboxError(f"there is no {OFFSETS} yet: let a group commit something first")
+    stage.options = replace(
+        stage.options, topic=OFFSETS, partition=abs(java_hash(stage.new_name)) % count
+    )
+    return stage.where
+
+
+def _write_outside(stage: Stage, producer: RawProducer, where: TopicPartition) -> int:
+    """Write as soon as the leader has heard that it need not ask; return where that begins."""
+
+    def append() -> int:
+        if not stage.options.offsets:
+            return producer.produce(where, RECORDS)
+        producer.commit_offsets(stage.new_name, where, 0)
+        [opened] = [
+            one for one in stage.cluster.producers(where) if one.producer_id == producer.producer_id
+        ]
+        if opened.start_offset is None:
+            raise SandboxError(f"nothing is open on {where}")
+        return opened.start_offset
+
+    return _as_soon_as_taken(append, where)
+
+
+def _as_soon_as_taken(append: Callable[[], int], where: TopicPartition) -> int:
     offsets: list[int] = []
 
     def is_taken() -> bool:
         try:
-            offsets.append(producer.produce(where, RECORDS))
+            offsets.append(append())
         except RefusedError as refused:
             if refused.error not in NOT_YET:
                 raise

@@ -81,7 +81,7 @@ _ALL: Final = (
         name="hanging-transaction",
         summary="open on a partition, and no coordinator will ever end it",
         make=make_hanging,
-        takes=OF_TRANSACTIONS | {"unlisted"},
+        takes=OF_TRANSACTIONS | {"offsets", "unlisted"},
         timeout=timedelta(seconds=60),
     ),
     Fault(

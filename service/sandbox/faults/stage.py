@@ -31,6 +31,7 @@ class FaultOptions:
     topic: str | None = None  # None: a new one, removed when the fault is undone
     partition: int = 0
     timeout: timedelta | None = None  # transaction.timeout.ms
+    offsets: bool = False  # hanging-transaction: of a group's offsets, on __consumer_offsets
     unlisted: bool = False  # hanging-transaction: by a producer that no coordinator knows
     records: int = 24  # per partition, that are lost or were written just before
     partitions: int = 1  # of the topic, all of them suffer

@@ -17,13 +17,14 @@ from collectors.wire.api import Api
 from rules.facts.identity import TopicPartition
 from service.clock import utc_now
 from service.sandbox.workloads.producer import value_of
-from service.sandbox.workloads.raw_cluster import RawCluster, patiently, require
+from service.sandbox.workloads.raw_cluster import OF_GROUP, RawCluster, patiently, require
 from service.sandbox.workloads.record_batch import Batch
 
 PRODUCE: Final = Api(key=0, name="Produce", oldest=11, newest=11, since="3.8")
 INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
 ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
 END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")
+COMMIT_OFFSETS: Final = Api(key=28, name="TxnOffsetCommit", oldest=3, newest=3, since="2.5")
 ALL_IN_SYNC: Final = -1  # acks=all
 LEADER_ALONE: Final = 1  # acks=1
 REQUEST_TIMEOUT: Final = timedelta(seconds=10)  # that a leader waits for its followers
@@ -87,6 +88,31 @@ class RawProducer:
         offset = _append(self.cluster, where, batch, self.transactional_id)
         self._sequences[where] = sequence + count
         return offset
+
+    def commit_offsets(self, group: str, where: TopicPartition, offset: int) -> None:
+        """Append a group's position to `__consumer_offsets`, as part of the transaction."""
+
+        def build(version: int) -> Any:
+            partition = codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequestPartition")(
+                partition_index=where.partition, committed_offset=offset, committed_metadata=None
+            )
+            topic = codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequestTopic")(
+                name=where.topic, partitions=(partition,)
+            )
+            return codec.message(COMMIT_OFFSETS, version, "TxnOffsetCommitRequest")(
+                transactional_id=self.transactional_id,
+                group_id=group,
+                producer_id=self.producer_id,
+                producer_epoch=self.producer_epoch,
+                topics=(topic,),
+            )
+
+        def act() -> None:
+            coordinator = self.cluster.coordinator(group, OF_GROUP)
+            answer = self.cluster.ask(coordinator, COMMIT_OFFSETS, build)
+            require(f"offsets of {group}", answer.topics[0].partitions[0].error_code)
+
+        patiently(act)
 
     def end(self, *, commit: bool) -> None:
         """Let the coordinator decide the transaction; its markers are written afterwards."""

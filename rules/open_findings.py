@@ -237,6 +237,9 @@ def _sharpened(entry: OpenFinding | None, finding: Finding) -> Finding:
     """Keep the evidence of the event that this one says more of."""
     if entry is None or finding.reason not in finding.rule.sharpening:
         return finding
+    both = entry.evidence.keys() & finding.evidence.keys()
+    if any(entry.evidence[name] != finding.evidence[name] for name in both):
+        return finding  # it says more of another event
     return replace(finding, evidence={**entry.evidence, **finding.evidence})
 
 

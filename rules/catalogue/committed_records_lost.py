@@ -13,14 +13,16 @@ Inputs:
     topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
     to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
     lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers,
-    READ on the topic), so that a transaction that is lost whole is named. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
+    READ on the topic), so that a transaction that is lost whole is named; this is asked for once, and a
+    restart of Tidemark at that moment loses it. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
 
 Thresholds:
     None: one offset is enough. Offsets are counted, with markers and aborted records.
 
 False positives:
-    None are known. A topic that was created again has another id; deleted records, retention and
-    compaction do not change where an epoch ended.
+    None are known. A topic that was created again has another id, and compaction does not change
+    where an epoch ended. Records that were deleted, or that retention took, beyond that end make
+    the leader answer with its log start: a loss is understated then, or not seen.
 
 Runbook:
     `certain_from` to `certain_to` is gone for certain, of it `visible_to_read_committed` offsets
@@ -90,7 +92,7 @@ def judge(view: View) -> Judgement:
         proof = lost.get(position)
         return {
             **({} if proof is None else told(view, proof)),
-            **(told_transactions(gone[position]) if position in gone else {}),
+            **(told_transactions(view, position, gone[position]) if position in gone else {}),
         }
 
     return decide(

@@ -40,7 +40,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
-from rules.facts.column import Bools
+from rules.facts.column import Bools, Column
 from rules.facts.loss_memory import beyond_epoch_end, is_new
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Proof, proofs
@@ -75,10 +75,11 @@ def judge(view: View) -> Judgement:
         proof.row: proof for proof in proofs(view) if proof.certain is None and proof.is_open_ended
     }
     possible = [row for row, proof in open_ended.items() if proof.possible is not None]
-    read = _read_beyond(view)
+    beyond = beyond_epoch_end(view.snapshot)
+    read = _read_beyond(view, beyond)
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _told(view, open_ended.get(position), read.get(position, []))
+        return _told(view, open_ended.get(position), read.get(position, []), beyond)
 
     return decide(
         RULE,
@@ -99,11 +100,11 @@ def _mask(rows: int, positions: list[int]) -> Bools:
     return mask
 
 
-def _read_beyond(view: View) -> dict[int, list[int]]:
+def _read_beyond(view: View, beyond: Column) -> dict[int, list[int]]:
     """Return by row the places of commits that newly lie beyond the end of their own epoch."""
     snapshot = view.snapshot
     known = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
-    places = np.flatnonzero(beyond_epoch_end(snapshot).valid).astype(np.int64)
+    places = np.flatnonzero(beyond.valid).astype(np.int64)
     found: dict[int, list[int]] = {}
     for place, new in zip(places.tolist(), is_new(snapshot, places, known), strict=True):
         if new:
@@ -111,16 +112,17 @@ def _read_beyond(view: View) -> dict[int, list[int]]:
     return found
 
 
-def _told(view: View, proof: Proof | None, places: list[int]) -> dict[str, EvidenceValue]:
+def _told(
+    view: View, proof: Proof | None, places: list[int], beyond: Column
+) -> dict[str, EvidenceValue]:
     return {
         **({} if proof is None else told(view, proof)),
-        **(_told_commits(view, places) if places else {}),
+        **(_told_commits(view, places, beyond) if places else {}),
     }
 
 
-def _told_commits(view: View, places: list[int]) -> dict[str, EvidenceValue]:
+def _told_commits(view: View, places: list[int], beyond: Column) -> dict[str, EvidenceValue]:
     snapshot, commits = view.snapshot, view.snapshot.commits
-    beyond = beyond_epoch_end(snapshot)
     rows: list[dict[str, Scalar]] = [
         {
             "group": snapshot.groups[int(commits.group[place])].group_id,

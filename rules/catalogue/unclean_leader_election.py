@@ -35,7 +35,8 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
-from rules.loss.proof import Election, Proof, proofs
+from rules.loss.election import Election
+from rules.loss.proof import Proof, proofs
 from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View

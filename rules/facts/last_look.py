@@ -33,6 +33,7 @@ class LastLooks:
     partitions: Partitions
     leader: Column  # broker id
     leader_epoch: Column
+    log_start_offset: Column
     last_stable_offset: Column
     high_watermark: Column
     log_end_offset: Column
@@ -49,6 +50,7 @@ class LastLooks:
             topic_id=self.partitions.topic_id(row),
             leader=self.leader[row],
             leader_epoch=epoch,
+            log_start_offset=self.log_start_offset[row],
             last_stable_offset=stable,
             high_watermark=watermark,
             log_end_offset=self.log_end_offset[row],
@@ -67,6 +69,7 @@ class LastLooks:
             partitions=partitions,
             leader=self.leader.take(rows),
             leader_epoch=self.leader_epoch.take(rows),
+            log_start_offset=self.log_start_offset.take(rows),
             last_stable_offset=self.last_stable_offset.take(rows),
             high_watermark=self.high_watermark.take(rows),
             log_end_offset=self.log_end_offset.take(rows),
@@ -83,6 +86,7 @@ class LastLook:
     topic_id: TopicId | None
     leader: int | None
     leader_epoch: int
+    log_start_offset: int | None
     last_stable_offset: int
     high_watermark: int
     log_end_offset: int | None
@@ -108,6 +112,7 @@ def remember(
         partitions=partitions,
         leader=partitions.leader.where(seen),
         leader_epoch=offsets.leader_epoch.where(seen),
+        log_start_offset=offsets.log_start_offset.where(seen),
         last_stable_offset=offsets.last_stable_offset.where(seen),
         high_watermark=offsets.high_watermark.where(seen),
         log_end_offset=offsets.log_end_offset.where(seen),
@@ -125,9 +130,7 @@ def unsettled_rows(looks: LastLooks, partitions: Partitions, leader_epoch: Colum
     `leader_epoch` is the one in the leaders' present answers.
     """
     old_epoch = looks.leader_epoch.take(matching_rows(partitions, looks.partitions))
-    changed: Bools = (
-        old_epoch.valid & leader_epoch.valid & (old_epoch.values != leader_epoch.values)
-    )
+    changed: Bools = old_epoch.valid & leader_epoch.valid & (old_epoch.values < leader_epoch.values)
     return changed
 
 
@@ -171,7 +174,11 @@ def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds) -> LastLoo
     waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_told(
         fresh, before.leader_epoch.take(old_row), ends
     )
-    kept = unseen | waits
+    # A leader of an older epoch is one that has not heard that it leads no more.
+    old_epoch = before.leader_epoch.take(old_row)
+    is_stale = old_epoch.valid & fresh.leader_epoch.valid
+    is_stale &= fresh.leader_epoch.values < old_epoch.values
+    kept = unseen | waits | is_stale
     return _with_older(fresh, before, kept) if kept.any() else fresh
 
 
@@ -201,6 +208,7 @@ def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks
         partitions=fresh.partitions,
         leader=merged(fresh.leader, before.leader),
         leader_epoch=merged(fresh.leader_epoch, before.leader_epoch),
+        log_start_offset=merged(fresh.log_start_offset, before.log_start_offset),
         last_stable_offset=merged(fresh.last_stable_offset, before.last_stable_offset),
         high_watermark=merged(fresh.high_watermark, before.high_watermark),
         log_end_offset=merged(fresh.log_end_offset, before.log_end_offset),

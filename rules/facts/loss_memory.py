@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.snapshot import Snapshot
 
 # Topic id, or its name where brokers tell none; partition, group, committed offset.
@@ -28,15 +28,58 @@ class LossMemory:
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
-    """Return the memory one round later; a commit that may only be unseen is kept."""
+    """Return the memory one round later; what this round could not see is kept."""
     before = old or LossMemory()
-    kept = LossMemory() if snapshot.commits_complete else before
-    places = snapshot.commits.beyond_high_watermark(snapshot.offsets)
-    beyond = np.flatnonzero(beyond_epoch_end(snapshot).valid)
+    beyond_log = snapshot.commits.beyond_high_watermark(snapshot.offsets)
+    beyond_epoch = np.flatnonzero(beyond_epoch_end(snapshot).valid)
+    ends = _epoch_is_told(snapshot)
+    watermarks = snapshot.offsets.high_watermark.take(snapshot.commits.row).valid
     return LossMemory(
-        beyond_epoch_end=kept.beyond_epoch_end | facts_of(snapshot, beyond.tolist()),
-        beyond_log_end=kept.beyond_log_end | facts_of(snapshot, places.tolist()),
+        beyond_epoch_end=facts_of(snapshot, beyond_epoch.tolist())
+        | _unseen(snapshot, before.beyond_epoch_end, ends),
+        beyond_log_end=facts_of(snapshot, beyond_log.tolist())
+        | _unseen(snapshot, before.beyond_log_end, watermarks),
     )
+
+
+def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
+    """Return the memory of a process that could read an earlier one's only after some rounds."""
+    return LossMemory(
+        beyond_epoch_end=stored.beyond_epoch_end | seen.beyond_epoch_end,
+        beyond_log_end=stored.beyond_log_end | seen.beyond_log_end,
+    )
+
+
+def _epoch_is_told(snapshot: Snapshot) -> Bools:
+    commits = snapshot.commits
+    told: Bools = snapshot.epoch_ends.find(commits.row, commits.committed_leader_epoch) >= 0
+    return told & snapshot.offsets.leader_epoch.valid[commits.row]
+
+
+def _unseen(
+    snapshot: Snapshot, told: frozenset[CommitFact], is_seen: Bools
+) -> frozenset[CommitFact]:
+    """Return what was told of commits that this round did not see, or whose end it did not see."""
+    if not told:
+        return told
+    by_commit = {(topic, number, group) for topic, number, group, _ in told}
+    now: dict[tuple[str, int, str], tuple[int, bool]] = {}
+    for place in range(len(snapshot.commits)):
+        topic, number, group, offset = fact_of(snapshot, place)
+        if (topic, number, group) in by_commit:
+            now[topic, number, group] = offset, bool(is_seen[place])
+    whole, hidden = snapshot.commits_complete, snapshot.groups_without_commits
+    kept: set[CommitFact] = set()
+    for fact in told:
+        topic, number, group, offset = fact
+        found = now.get((topic, number, group))
+        if found is None:
+            is_kept = not whole or group in hidden
+        else:
+            is_kept = found[0] == offset and not found[1]
+        if is_kept:
+            kept.add(fact)
+    return frozenset(kept)
 
 
 def beyond_epoch_end(snapshot: Snapshot) -> Column:

@@ -18,7 +18,7 @@ import numpy as np
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
-from rules.facts.loss_memory import LossMemory, advance_losses
+from rules.facts.loss_memory import LossMemory, advance_losses, losses_under
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
@@ -48,6 +48,7 @@ class Memory:
     commits: CommitMemory
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
     losses: LossMemory = field(default_factory=LossMemory)
+    taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
 def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
@@ -79,6 +80,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
         transactions=advance_transactions(snapshot, now, old.transactions if old else None),
         losses=advance_losses(snapshot, old.losses if old else None),
+        taken_us=now,
     )
 
 
@@ -143,7 +145,8 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
         transactions=transactions_under(stored.transactions, seen.transactions),
-        losses=seen.losses,
+        losses=losses_under(stored.losses, seen.losses),
+        taken_us=seen.taken_us,
     )
 
 
@@ -193,4 +196,5 @@ def _with_times(
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
         transactions=with_times(memory.transactions, change_one),
+        taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

@@ -13,7 +13,6 @@ Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
@@ -22,15 +21,8 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_look import LastLook, LastLooks, unsettled_rows
 from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
+from rules.loss.election import ELECTIONS, Election, elections_of
 from rules.view import View
-
-
-class Election(StrEnum):
-    """How the present leader came to lead."""
-
-    CLEAN = "clean"  # it was in sync: nothing that was committed can be missing
-    UNCLEAN = "unclean"  # it was not in sync when last seen, and such an election is allowed
-    NOT_KNOWN = "not_known"  # too much happened unseen
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,14 +56,14 @@ class Proof:
 
     @property
     def certain(self) -> Span | None:
-        """Return what was committed when last seen and is gone."""
-        return Span.between(self.epoch_end, self.before.high_watermark)
+        """Return what was committed and retained when last seen, and is gone."""
+        return Span.between(self._gone_from, self.before.high_watermark)
 
     @property
     def certain_visible(self) -> Span | None:
         """Return the part of it that read_committed readers could have read."""
         seen = min(self.before.last_stable_offset, self.before.high_watermark)
-        return Span.between(self.epoch_end, seen)
+        return Span.between(self._gone_from, seen)
 
     @property
     def uncommitted(self) -> Span | None:
@@ -93,6 +85,10 @@ class Proof:
         return self.election is not Election.CLEAN or self.certain is not None
 
     @property
+    def _gone_from(self) -> int:
+        return max(self.epoch_end, self.before.log_start_offset or 0)
+
+    @property
     def _seen_end(self) -> int:
         end = self.before.log_end_offset
         return self.before.high_watermark if end is None else end
@@ -100,10 +96,11 @@ class Proof:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """The partitions whose leader epoch is another one than that of the last look at them."""
+    """The partitions whose leader epoch is a later one than that of the last look at them."""
 
-    rows: Int64s  # of the snapshot's partitions
+    view: View
     looks: LastLooks
+    rows: Int64s  # of the snapshot's partitions
     look_of_row: Int64s  # row of `looks`
     place: Int64s  # where the older epoch's end is told, -1 where nobody told it yet
 
@@ -117,7 +114,7 @@ class Changes:
         rows = np.flatnonzero(changed).astype(np.int64)
         old_rows = matching_rows(snapshot.partitions, looks.partitions)[rows]
         place = snapshot.epoch_ends.find(rows, looks.leader_epoch.take(old_rows))
-        return cls(rows, looks, old_rows, place)
+        return cls(view, looks, rows, old_rows, place)
 
     @property
     def waiting(self) -> Bools:
@@ -132,108 +129,57 @@ class Changes:
 
 
 def proofs(view: View) -> tuple[Proof, ...]:
-    """Return what this round proves, but for changes that plainly left all that was seen.
+    """Return what this round proves, but for clean changes that left all that was seen.
 
     One per partition whose older epoch's end was told in this round.
     """
     changes = Changes.of(view)
-    if changes is None:
+    if changes is None or not len(changes.rows):
         return ()
-    wanted = np.flatnonzero(~changes.waiting & ~_is_plain(view.snapshot, changes))
-    found = (_proof(view, changes, place) for place in wanted.tolist())
+    elections = elections_of(changes)
+    is_plain = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
+    wanted = np.flatnonzero(~changes.waiting & ~(is_plain & _is_all_there(changes)))
+    found = (_proof(changes, place, ELECTIONS[elections[place]]) for place in wanted.tolist())
     return tuple(proof for proof in found if proof is not None)
 
 
-def _is_plain(snapshot: Snapshot, changes: Changes) -> Bools:
-    """Mark the usual changes: nothing seen is missing, and no unclean election was possible."""
+def _is_all_there(changes: Changes) -> Bools:
+    """Mark the changes after which nothing that was seen is missing."""
     looks, rows = changes.looks, changes.look_of_row
-    end = snapshot.epoch_ends.end_offset.take(changes.place)
+    end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
     watermark, log_end = looks.high_watermark.take(rows), looks.log_end_offset.take(rows)
     seen = np.where(log_end.valid, np.maximum(log_end.values, watermark.values), watermark.values)
-    is_allowed = snapshot.partitions.unclean_election_enabled.take(changes.rows)
-    epoch = snapshot.offsets.leader_epoch.take(changes.rows)
-    is_direct = epoch.values == changes.old_epochs + 1
-    plain: Bools = (
-        end.valid & (end.values >= seen) & is_allowed.valid & (is_allowed.values == 0) & is_direct
-    )
-    return plain
+    there: Bools = end.valid & (end.values >= seen)
+    return there
 
 
-def _proof(view: View, changes: Changes, place: int) -> Proof | None:
-    snapshot = view.snapshot
+def _proof(changes: Changes, place: int, election: Election) -> Proof | None:
+    snapshot = changes.view.snapshot
     row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
     end = snapshot.epoch_ends.end_offset[int(changes.place[place])]
     epoch = snapshot.offsets.leader_epoch[row]
     if look is None or end is None or epoch is None:
-        return None  # the log has no epoch so old: that says nothing
+        return None  # the log has no such epoch: that says nothing
     return Proof(
         row=row,
         name=snapshot.partitions.index.topic_partition(row),
         before=look,
         leader=snapshot.partitions.leader[row],
         leader_epoch=epoch,
-        election=_election(view, row, look, epoch),
+        election=election,
         epoch_end=end,
         ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
     )
 
 
-def _election(view: View, row: int, look: LastLook, epoch: int) -> Election:
-    """Return how the present leader was elected, as far as the last look and the settings tell.
-
-    A clean election has its winner among those in sync. The epoch rises by one with each election,
-    and with each moment without a leader: a direct clean one is a single step.
-    """
-    leader = view.snapshot.partitions.leader[row]
-    is_allowed = view.snapshot.partitions.unclean_election_enabled[row]
-    if leader is not None and leader == look.leader:
-        return _own_election(
-            view, row, look, is_allowed=is_allowed, steps=epoch - look.leader_epoch
-        )
-    if leader in (look.isr or ()) or leader in (look.elr or ()):
-        may_have_shrunk = is_allowed != 0 and _stood_still(view, row, look)
-        return Election.NOT_KNOWN if may_have_shrunk else Election.CLEAN
-    if is_allowed == 1:
-        return Election.UNCLEAN
-    is_direct = epoch == look.leader_epoch + 1
-    return Election.CLEAN if is_allowed == 0 and is_direct else Election.NOT_KNOWN
-
-
-def _own_election(
-    view: View, row: int, look: LastLook, *, is_allowed: int | None, steps: int
-) -> Election:
-    """Return how the same leader came to lead again: with its own log, unless another one led between.
-
-    One that led between was elected uncleanly only where that is allowed and nobody else was in sync.
-    """
-    was_alone = look.isr == (look.leader,) or _stood_still(view, row, look)
-    other_may_have_led = is_allowed != 0 and steps > 1 and was_alone
-    return Election.NOT_KNOWN if other_may_have_led else Election.CLEAN
-
-
-def _stood_still(view: View, row: int, look: LastLook) -> bool:
-    """Whether the high watermark stood below the log end over two looks, up to the last one.
-
-    The ISR then shrinks to the leader at any moment, and whoever was in it is not any more.
-    """
-    if view.before is None or look.log_end_offset is None:
-        return True
-    old = matching_rows(view.snapshot.partitions, view.before.partitions)[row]
-    standing = view.before.high_watermark
-    since, stood_at = standing.since_us[int(old)], standing.values[int(old)]
-    if old < 0 or since is None or stood_at is None:
-        return False
-    if (
-        look.high_watermark != stood_at
-    ):  # a light look after the round: it jumps when the ISR shrinks
-        return look.high_watermark > stood_at
-    return look.log_end_offset > look.high_watermark and since < look.looked_at_us
-
-
 def _ex_leader_end(snapshot: Snapshot, row: int, leader: int | None) -> int | None:
-    """Return the log end that the older leader itself tells, while it has not truncated."""
-    replicas = snapshot.partitions.replicas
+    """Return the log end that the older leader itself tells, while it has not truncated.
+
+    Only one beyond the present leader's is its old log: a follower's is never longer.
+    """
+    replicas, end = snapshot.partitions.replicas, snapshot.offsets.log_end_offset[row]
     for place in range(int(replicas.starts[row]), int(replicas.starts[row + 1])):
-        if int(replicas.values[place]) == leader:
-            return snapshot.offsets.replica_log_end_offsets[place]
+        own = snapshot.offsets.replica_log_end_offsets[place]
+        if int(replicas.values[place]) == leader and None not in (own, end):
+            return own if int(own or 0) > int(end or 0) else None
     return None

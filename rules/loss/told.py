@@ -10,6 +10,7 @@ import numpy as np
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
+from rules.loss.election import Election
 from rules.loss.proof import Proof, Span
 from rules.view import View
 
@@ -27,7 +28,7 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
     before = proof.before
     return {
         "topic_id": before.topic_id,
-        "election": str(proof.election),
+        "election": str(_election(proof)),
         "leader_before": before.leader,
         "leader_epoch_before": before.leader_epoch,
         "leader": proof.leader,
@@ -42,7 +43,7 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "ex_leader_end": proof.ex_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
-        "advice": _advice(proof),
+        "advice": _advice(view.snapshot, proof),
     }
 
 
@@ -55,16 +56,24 @@ def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
 
 
 def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
-    """Return the groups whose commit lies beyond what is left, those that had read most first."""
+    """Return the groups whose commit lies beyond what is left, those that had read most first.
+
+    Who has committed in the new leader's epoch has gone on with the new log, and is told apart.
+    """
     commits, end = snapshot.commits, proof.epoch_end
     at = np.flatnonzero((commits.row == proof.row) & (commits.committed_offset > end))
     log_end = snapshot.offsets.log_end_offset[proof.row]
     rows: list[dict[str, Scalar]] = []
+    gone_on: list[dict[str, Scalar]] = []
     for place in at.tolist():
         group = snapshot.groups[int(commits.group[place])]
         if group.group_type is GroupType.SHARE:
             continue
         committed = int(commits.committed_offset[place])
+        epoch = commits.committed_leader_epoch[place]
+        if epoch is not None and epoch >= proof.leader_epoch:
+            gone_on.append({"group": group.group_id, "committed_offset": committed})
+            continue
         # What the new leader wrote there meanwhile has other records at the same offsets.
         skips = None if log_end is None else max(0, min(committed, log_end) - end)
         rows.append(
@@ -76,7 +85,12 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
             }
         )
     rows.sort(key=lambda one: (-int(one["read_beyond"] or 0), str(one["group"])))
-    return {"groups_beyond": rows[:SHOWN], "group_count": len(rows)}
+    gone_on.sort(key=lambda one: str(one["group"]))
+    return {
+        "groups_beyond": rows[:SHOWN],
+        "group_count": len(rows),
+        "groups_gone_on": gone_on[:SHOWN],
+    }
 
 
 def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
@@ -92,8 +106,17 @@ def _open_transactions(view: View, proof: Proof) -> dict[str, EvidenceValue]:
     return {"open_transactions": rows}
 
 
-def _advice(proof: Proof) -> str | None:
+def _election(proof: Proof) -> Election:
+    """Return how it was elected; a clean election cannot have lost what was committed."""
+    is_contradicted = proof.certain is not None and proof.election is Election.CLEAN
+    return Election.NOT_KNOWN if is_contradicted else proof.election
+
+
+def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
+    """Return what to do at once, where the old leader's disk may hold what nobody else has."""
     if proof.before.leader is None or proof.leader == proof.before.leader:
+        return None
+    if not proof.is_open_ended or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
         return None
     return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
 

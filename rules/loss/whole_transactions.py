@@ -9,6 +9,7 @@ A partition with the marker has the marker's epoch for its producer, or a later 
 from __future__ import annotations
 
 from rules.evidence import EvidenceValue, Scalar
+from rules.facts.matching import matching_rows
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.loss.told import SHOWN, moment
 from rules.view import View
@@ -21,7 +22,11 @@ def lost_transactions(view: View) -> dict[int, list[CommittedTransaction]]:
     Before transactions v2 an epoch lasts for many transactions, and only a producer that the leader
     does not know at all tells.
     """
-    committed = view.memory.transactions.committed
+    if view.before is None:
+        return {}
+    # What ended in this round may have ended after the leader had answered.
+    committed = view.before.transactions.committed
+    same = matching_rows(view.snapshot.partitions, view.before.partitions)
     found: dict[int, list[CommittedTransaction]] = {}
     for row, epochs in view.snapshot.producers.epochs.items():
         name = view.snapshot.partitions.index.topic_partition(row)
@@ -30,13 +35,15 @@ def lost_transactions(view: View) -> dict[int, list[CommittedTransaction]]:
             for one in committed.get(name, ())
             if epochs.get(one.producer_id, -1) < one.marker_epoch
         ]
-        if gone:
+        if gone and same[row] >= 0:
             found[row] = gone
     return found
 
 
-def told_transactions(gone: list[CommittedTransaction]) -> dict[str, EvidenceValue]:
-    """Return the transactions as evidence, the latest first."""
+def told_transactions(
+    view: View, row: int, gone: list[CommittedTransaction]
+) -> dict[str, EvidenceValue]:
+    """Return the transactions as evidence, the latest first; the epoch ties it to what was told."""
     rows: list[dict[str, Scalar]] = [
         {
             "transactional_id": one.transactional_id,
@@ -45,4 +52,9 @@ def told_transactions(gone: list[CommittedTransaction]) -> dict[str, EvidenceVal
         }
         for one in reversed(gone)
     ]
-    return {"lost_transactions": rows[:SHOWN], "lost_transaction_count": len(gone)}
+    return {
+        "topic_id": view.snapshot.partitions.topic_id(row),
+        "leader_epoch": view.snapshot.offsets.leader_epoch[row],
+        "lost_transactions": rows[:SHOWN],
+        "lost_transaction_count": len(gone),
+    }

@@ -36,6 +36,7 @@ COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 # Absent in older checkpoints, where nothing of it was told.
 UNCLEAN: Final = "unclean_election_enabled"
 LEADER: Final = "look.leader"
+LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
 LOSSES: Final = "losses"
 OUTCOMES: Final = "transaction.outcomes"
@@ -189,6 +190,7 @@ def _put_looks(into: Arrays, looks: LastLooks) -> None:
     base = looks.high_watermark
     _put_column(into, LEADER, looks.leader)
     _put_column(into, "look.leader_epoch", looks.leader_epoch)
+    _put_column(into, LOG_START, looks.log_start_offset, base)
     _put_column(into, "look.high_watermark", base)
     _put_column(into, "look.last_stable_offset", looks.last_stable_offset, base)
     _put_column(into, "look.log_end_offset", looks.log_end_offset, base)
@@ -204,6 +206,9 @@ def _looks(arrays: Arrays, partitions: Partitions) -> LastLooks:
         partitions=partitions,
         leader=_column(arrays, LEADER, rows) if LEADER in arrays else Column.absent(rows),
         leader_epoch=_column(arrays, "look.leader_epoch", rows),
+        log_start_offset=_column(arrays, LOG_START, rows, base)
+        if LOG_START in arrays
+        else Column.absent(rows),
         last_stable_offset=_column(arrays, "look.last_stable_offset", rows, base),
         high_watermark=base,
         log_end_offset=_column(arrays, "look.log_end_offset", rows, base),

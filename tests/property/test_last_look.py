@@ -37,12 +37,14 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 continue
             older = before.get(key) if topic.topic_id is not None else None
             if older is not None and older.leader_epoch != epoch:
-                memory[key] = older  # until it is told where that epoch ended, and nobody tells
+                # Until it is told where that epoch ended, and nobody tells; or of a stale leader.
+                memory[key] = older
                 continue
             memory[key] = LastLook(
                 topic_id=topic.topic_id,
                 leader=1,
                 leader_epoch=epoch,
+                log_start_offset=end.log_start_offset,
                 last_stable_offset=stable,
                 high_watermark=watermark,
                 log_end_offset=end.log_end_offset,

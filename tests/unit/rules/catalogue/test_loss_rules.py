@@ -325,6 +325,7 @@ def test_a_loss_is_told_with_its_ranges_its_readers_and_what_to_do() -> None:
             {"group": "audit", "committed_offset": 78, "read_beyond": 5, "may_skip": 5},
         ],
         "group_count": 2,
+        "groups_gone_on": [],
         "open_transactions": [{"transactional_id": "payments"}],
         "advice": None,
     }
@@ -540,3 +541,118 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
         found = RULES[rule](view).finding(0)
         assert found.verdict is BREACH
         assert found.evidence["election"] == "not_known"
+
+
+# ------------------------------------------------------------------ what may hide a loss, or feign one
+IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
+
+
+def test_what_happened_between_two_elections_is_not_known() -> None:
+    """The winner was in sync when last seen; the ISR may have shrunk before the second election."""
+    looks = (IN_SYNC, led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED))
+    assert said(RULES["possibly"], *looks).reason == "possible"
+    assert said(RULES["unreplicated"], *looks).verdict is OK
+
+
+@pytest.mark.parametrize(("seconds", "reason"), [(15, "nothing_says_so"), (120, "possible")])
+def test_an_old_look_says_little_of_the_isr_at_an_election(seconds: float, reason: str) -> None:
+    looks = [
+        snapshot(taken_at=at(0), **IN_SYNC),
+        snapshot(taken_at=at(seconds), **led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
+    ]
+    assert RULES["possibly"](view_of(looks)).finding(0).reason == reason
+
+
+def test_a_setting_that_was_turned_off_since_was_on_at_the_election() -> None:
+    alone = led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED)
+    assert said(RULES["possibly"], alone, led_by_2(100)).reason == "possible"
+
+
+def test_an_old_leader_that_follows_the_new_one_has_nothing_of_its_own() -> None:
+    after = led_by_2(100, now=500, unclean_election_enabled=UNCLEAN_ALLOWED)
+    after["offsets"] = offsets(
+        1,
+        leader_epoch=[6],
+        last_stable_offset=[500],
+        high_watermark=[500],
+        log_end_offset=[500],
+        replica_log_end_offsets=[480, 500, None],
+    )
+    found = said(RULES["possibly"], ALONE, after)
+    assert (found.reason, found.evidence["ex_leader_end"]) == ("unseen", None)
+
+
+def test_what_had_been_deleted_before_is_not_lost_again() -> None:
+    alone = dict(ALONE)
+    alone["offsets"] = offsets(1, log_start_offset=[90])
+    found = said(RULES["committed"], alone, led_by_2(0, unclean_election_enabled=UNCLEAN_ALLOWED))
+    assert (found.evidence["certain_from"], found.evidence["certain_offsets"]) == (90, 10)
+
+
+def test_a_leader_that_has_not_heard_that_it_leads_no_more_takes_nothing_away() -> None:
+    newer = {
+        **placed(2, leader_epoch=Column.of([6])),
+        "offsets": offsets(1, leader_epoch=[6], high_watermark=[200], last_stable_offset=[200]),
+    }
+    later = led_by_2(None, epoch=7, leader=3) | {"epoch_ends": epoch_ends((0, 6, 150))}
+    for stale in ((), (led_by_1(),)):
+        found = said(RULES["committed"], newer, *stale, later)
+        assert (found.evidence["certain_from"], found.evidence["certain_to"]) == (150, 200)
+
+
+def test_who_has_gone_on_with_the_new_log_has_read_nothing_that_is_gone() -> None:
+    after = led_by_2(73, now=600, unclean_election_enabled=UNCLEAN_ALLOWED) | {
+        "groups": (group(),),
+        "commits": commits((0, 0, 500), epochs=[6]),
+    }
+    found = said(RULES["committed"], ALONE, after)
+    assert found.evidence["groups_beyond"] == []
+    assert found.evidence["groups_gone_on"] == [{"group": "billing", "committed_offset": 500}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param(
+            ALONE,
+            led_by_2(73, isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED),
+            id="it-follows-again",
+        ),
+        pytest.param(led_by_1(end=117), led_by_2(100), id="clean"),
+    ],
+)
+def test_nobody_is_told_to_keep_a_broker_down_that_has_nothing_more(
+    before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    rule = "committed" if "epoch_ends" in after and before is ALONE else "unreplicated"
+    assert said(RULES[rule], before, after).evidence["advice"] is None
+
+
+def test_a_transaction_that_ended_after_the_leader_had_answered_is_not_lost() -> None:
+    answered = remembered_by_leader({7: 3}) | {"transaction_log": committed(4, second=29)}
+    found = said(RULES["committed"], ALONE, UNCLEAN, answered)
+    assert found.verdict is OK
+
+
+@pytest.mark.parametrize(
+    ("look", "rule"),
+    [
+        pytest.param(
+            read_in_epoch_5(100) | {"offsets": unseen_offsets(1)}, "possibly", id="leader-unseen"
+        ),
+        pytest.param(read_in_epoch_5(100, epoch_end=None), "possibly", id="end-not-told"),
+    ],
+)
+def test_what_could_not_be_seen_for_a_round_is_not_told_again(
+    look: dict[str, Any], rule: str
+) -> None:
+    assert said(RULES[rule], read_in_epoch_5(100), look, read_in_epoch_5(100)).verdict is OK
+
+
+def test_a_commit_beyond_the_log_is_told_once_whatever_is_unseen_between() -> None:
+    unseen = beyond_the_log(offsets=unseen_offsets(1))
+    found = said(committed_beyond_log_end.judge, beyond_the_log(), unseen, beyond_the_log())
+    assert (found.verdict, found.reason) == (OK, "told_before")
+    back = beyond_the_log(commits=commits((0, 0, 90), epochs=[5]))
+    again = said(committed_beyond_log_end.judge, beyond_the_log(), back, beyond_the_log())
+    assert again.verdict is BREACH

@@ -51,6 +51,7 @@ def test_a_look_holds_everything_that_a_proof_needs() -> None:
         topic_id=topic_id("orders"),
         leader=1,
         leader_epoch=7,
+        log_start_offset=0,
         last_stable_offset=90,
         high_watermark=95,
         log_end_offset=99,

@@ -204,9 +204,10 @@ class RawCluster:
     def coordinator_epoch(self, transactional_id: str) -> int:
         """Return the leader epoch of the partition that holds the transactional id.
 
-        A coordinator writes it into its markers (TransactionStateManager of the broker).
+        A coordinator writes it into its markers (TransactionStateManager of the broker). It is asked
+        itself: another broker may not have heard yet of its latest epoch.
         """
-        partitions = self.topic(TRANSACTION_LOG)
+        partitions = self.topic(TRANSACTION_LOG, told_by=self.coordinator(transactional_id))
         return partitions[java_hash(transactional_id) % len(partitions)].leader_epoch
 
     def listed(self, transactional_id: str) -> Listed | None:

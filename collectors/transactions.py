@@ -218,10 +218,14 @@ def _merge(
     return known
 
 
-def partition_of(transactional_id: str, partitions: int) -> int:
-    """Return the partition of `__transaction_state` that an id belongs to: Java's hash of it."""
+def partition_of(name: str, partitions: int) -> int:
+    """Return the partition of the coordinators' topic that a name belongs to, by Java's hash of it.
+
+    Transactional ids in `__transaction_state`, groups in `__consumer_offsets`. The hash is taken
+    without its sign as `Utils.abs` of the broker does, which is not how producers place keys.
+    """
     code = 0
-    units = memoryview(transactional_id.encode("utf-16-le", "surrogatepass")).cast("H")
+    units = memoryview(name.encode("utf-16-le", "surrogatepass")).cast("H")
     for unit in units:
         code = (31 * code + unit) & 0xFFFFFFFF
     signed = code - (1 << 32) if code >= 1 << 31 else code

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from collectors.transactions import partition_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
@@ -22,7 +23,7 @@ from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
 from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.tools import run_quietly
-from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, java_hash, require
+from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, require
 from service.sandbox.workloads.raw_producer import RawProducer
 
 OFFSETS: Final = "__consumer_offsets"
@@ -122,7 +123,7 @@ def _offsets_partition(stage: Stage) -> TopicPartition:
     if not count:
         raise SandboxError(f"there is no {OFFSETS} yet: let a group commit something first")
     stage.options = replace(
-        stage.options, topic=OFFSETS, partition=abs(java_hash(stage.new_name)) % count
+        stage.options, topic=OFFSETS, partition=partition_of(stage.new_name, count)
     )
     return stage.where
 

@@ -13,6 +13,7 @@ from typing import Any, Final, Self, TypeVar
 
 from collectors.security import Security
 from collectors.session import Ask, Limits, Session, address_of
+from collectors.transactions import partition_of
 from collectors.translate import present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import METADATA, Api
@@ -208,7 +209,7 @@ class RawCluster:
         itself: another broker may not have heard yet of its latest epoch.
         """
         partitions = self.topic(TRANSACTION_LOG, told_by=self.coordinator(transactional_id))
-        return partitions[java_hash(transactional_id) % len(partitions)].leader_epoch
+        return partitions[partition_of(transactional_id, len(partitions))].leader_epoch
 
     def listed(self, transactional_id: str) -> Listed | None:
         """Return how the coordinator lists a transactional id; None when it does not."""
@@ -323,15 +324,6 @@ def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
     if not wait_until(try_once, timeout_seconds=seconds):
         raise refusals[-1]
     return found[0]
-
-
-def java_hash(text: str) -> int:
-    """Return Java's hash of a string without its sign bit, as Kafka spreads names by it."""
-    value = 0
-    units = text.encode("utf-16-be")
-    for high, low in zip(units[::2], units[1::2], strict=True):
-        value = (31 * value + (high << 8 | low)) & 0xFFFFFFFF
-    return value & 0x7FFFFFFF
 
 
 def _broker(number: int, address: str) -> Broker:

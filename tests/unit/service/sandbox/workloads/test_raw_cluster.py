@@ -1,28 +1,13 @@
-"""Refusals that pass and refusals that do not; names as Kafka spreads them."""
+"""Refusals that pass and refusals that do not."""
 
 from __future__ import annotations
 
 import pytest
 
-from service.sandbox.workloads.raw_cluster import RefusedError, java_hash, patiently, require
+from service.sandbox.workloads.raw_cluster import RefusedError, patiently, require
 
 NOT_COORDINATOR = 16
 FENCED = 90
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        pytest.param("", 0, id="empty"),
-        pytest.param("abc", 96354, id="short"),
-        pytest.param("BB", 2112, id="of-the-same-hash"),
-        pytest.param("polygenelubricants", 0, id="the-lowest-number-has-only-its-sign"),
-        pytest.param("Aa", 2112, id="another-of-the-same-hash"),
-        pytest.param("\N{GRINNING FACE}", 1772899, id="two-units"),
-    ],
-)
-def test_a_name_is_hashed_as_java_does(text: str, value: int) -> None:
-    assert java_hash(text) == value
 
 
 def test_a_refusal_has_kafkas_name() -> None:

@@ -45,7 +45,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools
+from rules.facts.column import Bools, marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Changes, Proof, proofs
 from rules.loss.told import told
@@ -99,8 +99,8 @@ def judge(view: View) -> Judgement:
         RULE,
         PartitionSubjects(snapshot),
         [
-            Case(_mask(rows, list(lost)), Verdict.BREACH, Why.LOST),
-            Case(_mask(rows, list(gone)), Verdict.BREACH, Why.TRANSACTION_LOST),
+            Case(marked(rows, lost), Verdict.BREACH, Why.LOST),
+            Case(marked(rows, gone), Verdict.BREACH, Why.TRANSACTION_LOST),
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
@@ -112,12 +112,6 @@ def judge(view: View) -> Judgement:
     )
 
 
-def _mask(rows: int, positions: list[int]) -> Bools:
-    mask = np.zeros(rows, np.bool_)
-    mask[positions] = True
-    return mask
-
-
 def _unnamed(view: View) -> Bools:
     partitions = view.snapshot.partitions
     unnamed = np.array([topic_id is None for topic_id in partitions.topic_ids], np.bool_)
@@ -127,7 +121,7 @@ def _unnamed(view: View) -> Bools:
 def _waiting(rows: int, changes: Changes | None) -> Bools:
     if changes is None:
         return np.zeros(rows, np.bool_)
-    return _mask(rows, changes.rows[changes.waiting].tolist())
+    return marked(rows, changes.rows[changes.waiting].tolist())
 
 
 def _about_transactions(view: View, proven: Sequence[Proof]) -> tuple[ProducersQuestion, ...]:

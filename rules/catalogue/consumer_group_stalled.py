@@ -48,7 +48,6 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import matching_commits
-from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG, Question, ReadableQuestion
@@ -84,7 +83,7 @@ class Why(Reason):
 def judge(view: View) -> Judgement:
     """Judge every commit that says what is read next; a share group's start offset does not."""
     snapshot = view.snapshot
-    places = _positions(snapshot)
+    places = snapshot.offset_commits
     lag = _lag(snapshot, places)
     nothing = snapshot.commits.nothing_to_read.take(places)
     since = _since(view, places)
@@ -145,13 +144,6 @@ def _questions(view: View) -> tuple[Question, ...]:
     wanted[small[small >= 0]] = False
     asked = np.flatnonzero(wanted).astype(np.int64)
     return (ReadableQuestion(remembered.keys.take(asked)),) if len(asked) else ()
-
-
-def _positions(snapshot: Snapshot) -> Int64s:
-    shared = np.array([group.group_type is GroupType.SHARE for group in snapshot.groups], np.bool_)
-    if not len(snapshot.commits):
-        return np.zeros(0, np.int64)
-    return np.flatnonzero(~shared[snapshot.commits.group]).astype(np.int64)
 
 
 def _lag(snapshot: Snapshot, places: Int64s) -> Column:

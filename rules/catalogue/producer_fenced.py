@@ -37,6 +37,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue
+from rules.facts.column import Bools
 from rules.facts.transaction_log import Cut, EndedTransaction
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -73,7 +74,7 @@ def judge(view: View) -> Judgement:
     names = sorted(cuts)
     last = [cuts[name][-1].cut if cuts[name] else None for name in names]
 
-    def at(cut: Cut) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def at(cut: Cut) -> Bools:
         return np.array([one is cut for one in last], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:

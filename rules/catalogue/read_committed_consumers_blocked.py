@@ -31,15 +31,12 @@ Runbook:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools, Column, Int64s
-from rules.facts.groups import GroupType
+from rules.facts.column import Bools, Column, marked
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
@@ -98,7 +95,7 @@ PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRI
 def judge(view: View) -> Judgement:
     """Judge every commit that says what is read next; a share group's start offset does not."""
     snapshot, held = view.snapshot, _holders(view)
-    places = _positions(snapshot)
+    places = snapshot.offset_commits
     row = snapshot.commits.row[places]
     lag = snapshot.commits.read_committed_lag(snapshot.offsets).take(places)
     nothing = snapshot.commits.nothing_to_read.take(places)
@@ -171,17 +168,8 @@ def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
 
 
 def _rows_held_by(snapshot: Snapshot, held: Mapping[int, HoldUp], why: Why) -> Bools:
-    mask = np.zeros(len(snapshot.partitions), np.bool_)
-    rows: Sequence[int] = [row for row, one in held.items() if HOLDERS.get(one.class_) is why]
-    mask[rows] = True
-    return mask
-
-
-def _positions(snapshot: Snapshot) -> Int64s:
-    shared = np.array([group.group_type is GroupType.SHARE for group in snapshot.groups], np.bool_)
-    if not len(snapshot.commits):
-        return np.zeros(0, np.int64)
-    return np.flatnonzero(~shared[snapshot.commits.group]).astype(np.int64)
+    rows = (row for row, one in held.items() if HOLDERS.get(one.class_) is why)
+    return marked(len(snapshot.partitions), rows)
 
 
 def _told(view: View, holder: HoldUp) -> dict[str, EvidenceValue]:

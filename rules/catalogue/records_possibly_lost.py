@@ -40,7 +40,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
-from rules.facts.column import Bools, Column
+from rules.facts.column import Column, marked
 from rules.facts.loss_memory import beyond_epoch_end, is_new
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Proof, proofs
@@ -85,19 +85,13 @@ def judge(view: View) -> Judgement:
         RULE,
         PartitionSubjects(view.snapshot),
         [
-            Case(_mask(rows, possible), Verdict.BREACH, Why.POSSIBLE),
-            Case(_mask(rows, list(read)), Verdict.BREACH, Why.READ_BEYOND_EPOCH_END),
-            Case(_mask(rows, list(open_ended)), Verdict.BREACH, Why.UNSEEN),
+            Case(marked(rows, possible), Verdict.BREACH, Why.POSSIBLE),
+            Case(marked(rows, read), Verdict.BREACH, Why.READ_BEYOND_EPOCH_END),
+            Case(marked(rows, open_ended), Verdict.BREACH, Why.UNSEEN),
         ],
         (Verdict.OK, Why.NOTHING_SAYS_SO),
         details=details,
     )
-
-
-def _mask(rows: int, positions: list[int]) -> Bools:
-    mask = np.zeros(rows, np.bool_)
-    mask[positions] = True
-    return mask
 
 
 def _read_beyond(view: View, beyond: Column) -> dict[int, list[int]]:

@@ -40,7 +40,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools, Int64s
+from rules.facts.column import Bools, Int64s, marked
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
@@ -103,7 +103,7 @@ def judge(view: View) -> Judgement:
     is_held = span.valid & (span.values > 0)
 
     def at(found: Iterable[HoldUp]) -> Bools:
-        return _mask(len(snapshot.partitions), [one.row for one in found])
+        return marked(len(snapshot.partitions), (one.row for one in found))
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return _told(view, by_row.get(position, []))
@@ -145,12 +145,6 @@ def _counts(held: HoldUp, stood: Bools) -> bool:
     return held.doubt is not Doubt.NOBODY_FOUND or bool(stood[held.row])
 
 
-def _mask(rows: int, positions: list[int]) -> Bools:
-    mask = np.zeros(rows, np.bool_)
-    mask[positions] = True
-    return mask
-
-
 def _should_be_known(view: View, stood: Bools) -> Bools:
     """Mark the held partitions whose leader should have been heard by now, and was not.
 
@@ -161,7 +155,7 @@ def _should_be_known(view: View, stood: Bools) -> Bools:
         snapshot.partitions.index.row(one.row_name.topic, one.row_name.partition)
         for one in view.memory.transactions.sightings.values()
     ]
-    was_open = _mask(len(snapshot.partitions), [row for row in seen if row is not None])
+    was_open = marked(len(snapshot.partitions), [row for row in seen if row is not None])
     unknown: Bools = ~snapshot.producers.looked & (stood | was_open)
     return unknown
 

@@ -34,10 +34,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools
+from rules.facts.column import Bools, marked
 from rules.facts.last_look import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import SeenTransaction
@@ -83,10 +81,9 @@ def judge(view: View) -> Judgement:
     stands = view.has_stood(view.since(view.memory.last_stable_offset), STUCK)
     unreplicated = [row for row in held if stands[row]]
 
-    def at(why: Why) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-        mask = np.zeros(len(snapshot.partitions), np.bool_)
-        mask[[row for row, seen in waiting.items() if _why(view, seen) is why]] = True
-        return mask
+    def at(why: Why) -> Bools:
+        rows = (row for row, seen in waiting.items() if _why(view, seen) is why)
+        return marked(len(snapshot.partitions), rows)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         seen, stable = waiting.get(position), snapshot.offsets.last_stable_offset[position]
@@ -95,8 +92,7 @@ def judge(view: View) -> Judgement:
             **({} if stable is None else shown(blocked_groups(snapshot, position, stable))),
         }
 
-    not_replicated = np.zeros(len(snapshot.partitions), np.bool_)
-    not_replicated[unreplicated] = True
+    not_replicated = marked(len(snapshot.partitions), unreplicated)
     return decide(
         RULE,
         PartitionSubjects(snapshot),

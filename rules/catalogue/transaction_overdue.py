@@ -34,6 +34,7 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue
+from rules.facts.column import Bools
 from rules.facts.transaction_memory import SeenTransaction
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.transactions.classes import TransactionClass, class_of
@@ -82,7 +83,7 @@ def judge(view: View) -> Judgement:
     names = sorted({*now_open, *before})
     reasons = [_why(view, now_open.get(name)) for name in names]
 
-    def at(*wanted: Why) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def at(*wanted: Why) -> Bools:
         return np.array([reason in wanted for reason in reasons], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:

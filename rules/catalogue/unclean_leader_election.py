@@ -30,10 +30,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
 from rules.evidence import EvidenceValue
-from rules.facts.column import Bools
+from rules.facts.column import Bools, marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.proof import Proof, proofs
@@ -69,9 +67,8 @@ def judge(view: View) -> Judgement:
     }
 
     def at(why: Why) -> Bools:
-        mask = np.zeros(len(view.snapshot.partitions), np.bool_)
-        mask[[row for row, proof in unclean.items() if _why(proof) is why]] = True
-        return mask
+        rows = (row for row, proof in unclean.items() if _why(proof) is why)
+        return marked(len(view.snapshot.partitions), rows)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = unclean.get(position)

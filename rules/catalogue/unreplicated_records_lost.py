@@ -28,9 +28,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
 from rules.evidence import EvidenceValue
+from rules.facts.column import marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import proofs
 from rules.loss.told import told
@@ -61,8 +60,7 @@ def judge(view: View) -> Judgement:
         for proof in proofs(view)
         if not proof.is_open_ended and proof.uncommitted is not None
     }
-    mask = np.zeros(len(view.snapshot.partitions), np.bool_)
-    mask[list(lost)] = True
+    mask = marked(len(view.snapshot.partitions), lost)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = lost.get(position)

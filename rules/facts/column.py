@@ -16,6 +16,13 @@ Int64s = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+def marked(rows: int, positions: Iterable[int]) -> Bools:
+    """Return a mask, shape (rows,), that is True at `positions`."""
+    mask = np.zeros(rows, np.bool_)
+    mask[list(positions)] = True
+    return mask
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Column:
     """One int64 per row, shape (rows,), with a mask that is False where nothing is known."""

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rules.facts.column import Bools
+import numpy as np
+
+from rules.facts.column import Bools, Int64s
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.groups import Commits, Group
+from rules.facts.groups import Commits, Group, GroupType
 from rules.facts.identity import Broker, BrokerId
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
@@ -68,6 +70,14 @@ class Snapshot:
         """The groups some or all of whose commits are known to be missing."""
         commits = (gap.group for gap in self.gaps if gap.scope is GapScope.COMMITS)
         return frozenset(group for group in commits if group)
+
+    @property
+    def offset_commits(self) -> Int64s:
+        """The places in `commits` of all but share groups, whose start offset is no commit."""
+        shared = np.array([group.group_type is GroupType.SHARE for group in self.groups], np.bool_)
+        if not len(self.commits):
+            return np.zeros(0, np.int64)
+        return np.flatnonzero(~shared[self.commits.group]).astype(np.int64)
 
     @property
     def transactions_listed(self) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 import tempfile
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -69,6 +70,7 @@ class Happenings:
         self._is_whole = is_whole
         self._load_moves = load_moves
         self._members = members
+        self.done: Counter[str] = Counter()  # how often, by what an operator calls it
 
     def within(self, seconds: float) -> list[Happening]:
         """Return what happens, in its order: whole cycles, at least one."""
@@ -111,6 +113,7 @@ class Happenings:
         election = ("--election-type", "preferred", "--all-topic-partitions")
         self._wait_whole()
         run_quietly(self._cluster, "kafka-leader-election.sh", election)
+        self.done["preferred election"] += 1
 
     def _reassign(self, number: int) -> None:
         """Give a partition of the load its replicas in another order: another one leads it then."""
@@ -121,6 +124,7 @@ class Happenings:
             plan.flush()
             wanted = ("--reassignment-json-file", plan.name, "--execute")
             run_quietly(self._cluster, "kafka-reassign-partitions.sh", wanted)
+        self.done["reassignment"] += 1
 
     def _join(self) -> None:
         servers, topic = self._cluster.bootstrap_servers, self._plan.topic
@@ -146,6 +150,7 @@ class Happenings:
     def _kill(self, node: int) -> None:
         self._wait_whole()
         self._cluster.kill(node)
+        self.done["broker killed"] += 1
 
     def _restart(self, node: int) -> None:
         """Restart a broker as an operator does: in order, and when no other one is missing."""
@@ -157,6 +162,8 @@ class Happenings:
             lambda: processes.liveness(process) is Liveness.DEAD, timeout_seconds=SHUTDOWN_SECONDS
         ), f"broker {node} did not shut down"
         self._cluster.start(node)
+        self.done["broker restarted"] += 1
+        self.done["rolling restart"] += node == RESTARTED[-1]
 
     def _wait_whole(self) -> None:
         assert wait_until(self._is_whole, timeout_seconds=WHOLE_SECONDS, poll_seconds=0.3), (

@@ -99,7 +99,9 @@ def test_healthy_load_breaches_nothing(
         assert_watched(served)
         after = leader_epochs(served, plan.output_topic)
         assert after.keys() == before.keys()
-        assert sum(after.values()) > sum(before.values())
+        changes = sum(after.values()) - sum(before.values())
+        logger.info("%d leader changes of %s; %s", changes, plan.output_topic, happenings.done)
+        assert changes > 0
     assert served.process.poll() == 0
 
 

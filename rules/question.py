@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final, TypeAlias, assert_never
 
 from rules.facts.column import Int64s
 from rules.facts.commit_keys import CommitKeys
+from rules.facts.identity import TopicPartition
 from rules.facts.partitions import Partitions
 
 SMALL_LAG: Final = 10  # offsets; up to here the log is looked into without a question
@@ -39,6 +41,9 @@ class ProducersQuestion:
     rows: Int64s  # of these partitions
     is_urgent: bool = False  # the answer decides a verdict: it is worth a round before its time
     wants_every: bool = False  # also those without an open transaction, and where nothing is open
+    # Of these the whole state is wanted, and their partitions are asked for whether or not anything
+    # is open there; answered by `Producers.states`.
+    wants_states_of: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +59,29 @@ class EpochEndQuestion:
     epochs: Int64s  # one per row
 
 
-Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion
+@dataclass(frozen=True, slots=True)
+class WantedBatches:
+    """One producer's batches on one partition, around a sequence."""
+
+    name: TopicPartition
+    producer_id: int
+    offset: int | None  # of the refused batch: what is wanted lies before it, or just behind it
+    # The last sequence that the broker had; its batch is what is looked for first.
+    sequence: int | None
+    last_record_at: datetime | None = None  # of that batch, as DescribeProducers told it
+
+
+@dataclass(frozen=True, slots=True)
+class BatchesQuestion:
+    """Which batches of these producers does the leader's log hold?
+
+    Answered by `Snapshot.batches`; it is worth a round before its time. Needs READ.
+    """
+
+    wanted: tuple[WantedBatches, ...]
+
+
+Question: TypeAlias = ReadableQuestion | ProducersQuestion | EpochEndQuestion | BatchesQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +91,7 @@ class Asked:
     readable: tuple[ReadableQuestion, ...]
     producers: tuple[ProducersQuestion, ...]
     epoch_ends: tuple[EpochEndQuestion, ...]
+    batches: tuple[BatchesQuestion, ...]
 
 
 def by_kind(questions: Iterable[Question]) -> Asked:
@@ -71,6 +99,7 @@ def by_kind(questions: Iterable[Question]) -> Asked:
     readable: list[ReadableQuestion] = []
     producers: list[ProducersQuestion] = []
     epoch_ends: list[EpochEndQuestion] = []
+    batches: list[BatchesQuestion] = []
     for question in questions:
         match question:
             case ReadableQuestion():
@@ -79,6 +108,13 @@ def by_kind(questions: Iterable[Question]) -> Asked:
                 producers.append(question)
             case EpochEndQuestion():
                 epoch_ends.append(question)
+            case BatchesQuestion():
+                batches.append(question)
             case _:
                 assert_never(question)
-    return Asked(readable=tuple(readable), producers=tuple(producers), epoch_ends=tuple(epoch_ends))
+    return Asked(
+        readable=tuple(readable),
+        producers=tuple(producers),
+        epoch_ends=tuple(epoch_ends),
+        batches=tuple(batches),
+    )

@@ -45,6 +45,9 @@ class GapScope(StrEnum):
     PRODUCERS = "producers"  # who has a transaction open on a partition
     TRANSACTION_LOG = "transaction_log"  # how transactions ended
     EPOCHS = "epochs"  # where leader epochs ended
+    BATCHES = "batches"  # batch headers of producers that were asked about
+    BROKER_LOG = "broker_log"  # lines of the brokers' logs
+    SCRAPES = "scrapes"  # metrics of brokers and clients
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

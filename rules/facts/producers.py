@@ -27,6 +27,15 @@ class OpenProducer:
     last_record_at: datetime | None  # aware, UTC, by the records' own timestamps, which may lie
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProducerState:
+    """A producer as a leader remembers it, with or without an open transaction."""
+
+    producer_epoch: int
+    last_sequence: int | None  # int32; None: nothing of this epoch was appended yet
+    last_record_at: datetime | None  # aware, UTC, by the records' own timestamps, which may lie
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Producers:
     """What leaders said of the producers of some partitions."""
@@ -35,6 +44,9 @@ class Producers:
     open: tuple[OpenProducer, ...]  # of those rows, ordered by row and start offset
     # Row -> producer id -> epoch of every producer that the leader remembers, where all were asked for.
     epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
+    # Row -> producer id -> what the leader remembers of those that a rule asked for by their id; a
+    # looked row that lacks one: the leader knows nothing of it.
+    states: Mapping[int, Mapping[int, ProducerState]] = field(default_factory=dict)
 
     @classmethod
     def none(cls, rows: int) -> Producers:

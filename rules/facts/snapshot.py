@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import numpy as np
 
+from rules.facts.batches import BatchesOf
+from rules.facts.broker_log import BrokerLog
 from rules.facts.column import Bools, Int64s
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.gap import Gap, GapCause, GapScope
@@ -53,6 +55,8 @@ class Snapshot:
     epoch_ends: EpochEnds
     gaps: tuple[Gap, ...]
     report: RoundReport
+    batches: tuple[BatchesOf, ...] = ()  # that a rule asked for
+    broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
 
     @property
     def groups_complete(self) -> bool:

@@ -1,0 +1,194 @@
+"""What brokers wrote to their logs, as far as it tells of sequences and of lost records.
+
+A line is a trigger to look, never a verdict. Its time is the broker's own clock, in the zone that
+is declared of the source; what a line does not say is None. Source: the message texts of Kafka 1.1
+to 4.x, read in its source and on real brokers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from rules.facts.identity import BrokerId, TopicId, TopicPartition
+
+
+class SequenceForm(StrEnum):
+    """The forms of a refusal for OUT_OF_ORDER_SEQUENCE_NUMBER."""
+
+    OUT_OF_ORDER = "out_of_order"  # incoming S, the last appended one is E
+    EARLIEST_SEEN = "earliest_seen"  # incoming S, while an earlier one waits for its verification
+    NEW_EPOCH = "new_epoch"  # a new producer epoch does not begin at 0
+    EXPECTED_ZERO = "expected_zero"  # transactions v2: no state, and it does not begin at 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a line was read."""
+
+    source: str  # the configured name of the file, or of who sent it
+    broker_id: BrokerId | None = None  # as the line says, else as declared of the source
+    at: datetime | None = None  # aware, UTC, by the broker's clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceRefused:
+    """A batch was refused because its first sequence does not follow the last one."""
+
+    origin: Origin
+    form: SequenceForm
+    producer_id: int | None  # some forms before Kafka 2.2 do not tell
+    topic: str | None  # None: before Kafka 2.2, unless the line before tells it
+    partition: int | None
+    topic_id: TopicId | None = None  # from Kafka 4.1 on, by the line before
+    offset: int | None  # that the batch would have got
+    incoming_sequence: int  # S, int32
+    # E, int32: the last sequence that the broker has; -1: none of this epoch. In the form
+    # `earliest_seen` the earliest one that waits; None where the form does not tell it.
+    current_sequence: int | None
+    producer_epoch: int | None = None  # of the request; told by the form `new_epoch` alone
+    current_epoch: int | None = None  # that the broker had; likewise
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EpochRefused:
+    """A batch was refused because its producer epoch is an older one (INVALID_PRODUCER_EPOCH)."""
+
+    origin: Origin
+    producer_id: int | None
+    topic: str | None
+    partition: int | None
+    offset: int | None
+    producer_epoch: int  # of the request
+    current_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrShrunk:
+    """A leader took replicas out of the ISR; from then on what it alone has is acknowledged."""
+
+    origin: Origin
+    topic: str
+    partition: int
+    isr_before: tuple[BrokerId, ...]
+    isr: tuple[BrokerId, ...]
+    high_watermark: int | None
+    log_end_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UncleanChange:
+    """The controller elected a replica that was not known to have everything.
+
+    Also said of an election of the last known leader, which loses nothing.
+    """
+
+    origin: Origin
+    topic: str | None  # one of the two lines names the topic id alone
+    partition: int
+    topic_id: TopicId | None
+    leader: BrokerId | None
+    leader_before: BrokerId | None = None
+    leader_epoch: int | None = None  # the new one
+    elr_before: tuple[BrokerId, ...] = ()
+    last_known_elr_before: tuple[BrokerId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLoaded:
+    """A broker that starts has loaded the log of a partition, up to this end."""
+
+    origin: Origin
+    topic: str
+    partition: int
+    topic_id: TopicId | None
+    high_watermark: int | None  # of its last checkpoint, may be older
+    log_end_offset: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowerStarted:
+    """A broker follows a leader; its own log ends at `log_end_offset`, before it truncates."""
+
+    origin: Origin
+    topic: str
+    partition: int
+    leader_epoch: int
+    log_end_offset: int
+    high_watermark: int | None
+    leader: BrokerId | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogTruncated:
+    """A follower cut its log at `offset`."""
+
+    origin: Origin
+    topic: str
+    partition: int
+    offset: int
+    # What the leader answered about the follower's last epoch; None: cut for another reason, such as
+    # the follower's own high watermark, which is ordinary.
+    epoch: int | None
+    epoch_end: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkWentBack:
+    """A replica's high watermark was set back: [to, from) was committed and is gone there."""
+
+    origin: Origin
+    topic: str
+    partition: int
+    offset_before: int
+    offset: int
+
+
+LogEvent: TypeAlias = (
+    SequenceRefused
+    | EpochRefused
+    | IsrShrunk
+    | UncleanChange
+    | LogLoaded
+    | FollowerStarted
+    | LogTruncated
+    | WatermarkWentBack
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogSource:
+    """How one source of log lines is; counts are of this round."""
+
+    name: str
+    lines: int = 0
+    unparsed: int = 0  # lines of the kinds above that could not be read
+    lost_bytes: int | None = None  # cut away before they were read, where that can be told
+    last_line_at: datetime | None = None  # aware, UTC
+    trouble: str | None = None  # why nothing, or not all, could be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BrokerLog:
+    """What was written to the brokers' logs since the last round, as far as it is read."""
+
+    is_read: bool  # False: no source is set up; nothing is known, which is not "nothing happened"
+    events: tuple[LogEvent, ...] = ()  # in the order of each source
+    sources: tuple[LogSource, ...] = ()
+    positions: Mapping[str, str] = field(default_factory=dict)  # by feed, in the feed's own words
+    is_behind: bool = False  # there is more to read than one round takes
+
+    @classmethod
+    def unread(cls) -> BrokerLog:
+        """Return what is known where no log is read."""
+        return cls(is_read=False)
+
+
+def partition_of(event: LogEvent) -> TopicPartition | None:
+    """Return the partition that an event is about, None where the line does not tell."""
+    if event.topic is None or event.partition is None:
+        return None
+    return TopicPartition(event.topic, event.partition)

@@ -1,0 +1,88 @@
+"""Log lines from a file or a pipe, as a stream: what is pasted may be three lines or a day's log.
+
+Only bytes are read here: a log may be in any encoding, and a file may be anything.
+"""
+
+from __future__ import annotations
+
+import codecs
+import shlex
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final
+
+MAX_LINE: Final = 1_000_000  # bytes; the rest of a longer line is read and left out
+BATCH: Final = 10_000  # lines that are given at a time
+STANDARD_INPUT: Final = "-"
+
+# What a file of another kind begins with, and how its text is had.
+MAGIC: Final = (
+    (b"\x1f\x8b", "compressed with gzip", "zcat"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "zstdcat"),
+    (b"BZh", "compressed with bzip2", "bzcat"),
+    (b"\xfd7zXZ\x00", "compressed with xz", "xzcat"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4", "lz4cat"),
+    (b"PK\x03\x04", "a zip archive", "unzip -p"),
+    (codecs.BOM_UTF16_LE, "UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
+    (codecs.BOM_UTF16_BE, "UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
+)
+
+
+class UnusableInputError(Exception):
+    """What was given is no text of lines; it says what to do. It never leaves the command."""
+
+
+def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
+    """Give the lines of a stream without their ends, many at a time.
+
+    Raises:
+        UnusableInputError: it is of another kind, or cannot be read to its end.
+    """
+    batch: list[bytes] = []
+    is_first = True
+    for line in _lines(stream, name):
+        if is_first:
+            _check(line, name)
+            is_first = False
+        batch.append(line)
+        if len(batch) == BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def counted(
+    lines: Iterator[list[bytes]], tell: Callable[[int, int], None]
+) -> Iterator[list[bytes]]:
+    """Give what is given, and tell after each batch how many lines and bytes that were so far."""
+    count = size = 0
+    for batch in lines:
+        yield batch
+        count += len(batch)
+        size += sum(map(len, batch)) + len(batch)
+        tell(count, size)
+
+
+def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
+    try:
+        while line := stream.readline(MAX_LINE):
+            if not line.endswith(b"\n") and len(line) == MAX_LINE:
+                _skip_line(stream)
+            yield line.rstrip(b"\r\n")
+    except OSError as exc:
+        why = exc.strerror or str(exc)
+        raise UnusableInputError(f"{name} cannot be read: {why.lower()}") from exc
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while rest := stream.readline(MAX_LINE):
+        if rest.endswith(b"\n"):
+            return
+
+
+def _check(line: bytes, name: str) -> None:
+    for magic, kind, tool in MAGIC:
+        if line.startswith(magic):
+            file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
+            told = f"{name} is {kind}: {tool}{file} | tidemark sequence explain -"
+            raise UnusableInputError(told)

@@ -16,6 +16,7 @@ from sqlalchemy import (
     ForeignKey,
     Identity,
     Index,
+    Integer,
     LargeBinary,
     MetaData,
     SmallInteger,
@@ -115,4 +116,32 @@ API_TOKEN: Final = Table(
     Column("revoked", TIME),
     UniqueConstraint("name"),
     UniqueConstraint("secret_hash"),
+)
+
+LOG_INBOX: Final = Table(
+    "log_inbox",
+    METADATA,
+    Column("id", BigInteger, Identity(always=True), primary_key=True),  # rises in commit order
+    Column("cluster", Text, nullable=False),  # its configured name
+    Column("received_at", TIME, nullable=False),
+    Column("key", Text),  # by which a repetition is known; absent: by none
+    Column("digest", Text, nullable=False),  # SHA-256 of what was sent, hexadecimal
+    Column("lines", Integer, nullable=False),
+    Column("events", Integer, nullable=False),
+    Column("unparsed", Integer, nullable=False),
+    Column("format", SmallInteger, nullable=False),
+    Column("content", Text, nullable=False),  # JSON; not JSONB, which takes no NUL
+    UniqueConstraint("cluster", "key"),
+    Index(None, "received_at"),  # for retention
+)
+
+LOG_STREAM: Final = Table(
+    "log_stream",
+    METADATA,
+    Column("cluster", Text, primary_key=True),  # its configured name
+    Column("name", Text, primary_key=True),  # what of a source is read as one log
+    Column("source", Text, nullable=False),
+    Column("state", Text, nullable=False),  # of its parser, after the last line
+    Column("last_line_at", TIME),  # by the broker's clock
+    Column("updated_at", TIME, nullable=False),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from rules.facts.broker_log import BrokerLog, LogEvent, LogSource
-from rules.facts.gap import Gap
+from rules.facts.gap import Gap, GapCause, GapScope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,3 +53,17 @@ def read_feeds(
         is_behind=any(one.is_behind for _, one in fed),
     )
     return log, tuple(gap for _, one in fed for gap in one.gaps)
+
+
+def unread_feeds(feeds: Sequence[LogFeed]) -> tuple[BrokerLog, tuple[Gap, ...]]:
+    """Return what is known while it is not known where to go on: that something is not read."""
+    if not feeds:
+        return BrokerLog.unread(), ()
+    why = "the database has not told yet up to where they were judged before"
+    gap = Gap(
+        what=f"log lines of brokers ({', '.join(feed.name for feed in feeds)})",
+        why=why,
+        cause=GapCause.UNREACHABLE,
+        scope=GapScope.BROKER_LOG,
+    )
+    return BrokerLog.unread(), (gap,)

@@ -225,6 +225,7 @@ class Keeper:
     def _rebase(self, loaded: Loaded) -> None:
         """Lay what is stored under the rounds that wait."""
         self._name_waiting(loaded.cluster_id)
+        self._place_waiting(loaded.checkpoint or Checkpoint())
         for cluster_id, stored in loaded.open_findings.items():
             mine = [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
             changed = rebased([one.changes for one in mine], stored)
@@ -247,3 +248,18 @@ class Keeper:
         # Such a round has seen nothing: its checkpoint must not replace a memory.
         named = tuple(replace(one, cluster=key, checkpoint=None) for one in waiting)
         self._pending = replace(self._pending, rounds=named)
+
+    def _place_waiting(self, stored: Checkpoint) -> None:
+        """Give rounds that could not read any log line the positions that were stored last."""
+        self._pending = replace(
+            self._pending,
+            rounds=tuple(
+                one
+                if one.checkpoint is None
+                else replace(
+                    one,
+                    checkpoint=replace(one.checkpoint, log_positions=stored.log_positions),
+                )
+                for one in self._pending.rounds
+            ),
+        )

@@ -32,7 +32,7 @@ from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.store import Loaded
-from service.watch import Remembered, WatchedRound, Watcher
+from service.watch import WatchedRound, Watcher
 
 OpenFindings = dict[Identity, OpenFinding]
 
@@ -110,7 +110,7 @@ class Pipeline:
         """Make one round."""
         began = self._monotonic()
         was_loaded = self.load()
-        watched = self._watcher.make_round()
+        watched = self._watcher.make_round(knows_positions=self._keeper.is_loaded)
         if watched.clock_step is not None:
             self._shift(watched.clock_step)
         if self._risk is not None and watched.snapshot is not None:
@@ -199,25 +199,33 @@ class Pipeline:
             cluster_id=self._cluster_id,
             at=watched.at,
             changes=changes,
-            checkpoint=Checkpoint(memory=remembered.memory, unknown_since=remembered.unknown_since),
+            checkpoint=Checkpoint(
+                memory=remembered.memory,
+                unknown_since=remembered.unknown_since,
+                log_positions=remembered.log_positions,
+            ),
         )
 
     def _adopt(self, loaded: Loaded) -> None:
         """Lay what was stored under what this process has seen since its start."""
-        now_known = self._watcher.remembered
         checkpoint = loaded.checkpoint or Checkpoint()
+        # Log files go on where they are, whatever cluster id their brokers have by now.
+        positions = checkpoint.log_positions
+        known = replace(self._watcher.remembered, log_positions=positions)
         is_same = self._cluster_id in ("", loaded.cluster_id)
         if not self._cluster_id:  # what was found blindly is of the cluster that is remembered
             self._cluster_id = loaded.cluster_id
             self._open = {self._cluster_id: self._open.get("", {})}
         if is_same:
             since = checkpoint.unknown_since
-            self._watcher.remembered = Remembered(
-                memory=_joined(checkpoint.memory, now_known.memory),
-                unknown_since=_earlier(since, now_known.unknown_since)
+            known = replace(
+                known,
+                memory=_joined(checkpoint.memory, known.memory),
+                unknown_since=_earlier(since, known.unknown_since)
                 if self._latest.look.rounds
                 else since,
             )
+        self._watcher.remembered = known
         self._open = {
             cluster_id: dict(self._keeper.under(cluster_id, self._open.get(cluster_id, {}), loaded))
             for cluster_id in {*loaded.open_findings, *self._open}

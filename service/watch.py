@@ -5,7 +5,7 @@ Nothing here waits or sleeps; whoever drives it decides when a round is due and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, Protocol
@@ -29,6 +29,7 @@ from rules.facts.snapshot import Snapshot
 from rules.question import EpochEndQuestion, ProducersQuestion, Question
 from rules.view import View
 from service.clock import ClockReading, step_between
+from service.feeds import LogFeed, read_feeds, unread_feeds
 from service.rounds import Scope
 
 EARLY_SECONDS: Final = 1.0  # after a leader change: long enough for the new leader to answer
@@ -57,16 +58,18 @@ class WatchedRound:
     def next_is_early(self) -> bool:
         """Whether the next round should not wait: a new leader, or a verdict that waits for it.
 
-        Where a leader would not tell where an epoch ended, asking sooner changes nothing.
+        Where a leader would not tell where an epoch ended, asking sooner changes nothing. So it is
+        where log lines wait that one round could not take.
         """
         gaps = self.snapshot.gaps if self.snapshot is not None else ()
+        is_behind = self.snapshot is not None and self.snapshot.broker_log.is_behind
         is_refused = any(gap.scope is GapScope.EPOCHS for gap in gaps)
         urgent = (
             (isinstance(asked, EpochEndQuestion) and not is_refused)
             or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
             for asked in self.judged.questions
         )
-        return self.leaders_moved or any(urgent)
+        return self.leaders_moved or is_behind or any(urgent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,11 +78,13 @@ class Remembered:
 
     memory: Memory | None = None
     unknown_since: Mapping[str, int] = field(default_factory=dict)
+    log_positions: Mapping[str, str] = field(default_factory=dict)  # up to where feeds are judged
 
     def shifted(self, step: timedelta) -> Remembered:
         """Return it with all times moved by a step of the clock."""
         by_us = step // timedelta(microseconds=1)
-        return Remembered(
+        return replace(
+            self,
             memory=None if self.memory is None else shifted(self.memory, by_us),
             unknown_since={rule: since + by_us for rule, since in self.unknown_since.items()},
         )
@@ -99,15 +104,17 @@ class Watcher:
         remembered: Remembered | None = None,
         attempt: Attempt = run_unguarded,
         light_looks: Callable[[], RiskLooks | None] = lambda: None,
+        feeds: Sequence[LogFeed] = (),
     ) -> None:
         """`attempt` runs each rule; it tells a defect of one and lets the others judge.
 
-        `light_looks` gives what was seen between the rounds, once.
+        `light_looks` gives what was seen between the rounds, once; `feeds` give log lines.
         """
         self._cluster = cluster
         self._source = source
         self._attempt = attempt
         self._light_looks = light_looks
+        self._feeds = feeds
         self._scope = scope
         self._utc_now = utc_now
         self._monotonic = monotonic
@@ -120,11 +127,12 @@ class Watcher:
         """Return the time by the clock that rounds are stamped with."""
         return self._utc_now()
 
-    def make_round(self) -> WatchedRound:
+    def make_round(self, *, knows_positions: bool = True) -> WatchedRound:
         """Make a round and judge it; a cluster that is away makes every rule UNKNOWN.
 
         If the wall clock was set since the last round, what is remembered moves along, so that
-        nothing seems to have stood for longer or shorter than it did.
+        nothing seems to have stood for longer or shorter than it did. Without `knows_positions`, while
+        what an earlier process left is not read yet, feeds are not: where to go on is not known.
         """
         began = ClockReading(wall=self._utc_now(), monotonic_seconds=self._monotonic())
         step = None if self._clock is None else step_between(self._clock, began)
@@ -132,7 +140,8 @@ class Watcher:
         if step is not None:
             self.remembered = self.remembered.shifted(step)
         self._remember_light_looks()
-        return replace(self._make_round(began.wall), clock_step=step)
+        made = self._make_round(began.wall, knows_positions=knows_positions)
+        return replace(made, clock_step=step)
 
     def _remember_light_looks(self) -> None:
         """Take the looks made so far; those made during the round may be newer than what it sees."""
@@ -141,14 +150,23 @@ class Watcher:
             finer = replace(memory, looks=refined(memory.looks, light))
             self.remembered = replace(self.remembered, memory=finer)
 
-    def _make_round(self, began: datetime) -> WatchedRound:
+    def _make_round(self, began: datetime, *, knows_positions: bool) -> WatchedRound:
         try:
             snapshot = self._source.read(replace(self._scope, questions=self._questions))
         except CollectError as exc:
             judged = judge_blind(self._cluster, self.remembered.unknown_since, began)
             self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
             return WatchedRound(at=began, snapshot=None, judged=judged, trouble=str(exc))
-        return self._judge(snapshot)
+        return self._judge(self._with_log(snapshot, knows_positions=knows_positions))
+
+    def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
+        """Add what feeds give; only a round that is judged to its end moves on their positions."""
+        positions = self.remembered.log_positions
+        if knows_positions:
+            log, gaps = read_feeds(self._feeds, positions)
+        else:
+            log, gaps = unread_feeds(self._feeds)
+        return replace(snapshot, broker_log=log, gaps=(*snapshot.gaps, *gaps))
 
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         known = self.remembered.memory
@@ -156,7 +174,12 @@ class Watcher:
         memory = advance(snapshot, before)
         view = View(snapshot=snapshot, memory=memory, before=before, now=snapshot.taken_at)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
-        self.remembered = Remembered(memory=memory, unknown_since=judged.unknown_since)
+        self.remembered = replace(
+            self.remembered,
+            memory=memory,
+            unknown_since=judged.unknown_since,
+            log_positions=snapshot.broker_log.positions or self.remembered.log_positions,
+        )
         moved = self._last is not None and leaders_moved(self._last, snapshot)
         self._last, self._questions = snapshot, judged.questions
         return WatchedRound(

@@ -8,8 +8,10 @@ from typing import Any
 from uuid import UUID
 
 from rules.errors import StoreError, UnreachableError
+from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
+from service.feeds import Fed
 from service.rounds import Scope
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.rounds import Round
@@ -106,3 +108,25 @@ class ScriptedSource:
         if look is None:
             raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")
         return snapshot(**{"taken_at": self.utc_now(), **look})
+
+
+class CountedFeed:
+    """A feed of endless lines; `limit` of them per read, and it notes from where it was read."""
+
+    name = "counted"
+
+    def __init__(self, *, limit: int = 10, waiting: int = 0) -> None:
+        self.limit = limit
+        self.waiting = waiting  # lines that nobody has read yet
+        self.began: list[int | None] = []
+
+    def read(self, position: str | None) -> Fed:
+        """Return as many lines as wait, as counts alone."""
+        self.began.append(None if position is None else int(position))
+        start = int(position or 0)
+        count = min(self.limit, self.waiting - start)
+        return Fed(
+            sources=(LogSource(name="a.log", lines=count),),
+            position=str(start + count),
+            is_behind=start + count < self.waiting,
+        )

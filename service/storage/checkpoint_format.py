@@ -39,6 +39,7 @@ LEADER: Final = "look.leader"
 LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
 LOSSES: Final = "losses"
+LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
@@ -52,11 +53,15 @@ class Checkpoint:
 
     memory: Memory | None = None  # None before the first round that saw something
     unknown_since: Mapping[str, int] = field(default_factory=dict)  # rule id -> microseconds
+    log_positions: Mapping[str, str] = field(default_factory=dict)  # feed -> in its own words
 
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return a checkpoint as bytes of format `FORMAT`."""
-    arrays: Arrays = {"unknown_since": _text(dict(checkpoint.unknown_since))}
+    arrays: Arrays = {
+        "unknown_since": _text(dict(checkpoint.unknown_since)),
+        LOG_POSITIONS: _text(dict(checkpoint.log_positions)),
+    }
     if checkpoint.memory is not None:
         _put_memory(arrays, checkpoint.memory)
     made = io.BytesIO()
@@ -85,11 +90,13 @@ def decode(content: bytes, version: int) -> Checkpoint:
             _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None
         since = {str(rule): int(moment) for rule, moment in _read(arrays["unknown_since"]).items()}
+        positions = _read(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
+        log_positions = {str(feed): str(told) for feed, told in positions.items()}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
         raise _damaged(exc) from exc
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError) as exc:
         raise _damaged(exc) from exc
-    return Checkpoint(memory=memory, unknown_since=since)
+    return Checkpoint(memory=memory, unknown_since=since, log_positions=log_positions)
 
 
 def _damaged(exc: Exception) -> StoreError:

@@ -212,6 +212,18 @@ def test_rounds_that_saw_nothing_leave_the_stored_memory_alone() -> None:
     assert store.kept("default").checkpoint == Checkpoint(unknown_since={"some_rule": 1})
 
 
+def test_rounds_that_could_not_read_logs_leave_the_stored_positions_alone() -> None:
+    store = MemoryStore()
+    placed = Checkpoint(log_positions={"files": "here"})
+    Kept(store).keeper.keep(Passing(cluster_id=CLUSTER_ID, at=at(0), changes=(), checkpoint=placed))
+    late = Kept(store, loaded=False)
+    late.keep({"b": BREACH})
+    late.keeper.load()
+    late.keeper.flush()
+    kept = store.kept("default").checkpoint
+    assert kept == Checkpoint(unknown_since={"some_rule": 1}, log_positions={"files": "here"})
+
+
 def test_rounds_of_a_cluster_that_has_answered_keep_its_name() -> None:
     store = MemoryStore()
     Kept(store).keep({"a": BREACH})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.names import ENDED_METRICS
 from rules.open_findings import EndReason, Step
 from rules.verdict import Verdict
+from service.feeds import LogFeed
 from service.keeping import Keeper, KeepingState
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
@@ -33,7 +35,7 @@ from tests.factories import (
     transaction,
     transactions,
 )
-from tests.fakes import MemoryStore, ScriptedSource
+from tests.fakes import CountedFeed, MemoryStore, ScriptedSource
 
 STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
 QUIET: dict[str, Any] = {}
@@ -50,6 +52,7 @@ class Service:
         *looks: dict[str, Any] | None,
         after_rounds: int = 0,
         risk: RiskPort | None = None,
+        feeds: Sequence[LogFeed] = (),
     ) -> None:
         self.source = ScriptedSource(*looks)
         self.source.elapsed += after_rounds * 15.0
@@ -64,6 +67,7 @@ class Service:
             Scope(),
             utc_now=self.source.utc_now,
             monotonic=self.source.monotonic,
+            feeds=feeds,
         )
         self.pipeline = Pipeline(
             watcher=watcher,
@@ -391,3 +395,37 @@ def test_without_looks_between_rounds_nothing_is_told_of_them() -> None:
     service = Service(MemoryStore(), QUIET)
     service.rounds()
     assert "tidemark_risk" not in service.page()
+
+
+def test_feeds_go_on_after_a_restart_where_the_last_stored_round_ended() -> None:
+    store = MemoryStore()
+    first = Service(store, QUIET, QUIET, QUIET, feeds=(CountedFeed(waiting=40),))
+    first.pipeline.load(is_start=True)
+    first.rounds(2)
+    store.fails = AWAY
+    first.rounds(1)
+    store.fails = None
+    again = CountedFeed(waiting=40)
+    other = {**QUIET, "cluster_id": "another"}
+    second = Service(store, QUIET, other, after_rounds=3, feeds=(again,))
+    second.pipeline.load(is_start=True)
+    second.rounds()
+    assert again.began == [20, 30], "of the third round nothing was stored"
+
+
+def test_feeds_wait_for_a_database_that_comes_late() -> None:
+    store = MemoryStore()
+    first = Service(store, QUIET, feeds=(CountedFeed(waiting=40),))
+    first.pipeline.load(is_start=True)
+    first.rounds()
+    store.fails = AWAY
+    feed = CountedFeed(waiting=40)
+    late = Service(store, *[QUIET] * 8, after_rounds=1, feeds=(feed,))
+    late.pipeline.load(is_start=True)
+    late.rounds(4)
+    assert feed.began == []
+    outcomes = [late.look.outcome]
+    store.fails = None
+    late.rounds()
+    assert feed.began[:2] == [10, 20]
+    assert [*outcomes, late.look.outcome] == [RoundOutcome.GAPS, RoundOutcome.COMPLETE]

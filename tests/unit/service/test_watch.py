@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,12 +10,14 @@ import pytest
 
 from rules.errors import UnreachableError
 from rules.facts.column import Column
+from rules.facts.gap import GapScope
 from rules.facts.last_look import LastLooks
 from rules.facts.memory import advance
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.question import Question, ReadableQuestion
 from rules.verdict import Verdict
+from service.feeds import LogFeed
 from service.rounds import Scope
 from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
 from tests.factories import (
@@ -32,6 +34,7 @@ from tests.factories import (
     transactions,
     unseen_offsets,
 )
+from tests.fakes import CountedFeed
 
 INTERVAL = 15.0
 STEP = timedelta(seconds=INTERVAL)
@@ -73,6 +76,7 @@ def watcher_of(
     script: Script,
     remembered: Remembered | None = None,
     light_looks: Callable[[], RiskLooks | None] = lambda: None,
+    feeds: Sequence[LogFeed] = (),
 ) -> Watcher:
     return Watcher(
         "default",
@@ -82,6 +86,7 @@ def watcher_of(
         monotonic=script.monotonic,
         remembered=remembered,
         light_looks=light_looks,
+        feeds=feeds,
     )
 
 
@@ -294,3 +299,62 @@ def test_a_look_before_anything_is_remembered_is_none() -> None:
     watcher = watcher_of(Script({}), light_looks=light.take)
     watcher.make_round()
     assert looks_of(watcher).high_watermark.to_list() == [100, 100, 100]
+
+
+# ------------------------------------------------------------------ feeds
+def test_a_feed_goes_on_where_the_last_round_ended_and_one_that_is_behind_is_read_soon() -> None:
+    feed = CountedFeed(limit=10, waiting=25)
+    watcher = watcher_of(Script({}, {}, {}), feeds=(feed,))
+    made = [watcher.make_round() for _ in range(3)]
+    logs = [one.snapshot.broker_log for one in made if one.snapshot is not None]
+    assert [[source.lines for source in log.sources] for log in logs] == [[10], [10], [5]]
+    assert [one.next_is_early for one in made] == [True, True, False]
+    assert feed.began == [None, 10, 20]
+
+
+def test_a_round_that_could_not_be_made_reads_no_feed() -> None:
+    feed = CountedFeed(waiting=5)
+    watcher = watcher_of(Script(None, {}), feeds=(feed,))
+    watcher.make_round()
+    assert feed.began == []
+    assert watcher.remembered.log_positions == {}
+    watcher.make_round()
+    assert watcher.remembered.log_positions == {"counted": "5"}
+
+
+def test_a_round_that_dies_after_it_read_a_feed_leaves_its_position() -> None:
+    def die(*_: object) -> Any:
+        raise ArithmeticError("a defect")
+
+    feed = CountedFeed(waiting=5)
+    script = Script({}, {})
+    watcher = Watcher(
+        "default",
+        script,
+        Scope(),
+        utc_now=script.utc_now,
+        monotonic=script.monotonic,
+        attempt=die,
+        feeds=(feed,),
+    )
+    for _ in range(2):
+        with pytest.raises(ArithmeticError):
+            watcher.make_round()
+    assert feed.began == [None, None]
+
+
+def test_no_feed_is_read_before_it_is_known_where_to_go_on_and_a_gap_says_so() -> None:
+    feed = CountedFeed(waiting=5)
+    watcher = watcher_of(Script({}), feeds=(feed,))
+    seen = watcher.make_round(knows_positions=False).snapshot
+    assert feed.began == []
+    assert seen is not None
+    assert [gap.scope for gap in seen.gaps] == [GapScope.BROKER_LOG]
+    assert not seen.broker_log.is_read
+
+
+def test_without_feeds_nothing_is_missing_from_a_round() -> None:
+    seen = watcher_of(Script({})).make_round(knows_positions=False).snapshot
+    assert seen is not None
+    assert seen.gaps == ()
+    assert not seen.broker_log.is_read

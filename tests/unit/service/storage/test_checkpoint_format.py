@@ -114,6 +114,15 @@ def test_a_checkpoint_without_a_memory() -> None:
     assert decode(encode(empty), FORMAT) == empty
 
 
+def test_positions_in_logs_are_kept_to_the_letter() -> None:
+    placed = Checkpoint(log_positions={"files": '{"☃": ["\\u0000", 2]}', "inbox": "7"})
+    assert decode(encode(placed), FORMAT) == placed
+
+
+def test_a_checkpoint_that_does_not_tell_positions_is_read() -> None:
+    assert decode(without("log_positions", CONTENT), FORMAT).log_positions == {}
+
+
 def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
     full = decode(CONTENT, FORMAT).memory
     older = decode(without("commit.expired_below", CONTENT), FORMAT).memory

@@ -23,6 +23,7 @@ class Completeness:
     commits: bool = False
     but_groups: frozenset[str] = frozenset()  # those whose commits may be missing all the same
     transactions: bool = False
+    clients: bool = False
 
     @classmethod
     def of(cls, snapshot: Snapshot | None) -> Completeness:
@@ -35,6 +36,7 @@ class Completeness:
             commits=snapshot.commits_complete,
             but_groups=snapshot.groups_without_commits,
             transactions=snapshot.transactions_seen,
+            clients=snapshot.scrapes.is_complete,
         )
 
     def proves_absence(self, labels: Mapping[str, str], finding: Kind = Kind.STATE) -> bool:
@@ -50,6 +52,8 @@ class Completeness:
                 return self.commits and labels["group"] not in self.but_groups
             case SubjectKind.TRANSACTION:
                 return self.transactions and finding is Kind.STATE
+            case SubjectKind.CLIENT:
+                return self.clients
             case SubjectKind.CLUSTER | SubjectKind.RULE:
                 return self.was_made
             case _:
@@ -62,6 +66,8 @@ def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
         return SubjectKind.COMMIT
     if "transactional_id" in labels:
         return SubjectKind.TRANSACTION
+    if "client" in labels:
+        return SubjectKind.CLIENT
     if "topic" in labels:
         return SubjectKind.PARTITION
     return SubjectKind.RULE if "rule" in labels else SubjectKind.CLUSTER

@@ -41,6 +41,7 @@ class SubjectKind(StrEnum):
     PARTITION = "partition"  # cluster, topic, partition
     COMMIT = "commit"  # cluster, group, topic, partition
     TRANSACTION = "transaction"  # cluster, transactional_id
+    CLIENT = "client"  # cluster, client, topic where its metrics tell it
     RULE = "rule"  # cluster, rule: our own sight
 
 

@@ -19,6 +19,7 @@ from rules.facts.identity import Broker, BrokerId
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
+from rules.facts.scrapes import Scrapes
 from rules.facts.transaction_log import TransactionLog
 from rules.facts.transactions import Transactions
 
@@ -57,6 +58,7 @@ class Snapshot:
     report: RoundReport
     batches: tuple[BatchesOf, ...] = ()  # that a rule asked for
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
+    scrapes: Scrapes = field(default_factory=Scrapes.unread)
 
     @property
     def groups_complete(self) -> bool:

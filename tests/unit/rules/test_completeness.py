@@ -12,12 +12,14 @@ from rules.facts.transaction_log import TransactionLog
 from rules.judgement import CommitSubjects, Labels, PartitionSubjects
 from rules.verdict import Kind, SubjectKind
 from tests.factories import commits, gap, group, snapshot, transactions
+from tests.scraped import endpoint_state, scrapes
 
 CLUSTER: Final = {"cluster": "default"}
 RULE: Final = CLUSTER | {"rule": "some_rule"}
 PARTITION: Final = CLUSTER | {"topic": "orders", "partition": "0"}
 COMMIT: Final = PARTITION | {"group": "billing"}
 TRANSACTION: Final = CLUSTER | {"transactional_id": "payments"}
+CLIENT: Final = CLUSTER | {"client": "payments", "topic": "orders"}
 HIDING_COMMITS: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})
 
 
@@ -61,11 +63,18 @@ def test_commits_that_one_group_does_not_show_hide_no_others(name: str, *, is_go
     assert absent_after(COMMIT, gaps=(gap(scope=GapScope.COMMITS, group=name),)) is is_gone
 
 
+def test_an_endpoint_that_never_answered_hides_clients() -> None:
+    silent = endpoint_state(answered_since=None, answered_at=None, is_fresh=False)
+    assert not absent_after(CLIENT, scrapes=scrapes(endpoints=(silent,)))
+    assert absent_after(CLIENT, scrapes=scrapes())
+    assert absent_after(CLIENT), "no endpoint is set up any more: nothing judges it"
+
+
 def test_a_list_of_groups_that_is_cut_short_hides_all_commits_whatever_group_it_names() -> None:
     assert not absent_after(COMMIT, gaps=(gap(scope=GapScope.GROUPS, group="audit"),))
 
 
-@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT, TRANSACTION])
+@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT, TRANSACTION, CLIENT])
 def test_a_round_that_was_not_made_proves_nothing(labels: Labels) -> None:
     assert not Completeness.of(None).proves_absence(labels)
 
@@ -77,3 +86,5 @@ def test_labels_tell_the_kind_of_their_subject() -> None:
     assert subject_kind(CLUSTER) is SubjectKind.CLUSTER
     assert subject_kind(RULE) is SubjectKind.RULE
     assert subject_kind(TRANSACTION) is SubjectKind.TRANSACTION
+    assert subject_kind(CLIENT) is SubjectKind.CLIENT
+    assert subject_kind(CLUSTER | {"client": "payments"}) is SubjectKind.CLIENT

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, Final
-from zoneinfo import ZoneInfo
 
 import click
+
+from collectors.broker_log.zones import zone_of
 
 DAY_SECONDS: Final = 86_400.0
 
@@ -57,12 +58,6 @@ class TimeZone(click.ParamType[tzinfo]):
         if isinstance(value, tzinfo):
             return value
         try:
-            return _offset(value) or (UTC if value == "UTC" else ZoneInfo(value))
-        except (ValueError, OSError, KeyError):  # also a folder of zones, or a path out of it
-            self.fail(f"{value!r} is no time zone like Europe/Berlin or +02:00.", param, ctx)
-
-
-def _offset(text: str) -> tzinfo | None:
-    """Return a fixed offset, None if the text does not begin like one."""
-    is_one = text[:1] in ("+", "-")
-    return datetime.fromisoformat(f"2000-01-01T00:00{text}").tzinfo if is_one else None
+            return zone_of(value)
+        except ValueError as exc:
+            self.fail(f"{value!r} is {exc}.", param, ctx)

@@ -1,5 +1,6 @@
 """What an operator may set; `read_settings` is called once, at start."""
 
+from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
 from service.settings.entries import Entry, entries
 from service.settings.groups import (
     DatabaseSettings,
@@ -23,10 +24,12 @@ from service.settings.sources import (
 
 __all__ = [
     "MAX_SECRET_BYTES",
+    "BrokerLogSettings",
     "DatabaseSettings",
     "Entry",
     "HttpSettings",
     "KafkaSettings",
+    "LogFileSettings",
     "LogFormat",
     "LogLevel",
     "MetricsSettings",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import NoneType
@@ -17,13 +17,20 @@ from annotated_types import Ge, Gt, Le
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from service.settings.groups import Group, Settings
+from service.settings.group import Group
+from service.settings.groups import Settings
 from service.settings.sources import Sourced, variable
 
 HIDDEN: Final = "***"
+KINDS: Final[dict[Any, str]] = {
+    bool: "true or false",
+    SecretStr: "secret",
+    re.Pattern: "regular expression",
+}
 UNITS: Final = {"_seconds": "seconds", "_days": "days", "_rounds": "rounds"}
 
-Plain = str | int | float | bool | None  # a value as TOML and JSON write it
+Single = str | int | float | bool | None
+Plain = Single | list[dict[str, Single]]  # a value as TOML and JSON write it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +75,14 @@ def effective(sourced: Sourced) -> Iterator[tuple[str, Plain, str]]:
 
 def written(value: Plain) -> str:
     """Return a value as TOML writes it; JSON's strings, numbers and booleans are TOML's too."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_inline_table, value))}]"
     return json.dumps(value, ensure_ascii=False)
+
+
+def _inline_table(table: Mapping[str, Single]) -> str:
+    pairs = (f"{key} = {written(value)}" for key, value in table.items())
+    return f"{{ {', '.join(pairs)} }}"
 
 
 def _entry(group: str, key: str, info: FieldInfo) -> Entry:
@@ -86,6 +100,18 @@ def _entry(group: str, key: str, info: FieldInfo) -> Entry:
 
 
 def _plain(value: object) -> Plain:
+    if isinstance(value, tuple):
+        return [_table(one) for one in value]
+    return _single(value)
+
+
+def _table(value: Group) -> dict[str, Single]:
+    """Return what is set of a table; what is absent has no way to be written."""
+    pairs = ((key, _single(getattr(value, key))) for key in type(value).model_fields)
+    return {key: told for key, told in pairs if told is not None}
+
+
+def _single(value: object) -> Single:
     match value:
         case SecretStr():
             return HIDDEN
@@ -110,12 +136,11 @@ def _unwrapped(annotation: Any, metadata: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
-    if bare is bool:
-        return "true or false"
-    if bare is SecretStr:
-        return "secret"
-    if get_origin(bare) is re.Pattern:
-        return "regular expression"
+    known = KINDS.get(get_origin(bare) or bare)
+    if known is not None:
+        return known
+    if get_origin(bare) is tuple:
+        return f"list of tables: {', '.join(get_args(bare)[0].model_fields)}"
     if bare in (int, float):
         unit = next((unit for end, unit in UNITS.items() if key.endswith(end)), "number")
         return f"{unit}, {_bounds(metadata)}"

@@ -10,10 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr
+from pydantic import Field, SecretStr
 
 from collectors.security import SaslMechanism, Security, SecurityProtocol
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
+from service.settings.broker_logs import BrokerLogSettings
+from service.settings.group import Group
 from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
 
 
@@ -32,12 +34,6 @@ class LogLevel(StrEnum):
     INFO = "info"
     WARNING = "warning"
     ERROR = "error"
-
-
-class Group(BaseModel):
-    """A group is frozen, and knows its keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
 class KafkaSettings(Group):
@@ -242,4 +238,5 @@ class Settings(Group):
     database: DatabaseSettings = DatabaseSettings()
     http: HttpSettings = HttpSettings()
     metrics: MetricsSettings = MetricsSettings()
+    broker_logs: BrokerLogSettings = BrokerLogSettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -14,11 +14,11 @@ LINE: Final = 100  # columns of a comment in the example
 INTRODUCTION: Final = """\
 # Settings
 
-Generated from `service/settings/groups.py` by `make golden`; a test compares.
+Generated from `service/settings/` by `make golden`; a test compares.
 
 A later source wins: the defaults, the file that `--config FILE` names, the environment, then flags.
 Nothing is read while the process runs. In the file a group is a table; in the environment a setting
-is `TIDEMARK_<GROUP>__<KEY>`. With `_FILE` behind that name the value is read from the file it names,
+is `TIDEMARK_<GROUP>__<KEY>`, and a list of tables is written there as JSON. With `_FILE` behind that name the value is read from the file it names,
 which is how secrets arrive. An unknown key is refused wherever it stands.
 
 `tidemark config check` shows what is in effect and who gave it, `tidemark config example` prints a

@@ -1,0 +1,69 @@
+"""Which log files of brokers are read: what each setting means, and why its default."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import tzinfo
+from typing import Annotated, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from collectors.broker_log.zones import zone_of
+from service.settings.group import Group
+from service.settings.values import FilePattern, ZoneName, tables
+
+
+class LogFileSettings(Group):
+    """One pattern of files; all that it matches is one broker's, in one zone of time."""
+
+    path: FilePattern
+    """Absolute path, where *, ? and [...] stand for what they do in a shell; rotated files of what
+    it matches are found by themselves."""
+
+    broker_id: Annotated[int | None, Field(ge=0, le=2**31 - 1)] = None
+    """The broker's id. Default: none, and what needs to know who wrote a line stays undecided."""
+
+    time_zone: ZoneName = "UTC"
+    """Zone of the times in the lines, by name or as an offset. Default: UTC, as most brokers have."""
+
+    name: Annotated[str | None, Field(min_length=1, max_length=200)] = None
+    """What the source is called wherever it is shown. Default: its path."""
+
+    @property
+    def source(self) -> str:
+        """Return what the source is called."""
+        return self.name or self.path
+
+    @property
+    def zone(self) -> tzinfo:
+        """Return the zone of the times in the lines."""
+        return zone_of(self.time_zone)
+
+
+class BrokerLogSettings(Group):
+    """Which log files of brokers are read, where Tidemark runs beside them or has them mounted."""
+
+    files: Annotated[
+        tuple[LogFileSettings, ...],
+        BeforeValidator(tables),
+        Field(examples=[[{"path": "/var/log/kafka/*.log", "broker_id": 1}]]),
+    ] = ()
+    """List of tables, as [[broker_logs.files]] in the file or as a JSON list in the environment: path
+    (absolute, with * and ?), broker_id, time_zone ("UTC", "Europe/Berlin" or "+02:00"), name. Rotated
+    files are followed. Default: none, as Tidemark often runs elsewhere."""
+
+    read_existing: bool = False
+    """Whether a file that is there when Tidemark first looks is read from its beginning. Default:
+    false, from its end, because what happened before is not news."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        """Positions and figures are kept by a source's name."""
+        counts = Counter(one.source for one in self.files)
+        if any(count > 1 for count in counts.values()):
+            told = (
+                "two of broker_logs.files have the same name or path: give each a name of its own"
+            )
+            raise PydanticCustomError("names", told)
+        return self

@@ -1,7 +1,8 @@
 """Collects whose transactions hold back partitions: DescribeProducers, asked of their leaders.
 
 Only a last stable offset that stands still is worth the question: while transactions begin and end
-it moves from round to round, and nobody is asked. It needs READ on the topic. A broker answers it
+it moves from round to round, and nobody is asked. Rules may ask for more: for every producer, or for
+the whole state of some. It needs READ on the topic. A broker answers it
 as a follower too, with what it has replicated; the leader was told by the same round's placement.
 Source: KIP-664.
 """
@@ -26,13 +27,13 @@ from collectors.wire.transaction_answers import (
     DescribedPartition,
     read_producers,
 )
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker, TopicPartition
 from rules.facts.matching import matching_rows
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.facts.producers import OpenProducer, Producers
+from rules.facts.producers import OpenProducer, Producers, ProducerState
 from rules.question import ProducersQuestion
 
 HELD_SECONDS: Final = 1.5  # an offset that stood for less may only seem to stand still
@@ -139,24 +140,31 @@ class ProducersReader:
         is_open = span.valid & (span.values > 0)
         held = self._held(session.began, partitions, offsets)
         every = _asked(partitions, [one for one in questions if one.wants_every])
-        wanted = np.flatnonzero((is_open & (held | _asked(partitions, questions))) | every)
+        stated = _states_wanted(partitions, questions)
+        whatever_is_open = every | marked(len(partitions), stated)
+        asked = _asked(partitions, questions)
+        wanted = np.flatnonzero((is_open & (held | asked)) | whatever_is_open)
         batches = self._batches(session, partitions, wanted)
         replies = session.exchange([batch.ask for batch in batches])
         self._note_turns(batches, replies)
         looked = np.zeros(len(partitions), np.bool_)
         found: list[OpenProducer] = []
         epochs: dict[int, dict[int, int]] = {}
+        states: dict[int, dict[int, ProducerState]] = {}
         for batch, described in _described(session, batches, replies):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
             looked[row] = True
             found += [_open(row, producer) for producer in described.open]
             if every[row]:
                 epochs[row] = described.epochs()
+            if row in stated:
+                states[row] = _states(described, stated[row])
         self._remember(partitions, wanted, looked, found)
         return Producers(
             looked=looked,
             open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset))),
             epochs=epochs,
+            states=states,
         )
 
     def _held(self, now: float, partitions: Partitions, offsets: Offsets) -> Bools:
@@ -245,6 +253,18 @@ def _asked(partitions: Partitions, questions: Sequence[ProducersQuestion]) -> Bo
     return asked
 
 
+def _states_wanted(
+    partitions: Partitions, questions: Sequence[ProducersQuestion]
+) -> dict[int, frozenset[int]]:
+    """Return by row the ids of the producers whose state is wanted."""
+    found: dict[int, frozenset[int]] = {}
+    for question in questions:
+        if question.wants_states_of:
+            for row in np.flatnonzero(_asked(partitions, [question])).tolist():
+                found[row] = found.get(row, frozenset()) | question.wants_states_of
+    return found
+
+
 def _described(
     session: Session, batches: Sequence[_Batch], replies: Sequence[Reply]
 ) -> list[tuple[_Batch, DescribedPartition]]:
@@ -283,6 +303,17 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPart
                 failure_of(entry.error, batch.leader, needs=needs) if refused else entry
             )
     return outcomes
+
+
+def _states(described: DescribedPartition, ids: frozenset[int]) -> dict[int, ProducerState]:
+    return {
+        known.producer_id: ProducerState(
+            producer_epoch=known.producer_epoch,
+            last_sequence=present(known.last_sequence),
+            last_record_at=moment_of(known.last_timestamp),
+        )
+        for known in described.known(ids)
+    }
 
 
 def _open(row: int, producer: ActiveProducer) -> OpenProducer:

@@ -19,10 +19,22 @@ from collectors.wire.batches import AbortedTransaction, BatchHeader, holds_recor
 from collectors.wire.failure import Failure
 from rules.facts.identity import Broker, TopicPartition
 
+READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1  # the answer then ends at the LSO and lists aborted transactions
-PARTITION_BYTES: Final = 4096
-RANGES_PER_REQUEST: Final = 250  # so that an answer stays near a megabyte
 ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch of a megabyte
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """How much one look takes."""
+
+    isolation: int
+    partition_bytes: int
+    ranges_per_request: int
+
+
+# So that an answer stays near a megabyte.
+SHORT: Final = Reach(isolation=READ_COMMITTED, partition_bytes=4096, ranges_per_request=250)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,7 +45,7 @@ class Range:
     leader: Broker
     leader_epoch: int
     position: int  # next offset to fetch
-    end: int  # the last stable offset, exclusive
+    end: int  # exclusive; where commits are asked about, the last stable offset
     starts: list[int] = field(default_factory=list)  # committed offsets that are asked about
     headers: list[BatchHeader] = field(default_factory=list)
     aborted: list[AbortedTransaction] = field(default_factory=list)
@@ -68,10 +80,10 @@ class Range:
         return all(self.holds_records(committed) is not None for committed in self.starts)
 
 
-def fetch(session: Session, ranges: Sequence[Range]) -> None:
-    """Look once at each range, side by side over all leaders."""
-    batches = _batches(ranges)
-    asks = [Ask(batch[0].leader, FETCH, _Request(batch)) for batch in batches]
+def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
+    """Look once at each range, side by side over all leaders; a partition has one range."""
+    batches = _batches(ranges, reach.ranges_per_request)
+    asks = [Ask(batch[0].leader, FETCH, _Request(batch, reach)) for batch in batches]
     for batch, reply in zip(batches, session.exchange(asks), strict=True):
         answer = reply.read()
         if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
@@ -83,16 +95,16 @@ def fetch(session: Session, ranges: Sequence[Range]) -> None:
             _take_answer(batch, answer)
 
 
-def _batches(ranges: Sequence[Range]) -> list[list[Range]]:
+def _batches(ranges: Sequence[Range], most: int) -> list[list[Range]]:
     together: dict[int, list[Range]] = {}
     alone: dict[int, list[Range]] = {}
     for found in ranges:
         side = alone if found.came_empty else together
         side.setdefault(found.leader.broker_id, []).append(found)
     batches = [
-        members[start : start + RANGES_PER_REQUEST]
+        members[start : start + most]
         for members in together.values()
-        for start in range(0, len(members), RANGES_PER_REQUEST)
+        for start in range(0, len(members), most)
     ]
     single = [[found] for members in alone.values() for found in members[:ALONE_PER_LEADER]]
     return batches + single
@@ -130,6 +142,7 @@ class _Request:
     """Builds the Fetch for some ranges of one leader."""
 
     ranges: Sequence[Range]
+    reach: Reach
 
     def __call__(self, version: int) -> bytes:
         partition = codec.message(FETCH, version, "FetchPartition")
@@ -141,14 +154,14 @@ class _Request:
                 partition=found.name.partition,
                 current_leader_epoch=found.leader_epoch,
                 fetch_offset=found.position,
-                partition_max_bytes=PARTITION_BYTES,
+                partition_max_bytes=self.reach.partition_bytes,
             )
             by_topic.setdefault(found.name.topic, []).append(entry)
         return codec.encode(
             request(
                 max_wait=timedelta(0),
                 min_bytes=0,
-                isolation_level=READ_COMMITTED,
+                isolation_level=self.reach.isolation,
                 topics=tuple(topic(topic=t, partitions=tuple(p)) for t, p in by_topic.items()),
                 forgotten_topics_data=(),
             )

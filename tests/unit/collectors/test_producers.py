@@ -18,7 +18,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import Broker
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
-from rules.facts.producers import OpenProducer, Producers
+from rules.facts.producers import OpenProducer, Producers, ProducerState
 from rules.question import ProducersQuestion
 from service.clock import monotonic
 from tests.factories import NOON, broker, ints, offsets, partitions, topic_id
@@ -177,6 +177,39 @@ def test_every_producer_of_a_partition_is_asked_for_whatever_is_open_there() -> 
     assert rounds.found.epochs == {2: {7: 3, 9: 4}}
     assert rounds.at(2) == ORDERS_1
     assert rounds.found.epochs == {}
+
+
+def test_the_state_of_a_producer_is_told_whatever_is_open() -> None:
+    new: ProducerEntry = (9, 4, -1, 0, -1)  # of whose epoch nothing was appended
+    rounds = Rounds(
+        lambda _, __, request: produced(
+            dict.fromkeys(places(request), (HOLDER, new)), last_sequences={9: -1}
+        )
+    )
+    ids = frozenset({7, 9, 11})
+    questions = [ProducersQuestion(partitions(), ints(2), wants_states_of=ids)]
+    assert rounds.at(0, questions=questions) == [(1, [("orders", 2)])]
+    known = ProducerState(producer_epoch=3, last_sequence=4, last_record_at=NOON)
+    fresh = ProducerState(producer_epoch=4, last_sequence=None, last_record_at=None)
+    assert rounds.found.states == {2: {7: known, 9: fresh}}, "nothing is known of 11"
+    assert rounds.found.epochs == {}
+
+
+def test_states_that_two_rules_ask_for_are_one_request() -> None:
+    rounds = Rounds()
+    questions = [
+        ProducersQuestion(partitions(), ints(2), wants_states_of=frozenset({number}))
+        for number in (7, 9)
+    ]
+    assert rounds.at(0, questions=questions) == [(1, [("orders", 2)])]
+    assert set(rounds.found.states[2]) == {7}
+
+
+def test_a_state_that_was_not_told_is_no_answer() -> None:
+    rounds = Rounds(lambda *_: SILENT)
+    question = ProducersQuestion(partitions(), ints(2), wants_states_of=frozenset({7}))
+    rounds.at(0, questions=[question])
+    assert (rounds.found.states, rounds.found.looked.any()) == ({}, np.False_)
 
 
 def test_each_leader_is_asked_once_for_all_its_partitions() -> None:

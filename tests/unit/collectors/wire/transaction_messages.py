@@ -72,8 +72,13 @@ def described(
 
 def produced(
     partitions: Mapping[tuple[str, int], Iterable[ProducerEntry] | int],
+    *,
+    last_sequences: Mapping[int, int] | None = None,
 ) -> bytes:
-    """Return a DescribeProducers answer from (topic, partition) to producers or an error code."""
+    """Return a DescribeProducers answer from (topic, partition) to producers or an error code.
+
+    `last_sequences` by producer id; 4 where it is not there.
+    """
     producer = part(DESCRIBE_PRODUCERS, 0, "ProducerState")
     partition = part(DESCRIBE_PRODUCERS, 0, "PartitionResponse")
     topic = part(DESCRIBE_PRODUCERS, 0, "TopicResponse")
@@ -84,7 +89,7 @@ def produced(
             producer(
                 producer_id=producer_id,
                 producer_epoch=epoch,
-                last_sequence=4,
+                last_sequence=(last_sequences or {}).get(producer_id, 4),
                 last_timestamp=timestamp,
                 coordinator_epoch=coordinator_epoch,
                 current_txn_start_offset=start,

@@ -61,14 +61,15 @@ class EpochEndQuestion:
 
 @dataclass(frozen=True, slots=True)
 class WantedBatches:
-    """One producer's batches on one partition, around a sequence."""
+    """One producer's batches on one partition: around a sequence, or of a time and later."""
 
     name: TopicPartition
     producer_id: int
-    offset: int | None  # of the refused batch: what is wanted lies before it, or just behind it
+    offset: int | None  # of the refused batch: what is wanted lies before it, or behind it
     # The last sequence that the broker had; its batch is what is looked for first.
     sequence: int | None
-    last_record_at: datetime | None = None  # of that batch, as DescribeProducers told it
+    # Of that batch, as DescribeProducers told it; without offset and sequence all from it on.
+    last_record_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

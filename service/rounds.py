@@ -19,6 +19,7 @@ from collectors import commits as commit_collector
 from collectors import groups as group_collector
 from collectors import state_topic as state_topic_collector
 from collectors import transaction_lookup
+from collectors.batches import BatchReader
 from collectors.epoch_ends import EpochEndReader
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
@@ -75,6 +76,7 @@ class _Readers:
     readable: ReadableReader = field(default_factory=ReadableReader)
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
+    batches: BatchReader = field(default_factory=BatchReader)
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
 
@@ -129,6 +131,10 @@ class ClusterReader:
         placed, transactions, producers = self._transactions(
             session, partitions, offsets, asked.producers
         )
+        with session.phase("batches"):
+            batches = self._readers.batches.collect(
+                session, partitions, offsets, producers, asked.batches
+            )
         log = TransactionLog.unread()
         if scope.transaction_log:
             with session.phase("transaction_log"):
@@ -154,6 +160,7 @@ class ClusterReader:
             producers=producers,
             transaction_log=log,
             epoch_ends=epoch_ends,
+            batches=batches,
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
         )

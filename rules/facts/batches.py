@@ -8,6 +8,7 @@ Source: the v2 record batch layout (KIP-98), Fetch with isolation read_uncommitt
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from rules.facts.identity import TopicPartition
 
@@ -26,13 +27,26 @@ class BatchSeen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MarkerSeen:
+    """The marker that ended a transaction of a producer on a partition."""
+
+    offset: int
+    leader_epoch: int  # in which it was appended
+    producer_epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BatchesOf:
     """What was found of one producer on one partition."""
 
     name: TopicPartition
     producer_id: int
-    batches: tuple[BatchSeen, ...]  # ascending by offset
+    batches: tuple[BatchSeen, ...]  # ascending by offset; one found by its time may lie before
+    markers: tuple[MarkerSeen, ...] = ()  # ascending by offset
     looked_from: int  # offsets from here
     looked_to: int  # to here, exclusive, were looked through for it
+    # Records of this time or later, by their own timestamps, are not below `looked_from`; None: not
+    # asked for.
+    since: datetime | None = None
     # How many records batches of whatever producer had there, at most: what "small" is measured by.
     largest_batch: int | None

@@ -1,0 +1,255 @@
+"""One partition's log, looked through for the batches of some producers, a bounded piece at a time.
+
+The look begins just before the offset at which a batch was refused: the log ended there then, so
+that the last accepted batch of that producer is most likely close. Where it is not, the look goes
+further back, and then to where the record time that its leader remembers points. Behind that offset
+it goes on to the end of the log, over as many rounds as that takes. What was looked through is one
+piece without holes; only what a record time led to may lie before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Final
+
+from collectors.range_fetch import Range
+from collectors.wire.batches import BatchHeader
+from collectors.wire.failure import Failure
+from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
+from rules.facts.identity import Broker, TopicPartition
+from rules.question import WantedBatches
+
+BEFORE: Final = (100, 2000)  # offsets before the refused batch, one step after the other
+FAR: Final = 2000  # offsets that are not worth looking through to reach a later refusal
+MAX_KEPT: Final = 2000  # batches of the wanted producers; the look stops there
+MAX_EMPTY: Final = 2  # answers without a batch in a row: together with others, then alone
+SEQUENCES: Final = 2**31  # they wrap around
+
+
+class _Piece(Enum):
+    """What the present range is for."""
+
+    ON = "on"  # from where the look has come to, up to the end
+    BACK = "back"  # from further back up to where the look began
+    AT_TIME = "at_time"  # where a record time points; it is not joined with the rest
+
+
+@dataclass(slots=True, kw_only=True)
+class BatchLook:
+    """How far one partition was looked through while one leader epoch lasts."""
+
+    name: TopicPartition
+    leader: Broker
+    leader_epoch: int
+    log_start: int
+    end: int  # the high watermark, exclusive
+    wanted: tuple[WantedBatches, ...]
+    at_time: int | None = None  # the first offset of `time`; the end where no record is so late
+    failure: Failure | None = None  # of this round
+    looked_from: int = -1  # before the first range was chosen
+    looked_to: int = -1
+    largest_batch: int | None = None
+    _found: dict[int, dict[int, BatchHeader]] = field(default_factory=dict)  # by base offset
+    _range: Range | None = None  # that is not looked through completely yet
+    _piece: _Piece = _Piece.ON
+    _back_from: int = 0
+    _steps_back: int = 1
+    _was_at_time: bool = False
+    _empty: int = 0
+
+    @property
+    def time(self) -> datetime | None:
+        """The earliest record time from which on all is wanted, else the one of a lost batch."""
+        all_from = [one for one in self.wanted if _is_by_time(one)]
+        times = [one.last_record_at for one in all_from or self.wanted]
+        return min((time for time in times if time is not None), default=None)
+
+    @property
+    def needs_time(self) -> bool:
+        """Whether it has to be found out where that time is in the log."""
+        if self.time is None or self.at_time is not None:
+            return False
+        return self._is_by_time or (self.looked_to >= 0 and self._misses_one())
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether enough is known to choose a range."""
+        return self.failure is None and (self.at_time is not None or not self._is_by_time)
+
+    @property
+    def kept(self) -> int:
+        """How many batches are kept."""
+        return sum(len(found) for found in self._found.values())
+
+    def suits(self, wanted: Sequence[WantedBatches]) -> bool:
+        """Whether the look can go on for what is wanted now, or has to begin anew."""
+        if {one.producer_id for one in wanted} != {one.producer_id for one in self.wanted}:
+            return False
+        if [one for one in wanted if _is_by_time(one)] != [
+            one for one in self.wanted if _is_by_time(one)
+        ]:
+            return False
+        anchor = _anchor(wanted, self.end)
+        is_stuck = self.kept >= MAX_KEPT or anchor - self.looked_to > FAR
+        return not (is_stuck and anchor > self.looked_to)
+
+    def go_on(self, leader: Broker, end: int, wanted: tuple[WantedBatches, ...]) -> None:
+        """Begin another round of the same leader epoch."""
+        self.leader, self.end, self.wanted = leader, end, wanted
+        self.failure, self._empty = None, 0
+        if self._range is not None:
+            self._range = self._new(self._range.position, self._range.end)
+
+    # -------------------------------------------------------------- what to fetch
+    def next_range(self) -> Range | None:
+        """Return what to look through next, None where nothing is left or nothing comes."""
+        if not self.is_ready or self._empty >= MAX_EMPTY or self.kept >= MAX_KEPT:
+            return None
+        if self.looked_to < 0:
+            self.looked_from = self.looked_to = self._begin()
+        if self._range is None:
+            self._range = self._choose()
+        return self._range
+
+    def _begin(self) -> int:
+        starts = [self._before(BEFORE[0])] if not all(map(_is_by_time, self.wanted)) else []
+        starts += [self.at_time] if self._is_by_time and self.at_time is not None else []
+        return max(min(*starts, self.end), self.log_start)
+
+    def _choose(self) -> Range | None:
+        """Look first for what a proof needs: up to the refused batch, back, and then on."""
+        if self.looked_to < min(_anchor(self.wanted, self.end), self.end):
+            return self._go(_Piece.ON, self.looked_to, self.end)
+        if self._misses_one():
+            if self._steps_back < len(BEFORE) and self.looked_from > self.log_start:
+                return self._further_back()
+            if not self._was_at_time and self.at_time is not None:
+                self._was_at_time = True
+                if self.at_time < self.looked_from:
+                    return self._go(_Piece.AT_TIME, self.at_time, self.looked_from)
+        if self.looked_to >= self.end:
+            return None
+        return self._go(_Piece.ON, self.looked_to, self.end)
+
+    def _further_back(self) -> Range:
+        start = max(self._before(BEFORE[self._steps_back]), self.log_start)
+        self._steps_back += 1
+        self._back_from = min(start, self.looked_from - 1)
+        return self._go(_Piece.BACK, self._back_from, self.looked_from)
+
+    def _before(self, offsets: int) -> int:
+        return _anchor(self.wanted, self.end) - offsets
+
+    def _go(self, piece: _Piece, start: int, end: int) -> Range:
+        self._piece = piece
+        return self._new(start, end)
+
+    def _new(self, start: int, end: int) -> Range:
+        return Range(
+            name=self.name,
+            leader=self.leader,
+            leader_epoch=self.leader_epoch,
+            position=start,
+            end=end,
+        )
+
+    # -------------------------------------------------------------- what came
+    def take(self) -> None:
+        """Take in what came for the range that was given out last."""
+        piece = self._range
+        if piece is None:
+            return
+        self.failure = piece.failure
+        if not piece.headers:
+            self._empty += 1
+            return
+        self._empty, begin = 0, piece.headers[0].base_offset
+        self._note(piece.headers)
+        piece.headers = []
+        is_done = piece.position >= piece.end or self._piece is _Piece.AT_TIME
+        if self._piece is _Piece.ON:
+            self.looked_from = min(self.looked_from, begin)
+            self.looked_to = piece.position
+        elif self._piece is _Piece.BACK:
+            self._back_from = min(self._back_from, begin)
+            self.looked_from = self._back_from if is_done else self.looked_from
+        self._range = None if is_done else piece
+
+    def _note(self, headers: Sequence[BatchHeader]) -> None:
+        for header in headers:
+            if not header.is_control:
+                self.largest_batch = max(self.largest_batch or 0, _span(header))
+            if header.producer_id in {one.producer_id for one in self.wanted}:
+                self._found.setdefault(header.producer_id or 0, {})[header.base_offset] = header
+
+    # -------------------------------------------------------------- what is known
+    def result(self, producer_id: int) -> BatchesOf:
+        """Return what was found of one producer so far."""
+        headers = [found for _, found in sorted(self._found.get(producer_id, {}).items())]
+        return BatchesOf(
+            name=self.name,
+            producer_id=producer_id,
+            batches=tuple(_batch(one) for one in headers if one.base_sequence is not None),
+            markers=tuple(_marker(one) for one in headers if one.is_control),
+            looked_from=self.looked_from,
+            looked_to=self.looked_to,
+            since=self.time if self._is_by_time else None,
+            largest_batch=self.largest_batch,
+        )
+
+    @property
+    def _is_by_time(self) -> bool:
+        return any(map(_is_by_time, self.wanted))
+
+    def _misses_one(self) -> bool:
+        """Whether the batch of a last accepted sequence was not found yet."""
+        return any(
+            one.sequence is not None and not self._has(one.producer_id, one.sequence)
+            for one in self.wanted
+        )
+
+    def _has(self, producer_id: int, sequence: int) -> bool:
+        return any(
+            header.base_sequence is not None
+            and (sequence - header.base_sequence) % SEQUENCES < _span(header)
+            for header in self._found.get(producer_id, {}).values()
+        )
+
+
+def _is_by_time(one: WantedBatches) -> bool:
+    """Whether all from a time on is wanted."""
+    return one.offset is None and one.sequence is None and one.last_record_at is not None
+
+
+def _anchor(wanted: Sequence[WantedBatches], end: int) -> int:
+    """Return the first offset at which a batch was refused; the end where nobody told one."""
+    return min([end, *(one.offset for one in wanted if one.offset is not None)])
+
+
+def _span(header: BatchHeader) -> int:
+    """Return how many sequences a batch has: as many as offsets, also after a compaction."""
+    return header.last_offset - header.base_offset + 1
+
+
+def _batch(header: BatchHeader) -> BatchSeen:
+    base, span = header.base_sequence or 0, _span(header)
+    return BatchSeen(
+        base_offset=header.base_offset,
+        last_offset=header.last_offset,
+        leader_epoch=header.leader_epoch,
+        producer_epoch=header.producer_epoch or 0,
+        base_sequence=base,
+        last_sequence=(base + span - 1) % SEQUENCES,
+        record_count=header.record_count,
+    )
+
+
+def _marker(header: BatchHeader) -> MarkerSeen:
+    return MarkerSeen(
+        offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+        producer_epoch=header.producer_epoch or 0,
+    )

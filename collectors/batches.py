@@ -1,0 +1,205 @@
+"""Collects the batches of producers that rules ask about: headers only, from the leaders' logs.
+
+Nothing is fetched unasked. A look at a partition is bounded in requests and bytes per round and goes
+on in the next one, for as long as somebody asks and the leader epoch lasts: another leader may have
+cut the log. Needs READ on the topic; without it the answer is a gap.
+Source: Fetch with isolation read_uncommitted, the v2 record batch layout (KIP-98).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
+
+from collectors.batch_looks import BatchLook
+from collectors.naming import counted, listed
+from collectors.offsets_at_times import AtTime, offsets_at_times
+from collectors.range_fetch import READ_UNCOMMITTED, Reach, fetch
+from collectors.session import Session
+from collectors.wire.failure import Failure
+from rules.facts.batches import BatchesOf
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+from rules.facts.producers import Producers
+from rules.question import BatchesQuestion, WantedBatches
+
+MAX_LOOKS: Final = 4  # Fetch requests per partition in one round
+# Partitions of one leader in one round; with what one of them takes that is 4 MiB per answer.
+MAX_PARTITIONS: Final = 16
+REACH: Final = Reach(
+    isolation=READ_UNCOMMITTED, partition_bytes=256 * 1024, ranges_per_request=MAX_PARTITIONS
+)
+
+_Key: TypeAlias = tuple[str, int]  # topic id, or its name where brokers tell none; partition
+
+
+@dataclass(slots=True)
+class BatchReader:
+    """Answers `BatchesQuestion`, and remembers how far each partition was looked through."""
+
+    _looks: dict[_Key, BatchLook] = field(default_factory=dict)
+    _turn: dict[_Key, int] = field(default_factory=dict)  # the round in which it had its turn
+    _round: int = 0
+
+    def collect(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        producers: Producers,
+        questions: Sequence[BatchesQuestion],
+    ) -> tuple[BatchesOf, ...]:
+        """Return what is known of each producer that is asked about, on partitions that answered.
+
+        Partitions whose leader gave no offsets in this round are not asked: they are a gap already.
+        """
+        self._round += 1
+        wanted = _by_row(partitions, producers, questions)
+        looks = self._chosen(session, partitions, offsets, wanted)
+        _look(session, list(looks.values()))
+        self._looks = {
+            _key(partitions, row): look for row, look in looks.items() if look.failure is None
+        } | self._unasked(partitions, wanted, looks)
+        _tell(session, looks.values())
+        return tuple(
+            look.result(producer_id)
+            for look in looks.values()
+            if look.failure is None and look.looked_to >= 0
+            for producer_id in sorted({one.producer_id for one in look.wanted})
+        )
+
+    def _chosen(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        wanted: dict[int, tuple[WantedBatches, ...]],
+    ) -> dict[int, BatchLook]:
+        """Return a look per row, up to the limit of each leader; who waited longest comes first."""
+        self._turn = {
+            _key(partitions, row): self._turn.get(_key(partitions, row), 0) for row in wanted
+        }
+        chosen: dict[int, BatchLook] = {}
+        left_out: list[str] = []
+        taken: dict[int, int] = {}
+        for row in sorted(wanted, key=lambda row: self._turn[_key(partitions, row)]):
+            look = self._look_at(session, partitions, offsets, row, wanted[row])
+            if look is None:
+                continue
+            number = taken[look.leader.broker_id] = taken.get(look.leader.broker_id, 0) + 1
+            if number > MAX_PARTITIONS:
+                left_out.append(str(look.name))
+                continue
+            self._turn[_key(partitions, row)] = self._round
+            chosen[row] = look
+        if left_out:
+            why = f"a leader is asked about {MAX_PARTITIONS} partitions in one round"
+            _add_gap(session, left_out, Failure(GapCause.LIMIT, why))
+        return chosen
+
+    def _look_at(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        row: int,
+        wanted: tuple[WantedBatches, ...],
+    ) -> BatchLook | None:
+        leader_id, epoch = partitions.leader[row], offsets.leader_epoch[row]
+        leader = None if leader_id is None else session.broker(leader_id)
+        end, start = offsets.high_watermark[row], offsets.log_start_offset[row]
+        if leader is None or epoch is None or end is None:
+            return None
+        known = self._looks.get(_key(partitions, row))
+        if known is not None and known.leader_epoch == epoch and known.suits(wanted):
+            known.go_on(leader, end, wanted)
+            return known
+        return BatchLook(
+            name=partitions.index.topic_partition(row),
+            leader=leader,
+            leader_epoch=epoch,
+            log_start=start or 0,
+            end=end,
+            wanted=wanted,
+        )
+
+    def _unasked(
+        self,
+        partitions: Partitions,
+        wanted: dict[int, tuple[WantedBatches, ...]],
+        looks: dict[int, BatchLook],
+    ) -> dict[_Key, BatchLook]:
+        """Keep what had no turn, or could not be asked, in this round."""
+        keys = [_key(partitions, row) for row in wanted if row not in looks]
+        return {key: self._looks[key] for key in keys if key in self._looks}
+
+
+def _key(partitions: Partitions, row: int) -> _Key:
+    name = partitions.index.topic_partition(row)
+    return partitions.topic_id(row) or name.topic, name.partition
+
+
+def _by_row(
+    partitions: Partitions, producers: Producers, questions: Iterable[BatchesQuestion]
+) -> dict[int, tuple[WantedBatches, ...]]:
+    """Return what is wanted by row, each once, with record times that this round was told."""
+    found: dict[int, dict[WantedBatches, None]] = {}
+    for question in questions:
+        for one in question.wanted:
+            row = partitions.index.row(one.name.topic, one.name.partition)
+            if row is not None:
+                found.setdefault(row, {})[_with_time(one, producers, row)] = None
+    return {row: tuple(wanted) for row, wanted in found.items()}
+
+
+def _with_time(one: WantedBatches, producers: Producers, row: int) -> WantedBatches:
+    """Fill in when the wanted sequence was written, if it is the producer's last one."""
+    state = producers.states.get(row, {}).get(one.producer_id)
+    is_last = state is not None and one.sequence is not None and state.last_sequence == one.sequence
+    if state is None or not is_last or one.last_record_at is not None:
+        return one
+    return replace(one, last_record_at=state.last_record_at)
+
+
+def _look(session: Session, looks: Sequence[BatchLook]) -> None:
+    """Fetch until every look is done or failed, or was made often enough."""
+    _find_times(session, looks)
+    for _ in range(MAX_LOOKS):
+        pieces = [(look, piece) for look in looks if (piece := look.next_range()) is not None]
+        if not pieces:
+            break
+        fetch(session, [piece for _, piece in pieces], REACH)
+        for look, _ in pieces:
+            look.take()
+        _find_times(session, looks)
+
+
+def _find_times(session: Session, looks: Sequence[BatchLook]) -> None:
+    waiting = [(look, look.time) for look in looks if look.needs_time and look.failure is None]
+    asked = [
+        AtTime(look.name, look.leader, look.leader_epoch, time)
+        for look, time in waiting
+        if time is not None
+    ]
+    for (look, _), answer in zip(waiting, offsets_at_times(session, asked), strict=True):
+        if isinstance(answer, Failure):
+            look.failure = answer
+        else:
+            look.at_time = look.end if answer is None else answer
+
+
+def _tell(session: Session, looks: Iterable[BatchLook]) -> None:
+    """Add a gap for each reason why partitions could not be looked through."""
+    failures: dict[Failure, list[str]] = {}
+    for look in looks:
+        if look.failure is not None:
+            failures.setdefault(look.failure, []).append(str(look.name))
+    for failure, names in failures.items():
+        _add_gap(session, names, failure)
+
+
+def _add_gap(session: Session, names: Sequence[str], failure: Failure) -> None:
+    what = f"batches of producers on {counted(len(names), 'partition')} ({listed(names)})"
+    session.add_gap(GapScope.BATCHES, what, failure)

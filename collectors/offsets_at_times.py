@@ -1,0 +1,98 @@
+"""Finds where record times are in partitions: ListOffsets by timestamp, asked of the leaders.
+
+The answer is the first offset whose record has that timestamp or a later one. Timestamps are what
+producers wrote, markers those of the broker that wrote them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from collectors.session import Ask, Reply, Session
+from collectors.translate import failure_of, present
+from collectors.wire import codec
+from collectors.wire.api import LIST_OFFSETS
+from collectors.wire.blocks import TIMEOUT_FIELD_SINCE
+from collectors.wire.failure import Failure
+from rules.facts.gap import GapCause
+from rules.facts.identity import Broker, TopicPartition
+
+TIMEOUT: Final = timedelta(seconds=5)  # for tiered storage, which is not on the leader's disk
+_CONSUMER: Final = -1
+_READ_UNCOMMITTED: Final = 0
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class AtTime:
+    """One partition and a time; a partition is asked about once."""
+
+    name: TopicPartition
+    leader: Broker
+    leader_epoch: int
+    time: datetime
+
+
+def offsets_at_times(session: Session, asked: Sequence[AtTime]) -> list[int | Failure | None]:
+    """Return for each the first offset of that time, None where no record is so late."""
+    by_leader: dict[int, list[AtTime]] = {}
+    for one in asked:
+        by_leader.setdefault(one.leader.broker_id, []).append(one)
+    asks = [Ask(led[0].leader, LIST_OFFSETS, _Request(led)) for led in by_leader.values()]
+    found: dict[TopicPartition, int | Failure | None] = {}
+    for reply, led in zip(session.exchange(asks), by_leader.values(), strict=True):
+        found |= _told(reply, led)
+    return [found[one.name] for one in asked]
+
+
+def _told(reply: Reply, led: Sequence[AtTime]) -> dict[TopicPartition, int | Failure | None]:
+    answer = reply.read()
+    if isinstance(answer, Failure):
+        return dict.fromkeys((one.name for one in led), answer)
+    entries = {
+        TopicPartition(topic.name, int(entry.partition_index)): entry
+        for topic in answer.topics
+        for entry in topic.partitions
+    }
+    return {one.name: _offset(reply.ask.broker, one, entries.get(one.name)) for one in led}
+
+
+def _offset(leader: Broker, one: AtTime, entry: Any) -> int | Failure | None:
+    if entry is None:
+        return Failure(GapCause.UNREADABLE, f"{leader} left it out of its answer")
+    code = int(entry.error_code)
+    if code != codec.NO_ERROR:
+        return failure_of(code, leader, needs=f"DESCRIBE on Topic {one.name.topic}")
+    return present(int(entry.offset))
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Builds the ListOffsets for some partitions of one leader."""
+
+    asked: Sequence[AtTime]
+
+    def __call__(self, version: int) -> bytes:
+        partition = codec.message(LIST_OFFSETS, version, "ListOffsetsPartition")
+        topic = codec.message(LIST_OFFSETS, version, "ListOffsetsTopic")
+        by_topic: dict[str, list[Any]] = {}
+        for one in self.asked:
+            entry = partition(
+                partition_index=one.name.partition,
+                current_leader_epoch=one.leader_epoch,
+                timestamp=(one.time - _EPOCH) // timedelta(milliseconds=1),
+            )
+            by_topic.setdefault(one.name.topic, []).append(entry)
+        request = codec.message(LIST_OFFSETS, version, "ListOffsetsRequest")
+        limit = {"timeout": TIMEOUT} if version >= TIMEOUT_FIELD_SINCE else {}
+        return codec.encode(
+            request(
+                replica_id=_CONSUMER,
+                isolation_level=_READ_UNCOMMITTED,
+                topics=tuple(topic(name=t, partitions=tuple(p)) for t, p in by_topic.items()),
+                **limit,
+            )
+        )

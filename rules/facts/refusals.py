@@ -1,0 +1,113 @@
+"""Refusals of one producer's batches on one partition, each distinct one once.
+
+The same line may come by two ways, and a client that retries is refused again with the same numbers:
+what differs is kept, what repeats is counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, TypeAlias
+
+from rules.facts.broker_log import SequenceForm, SequenceRefused
+from rules.facts.identity import BrokerId
+from rules.facts.sequence_verdicts import SequenceReason
+
+TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
+MICROSECOND: Final = 1_000_000
+
+RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A refused batch; times in microseconds since 1970-01-01 UTC."""
+
+    form: SequenceForm
+    incoming_sequence: int
+    current_sequence: int | None
+    producer_epoch: int | None
+    current_epoch: int | None
+    offset: int | None  # that it would have got
+    broker_id: BrokerId | None
+    source: str
+    count: int  # how often it was refused
+    times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; none: not told
+    seen_us: int  # the round that read the first of them
+    # Why nothing acknowledged is missing before it; once proven it stays so.
+    proof: SequenceReason | None = None
+    proof_leader_epoch: int | None = None
+
+    @property
+    def key(self) -> RefusalKey:
+        """Return what two refusals differ in, but for their times."""
+        return (
+            str(self.form),
+            self.incoming_sequence,
+            self.current_sequence,
+            self.producer_epoch,
+            self.offset,
+        )
+
+    @property
+    def first_us(self) -> int | None:
+        """Return the earliest time that is kept."""
+        return self.times_us[0] if self.times_us else None
+
+    @property
+    def last_us(self) -> int | None:
+        """Return the latest time."""
+        return self.times_us[-1] if self.times_us else None
+
+
+def refusal_of(event: SequenceRefused, seen_us: int = 0) -> Refusal:
+    """Return one line as a refusal that was read in the round of `seen_us`."""
+    at = event.origin.at
+    return Refusal(
+        form=event.form,
+        incoming_sequence=event.incoming_sequence,
+        current_sequence=event.current_sequence,
+        producer_epoch=event.producer_epoch,
+        current_epoch=event.current_epoch,
+        offset=event.offset,
+        broker_id=event.origin.broker_id,
+        source=event.origin.source,
+        count=1,
+        times_us=() if at is None else (_microseconds(at),),
+        seen_us=seen_us,
+    )
+
+
+def distinct(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """Return each distinct refusal once, with its count, in the order of their times."""
+    found: dict[RefusalKey, Refusal] = {}
+    for refusal in refusals:
+        known = found.get(refusal.key)
+        found[refusal.key] = refusal if known is None else merged(known, refusal)
+    return tuple(sorted(found.values(), key=order))
+
+
+def merged(known: Refusal, again: Refusal) -> Refusal:
+    """Return two refusals of the same numbers as one; what has the same time is the same line."""
+    new = [time for time in again.times_us if time not in known.times_us]
+    if again.times_us and not new:
+        return known
+    times = tuple(sorted({*known.times_us, *new})[-TIMES_KEPT:])
+    twice = len(again.times_us) - len(new)
+    return replace(known, count=known.count + again.count - twice, times_us=times)
+
+
+def order(refusal: Refusal) -> tuple[int, int, int, str]:
+    """Return by what refusals are put in order, whatever the order of their lines was."""
+    return (
+        refusal.first_us or 0,
+        -1 if refusal.offset is None else refusal.offset,
+        refusal.incoming_sequence,
+        str(refusal.key),
+    )
+
+
+def _microseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * MICROSECOND)

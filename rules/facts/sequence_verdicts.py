@@ -1,0 +1,96 @@
+"""What can be said of a refused sequence: the classes, how sure it is, and why.
+
+A broker's line is a trigger to look, never a verdict: to the producer a healed reordering and a true
+loss look alike (DESIGN 6.2). What is said is therefore suspected, or confirmed by a proof.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SequenceClass(StrEnum):
+    """What became of the records that were missing before a refused batch."""
+
+    REORDERING = "reordering"  # they arrive later: nothing that was acknowledged is missing
+    LOSS = "loss"  # they had been acknowledged, and are gone
+    CLIENT_FAILURE = "client_failure"  # the client gave them up and told its application
+    STALE_RETRY = "stale_retry"  # nothing is missing: a batch came again that is in the log
+    SEQUENCE_RESTART = "sequence_restart"  # a client's bug: new epochs do not begin at 0
+    PRODUCER_STATE_LOST = "producer_state_lost"  # the broker knows the producer no more
+    UNDETERMINED = "undetermined"
+
+
+class Phase(StrEnum):
+    """How sure it is."""
+
+    SUSPECTED = "suspected"
+    CONFIRMED = "confirmed"
+
+
+class SequenceReason(StrEnum):
+    """Why it is said; the first group needs the lines alone."""
+
+    EARLIEST_SEEN = "earliest_seen"  # the broker itself says that an earlier one came later
+    SMALL_GAP = "small_gap"  # as much as may be in flight at once
+    MOVES_ON = "moves_on"  # the last sequence moved on between two refusals
+    LARGE_GAP = "large_gap"  # more than may be in flight at once
+    SAME_AGAIN = "same_again"  # the same batch is refused again and again
+    BEHIND = "behind"  # it is not above the last sequence
+    EPOCHS_ABOVE_ZERO = "epochs_above_zero"  # several new epochs began above 0
+
+    # Nothing that was acknowledged is missing.
+    FILLED = "filled"  # the missing records arrived
+    FIRST_LEADER_EPOCH = "first_leader_epoch"  # the partition never had another leader
+    SAME_LEADER_EPOCH = "same_leader_epoch"  # the last sequence was appended in the present epoch
+    MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # as above: it was another one before
+    PERSISTED = "persisted"  # the refused batch itself is in the log
+    RECORD_ERROR = "record_error"  # one producer of the topic, and no other, had records fail
+    NO_STATE = "no_state"  # the leader knows nothing of the producer, and it did not heal
+
+    # The leader changed after the last sequence had been appended.
+    LOSS_PROVEN = "loss_proven"  # the new leader lacks what was committed
+    UNCLEAN_AND_UNHEALED = "unclean_and_unhealed"  # unclean, and nothing came in time
+    UNCLEAN_CHANGE = "unclean_change"  # unclean, and there is still time for it to heal
+    CHANGE_NOT_KNOWN = "change_not_known"  # it may have been unclean
+    CHANGE_NOT_TOLD = "change_not_told"  # the new leader has not told yet what is left
+    CLEAN_CHANGES = "clean_changes"  # all were clean: what was acknowledged is there
+    CHANGES_UNSEEN = "changes_unseen"  # some were before Tidemark watched the partition
+
+    # Something is missing.
+    LOOKING = "looking"  # asked, and not answered yet
+    HEALING = "healing"  # the leader knows nothing of the producer; it may still heal
+    PARTITION_NOT_TOLD = "partition_not_told"  # the line is of an old broker
+    PRODUCER_NOT_TOLD = "producer_not_told"  # likewise
+    PARTITION_NOT_SEEN = "partition_not_seen"  # brokers were not, or could not be asked about it
+    TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
+    NOT_READABLE = "not_readable"  # READ on the topic is missing
+    LOOK_FAILED = "look_failed"  # the leader did not answer
+    BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was looked through
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceVerdict:
+    """What is said of one episode."""
+
+    class_: SequenceClass
+    phase: Phase
+    reason: SequenceReason
+    # The offsets that are gone, `lost_to` exclusive, where that is proven; of the partition, and not
+    # of this producer alone.
+    lost_from: int | None = None
+    lost_to: int | None = None
+    at_most_records: int | None = None  # of this producer may be lost: its gap
+
+    @property
+    def lost_offsets(self) -> int | None:
+        """Return how many offsets are gone; None where that is not proven."""
+        if self.lost_from is None or self.lost_to is None:
+            return None
+        return self.lost_to - self.lost_from
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether there is a proof."""
+        return self.phase is Phase.CONFIRMED

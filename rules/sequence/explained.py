@@ -1,0 +1,115 @@
+"""One event as people and programs are told it: the numbers, the verdict, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rules.evidence import Evidence, EvidenceValue
+from rules.facts.broker_log import SequenceRefused
+from rules.facts.refusals import Refusal, distinct, refusal_of
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+from rules.sequence.numbers import (
+    BEFORE_IN_FLIGHT,
+    gap_of,
+    records_per_batch,
+    standing_with,
+    suspicion_of,
+)
+from rules.sequence.words import WORDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """Everything that is told of the refusals of one producer on one partition."""
+
+    producer_id: int | None
+    producer_epoch: int | None  # None: the line does not tell it, and nobody was asked
+    topic: str | None
+    partition: int | None
+    offset: int | None  # that the refused batch would have got
+    incoming_sequence: int
+    current_sequence: int | None
+    gap: int | None  # records that are missing before it; None: none, it is behind
+    refusals: int  # how often it was refused
+    verdict: SequenceVerdict
+    evidence: Evidence
+
+    @property
+    def class_(self) -> SequenceClass:
+        """Return what became of the missing records."""
+        return self.verdict.class_
+
+    @property
+    def phase(self) -> Phase:
+        """Return how sure that is."""
+        return self.verdict.phase
+
+    @property
+    def reason(self) -> SequenceReason:
+        """Return why it is said."""
+        return self.verdict.reason
+
+    @property
+    def means(self) -> str:
+        """Return the verdict in a sentence."""
+        return WORDS[self.reason].means
+
+    @property
+    def settles(self) -> str | None:
+        """Return what would settle it; None where it is settled."""
+        return WORDS[self.reason].settles
+
+    @property
+    def check(self) -> str:
+        """Return what to do."""
+        return WORDS[self.reason].check
+
+
+def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = None) -> Explained:
+    """Explain refusals of one producer on one partition by their numbers alone.
+
+    There has to be one. `largest_batch` is how many records the partition's batches have at most,
+    as far as that is known.
+    """
+    known = distinct(refusal_of(event) for event in refusals)
+    said = suspicion_of(known, largest_batch)
+    shown = said.refusal
+    named = next((event for event in refusals if event.topic is not None), refusals[0])
+    is_loss = said.class_ is SequenceClass.LOSS
+    verdict = SequenceVerdict(
+        class_=said.class_,
+        phase=said.phase,
+        reason=said.reason,
+        at_most_records=said.gap if is_loss else None,
+    )
+    return Explained(
+        producer_id=named.producer_id,
+        producer_epoch=shown.producer_epoch,
+        topic=named.topic,
+        partition=named.partition,
+        offset=shown.offset,
+        incoming_sequence=shown.incoming_sequence,
+        current_sequence=shown.current_sequence,
+        gap=said.gap,
+        refusals=sum(one.count for one in known),
+        verdict=verdict,
+        evidence=numbers_told(shown, known, largest_batch),
+    )
+
+
+def numbers_told(
+    shown: Refusal, refusals: Sequence[Refusal], largest_batch: int | None
+) -> dict[str, EvidenceValue]:
+    """Return the figures by which the numbers of one refusal among others were judged."""
+    beside = standing_with(shown, refusals)
+    gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
+    per_batch = records_per_batch(beside, largest_batch)
+    return {
+        "refusals": sum(one.count for one in refusals),
+        "distinct_refusals": len(refusals),
+        "smallest_gap": min(gaps, default=None),
+        "largest_batch": largest_batch,
+        "records_per_batch": per_batch,
+        "in_flight_records": BEFORE_IN_FLIGHT * per_batch,
+    }

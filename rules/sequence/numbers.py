@@ -1,0 +1,195 @@
+"""What the numbers of refused batches say by themselves, without any cluster.
+
+Sequences count records, are int32 and go from 2^31-1 on to 0, so that they are compared by their
+distance. A producer has at most five batches in flight, so that at most four may be missing before
+one that arrives too early; how many records a batch has is taken from what is known. The numbers
+prove nothing, but for one form in which the broker itself says that it is a reordering.
+Source: KIP-98; `ProducerAppendInfo.checkSequence` of Kafka 1.1 to 4.x.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from rules.facts.broker_log import SequenceForm, SequenceRefused
+from rules.facts.refusals import Refusal, distinct, refusal_of
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
+
+SEQUENCES: Final = 2**31
+BEFORE_IN_FLIGHT: Final = 4  # batches: five in flight, of which the last one arrived
+REPEATS: Final = 3  # so often the same batch is refused while a reordering heals in milliseconds
+NO_BATCH: Final = -1  # the last sequence of an epoch of which the broker has no batch
+
+REORDERING: Final = SequenceClass.REORDERING
+
+_Stand: TypeAlias = tuple[str, int | None, int]  # form, producer epoch, last sequence
+
+# From the worst on: what is said of several refusals is the worst that is said of one.
+RANK: Final = (
+    SequenceClass.LOSS,
+    SequenceClass.UNDETERMINED,
+    SequenceClass.SEQUENCE_RESTART,
+    SequenceClass.PRODUCER_STATE_LOST,
+    SequenceClass.CLIENT_FAILURE,
+    SequenceClass.STALE_RETRY,
+    SequenceClass.REORDERING,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suspicion:
+    """What the numbers alone say, and of which refusal they say it."""
+
+    class_: SequenceClass
+    phase: Phase
+    reason: SequenceReason
+    refusal: Refusal
+
+    @property
+    def gap(self) -> int | None:
+        """Return how many records are missing before the refused batch; None: none."""
+        return gap_of(self.refusal)
+
+
+def by_numbers(refusals: Iterable[SequenceRefused], largest_batch: int | None = None) -> Suspicion:
+    """Return what refusals of one producer on one partition say; there has to be one.
+
+    `largest_batch` is how many records the partition's batches are known to have at most.
+    """
+    return suspicion_of(distinct(refusal_of(event) for event in refusals), largest_batch)
+
+
+def suspicion_of(refusals: Sequence[Refusal], largest_batch: int | None = None) -> Suspicion:
+    """Return the worst that the numbers of distinct refusals say; there has to be one."""
+    return worst(suspicions_of(refusals, largest_batch))
+
+
+def worst(suspicions: Iterable[Suspicion]) -> Suspicion:
+    """Return the worst of some suspicions; of equal ones the first, by its smallest gap."""
+    return min(
+        suspicions,
+        key=lambda one: (RANK.index(one.class_), one.refusal.first_us or 0, one.gap or 0),
+    )
+
+
+def suspicions_of(
+    refusals: Sequence[Refusal], largest_batch: int | None = None
+) -> tuple[Suspicion, ...]:
+    """Return what the numbers of each refusal say, seen beside the others of its producer."""
+    groups: dict[_Stand, list[Refusal]] = {}
+    for refusal in refusals:
+        if not is_behind(refusal):
+            groups.setdefault(_stand(refusal), []).append(refusal)
+    by_stand = {stand: _of_group(beside, largest_batch) for stand, beside in groups.items()}
+    restarted, moved = epochs_above_zero(refusals), _moved_on(groups)
+    found: list[Suspicion] = []
+    for refusal in refusals:
+        stand, phase = _stand(refusal), Phase.SUSPECTED
+        if refusal.form is SequenceForm.EARLIEST_SEEN:
+            said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
+        elif is_behind(refusal):
+            said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
+        elif len(restarted) > 1 and refusal.form is SequenceForm.NEW_EPOCH:
+            said = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
+        else:
+            said = (REORDERING, SequenceReason.MOVES_ON) if stand in moved else by_stand[stand]
+        class_, reason = said
+        found.append(Suspicion(class_=class_, phase=phase, reason=reason, refusal=refusal))
+    return tuple(found)
+
+
+def standing_with(refusal: Refusal, among: Iterable[Refusal]) -> tuple[Refusal, ...]:
+    """Return the refusals of batches that waited for the same one."""
+    return tuple(one for one in among if _stand(one) == _stand(refusal))
+
+
+def _stand(refusal: Refusal) -> _Stand:
+    """Return what the refusals of batches have in common that waited for the same one."""
+    return str(refusal.form), refusal.producer_epoch, last_sequence(refusal)
+
+
+def _of_group(
+    beside: Sequence[Refusal], largest_batch: int | None
+) -> tuple[SequenceClass, SequenceReason]:
+    """Say what the refusals that waited for one batch tell; the nearest one tells most.
+
+    Those behind it were sent when the nearer ones had been refused already.
+    """
+    gap = min(gap_of(one) or 0 for one in beside)
+    if sum(one.count for one in beside if gap_of(one) == gap) >= REPEATS:
+        return SequenceClass.LOSS, SequenceReason.SAME_AGAIN
+    if gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch):
+        return REORDERING, SequenceReason.SMALL_GAP
+    return SequenceClass.LOSS, SequenceReason.LARGE_GAP
+
+
+def _moved_on(stands: Iterable[_Stand]) -> set[_Stand]:
+    """Return those whose last sequence was not the end of its epoch: another one is ahead of it."""
+    by_epoch: dict[tuple[str, int | None], list[int]] = {}
+    for form, epoch, last in stands:
+        if form == SequenceForm.OUT_OF_ORDER:
+            by_epoch.setdefault((form, epoch), []).append(last)
+    moved: set[_Stand] = set()
+    for (form, epoch), found in by_epoch.items():
+        known = sorted(found)
+        for last, later in zip(known, [*known[1:], known[0]], strict=True):
+            if is_ahead(later, of=last):
+                moved.add((form, epoch, last))
+    return moved
+
+
+def records_per_batch(beside: Sequence[Refusal], largest_batch: int | None = None) -> int:
+    """Return how many records a batch has at most, as far as is known; one where nothing is.
+
+    Batches that were in flight together follow each other: the smallest step between two of them is
+    the size of one.
+    """
+    if largest_batch is not None:
+        return max(largest_batch, 1)
+    gaps = sorted({gap_of(one) or 0 for one in beside})
+    return min((later - earlier for earlier, later in pairwise(gaps)), default=1)
+
+
+def epochs_above_zero(refusals: Iterable[Refusal]) -> set[int]:
+    """Return the producer epochs that began with another sequence than 0."""
+    return {
+        one.producer_epoch
+        for one in refusals
+        if one.form is SequenceForm.NEW_EPOCH and one.producer_epoch is not None
+    }
+
+
+# ------------------------------------------------------------------ arithmetic
+def expected_sequence(refusal: Refusal) -> int:
+    """Return the sequence that the broker waited for."""
+    if refusal.form is SequenceForm.EARLIEST_SEEN:
+        return refusal.current_sequence or 0
+    return (last_sequence(refusal) + 1) % SEQUENCES
+
+
+def last_sequence(refusal: Refusal) -> int:
+    """Return the last sequence of the epoch that the broker has, -1 where it has none of it."""
+    if refusal.form is SequenceForm.OUT_OF_ORDER and refusal.current_sequence is not None:
+        return refusal.current_sequence
+    return NO_BATCH
+
+
+def gap_of(refusal: Refusal) -> int | None:
+    """Return how many records are missing before the refused batch; None: it is behind."""
+    if is_behind(refusal):
+        return None
+    return (refusal.incoming_sequence - expected_sequence(refusal)) % SEQUENCES
+
+
+def is_behind(refusal: Refusal) -> bool:
+    """Whether the refused batch is not above the last sequence: it was appended before."""
+    last = last_sequence(refusal)
+    return last != NO_BATCH and not is_ahead(refusal.incoming_sequence, of=last)
+
+
+def is_ahead(sequence: int, *, of: int) -> bool:
+    """Whether a sequence comes after another one: by up to half of all that there are."""
+    return 0 < (sequence - of) % SEQUENCES < SEQUENCES // 2

@@ -1,0 +1,200 @@
+"""What a verdict on a refused sequence means, what would settle it, and what to do: for people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from rules.facts.sequence_verdicts import SequenceReason as Why
+
+LOOK_AT_LOG: Final = (
+    "Tidemark with READ on the topic: the header of the last accepted batch tells in which leader "
+    "epoch it was appended."
+)
+READ_AGAIN: Final = "Look whether the records that follow arrived; `tidemark sequence ls` shows it."
+COMPARE: Final = (
+    "Compare the leader changes of the partition with the time of the line: `tidemark loss ls`, or "
+    "`UNCLEAN partition change` in the controller's log."
+)
+KEEP_DISK: Final = (
+    "Keep the broker that led before down: its disk may hold the only copy. See the finding "
+    "committed_records_lost of this partition, and have the producer write the records again."
+)
+NOTHING: Final = "Nothing has to be done for the records."
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One reason in words; `settles` is None where nothing is open."""
+
+    means: str
+    settles: str | None
+    check: str
+
+
+WORDS: Final[Mapping[Why, Words]] = {
+    Why.EARLIEST_SEEN: Words(
+        "The broker says itself that an earlier batch of this transaction arrived later: the "
+        "client sends both again, in order.",
+        None,
+        NOTHING,
+    ),
+    Why.SMALL_GAP: Words(
+        "No more is missing than a producer may have in flight: most likely batches that overtook "
+        "each other.",
+        LOOK_AT_LOG,
+        READ_AGAIN,
+    ),
+    Why.MOVES_ON: Words(
+        "The last sequence moved on between two refusals: the client goes on sending what was "
+        "missing.",
+        LOOK_AT_LOG,
+        READ_AGAIN,
+    ),
+    Why.LARGE_GAP: Words(
+        "More is missing than a producer may have in flight: acknowledged records may be gone.",
+        LOOK_AT_LOG,
+        COMPARE,
+    ),
+    Why.SAME_AGAIN: Words(
+        "The same batch is refused again and again, and what is missing before it does not come: "
+        "acknowledged records may be gone.",
+        LOOK_AT_LOG,
+        COMPARE,
+    ),
+    Why.BEHIND: Words(
+        "The batch is not above the last sequence: it was sent again although it is in the log, "
+        "and the broker does not remember it any more.",
+        LOOK_AT_LOG,
+        "Look whether the client then sent it under a new producer epoch: its records would be "
+        "there twice.",
+    ),
+    Why.EPOCHS_ABOVE_ZERO: Words(
+        "Several new producer epochs began above sequence 0: the client does not begin anew after "
+        "its epoch was raised.",
+        LOOK_AT_LOG,
+        "Update the client library: Java clients before 2.7.1 and 2.8 have such a bug (KAFKA-12152).",
+    ),
+    Why.FILLED: Words("The missing records arrived: only the order was wrong.", None, NOTHING),
+    Why.FIRST_LEADER_EPOCH: Words(
+        "The partition never had another leader, and a leader loses nothing that it appended: no "
+        "acknowledged record is missing.",
+        None,
+        NOTHING,
+    ),
+    Why.SAME_LEADER_EPOCH: Words(
+        "The last accepted batch was appended by the present leader in its present epoch, and a "
+        "leader loses nothing that it appended: no acknowledged record is missing.",
+        None,
+        NOTHING,
+    ),
+    Why.MOVED_IN_LEADER_EPOCH: Words(
+        "The last sequence moved on while the leader stayed, so that its batch was appended in the "
+        "present leader epoch: no acknowledged record is missing.",
+        None,
+        NOTHING,
+    ),
+    Why.PERSISTED: Words(
+        "The refused batch is in the log: it was sent again, and the broker did not remember it.",
+        None,
+        "If the client then sends it under a new producer epoch its records are there twice: see "
+        "duplicates_possible.",
+    ),
+    Why.RECORD_ERROR: Words(
+        "No acknowledged record is missing, and exactly one producer of the topic had records fail "
+        "at that time: it gave them up and told its application.",
+        None,
+        "Look at the errors of that application: what it was told to have failed was not written.",
+    ),
+    Why.NO_STATE: Words(
+        "The leader knows nothing of this producer: its state expired or was truncated, and the "
+        "producer cannot go on in this epoch.",
+        None,
+        "Restart the producer. A batch that it sends again is not recognised: look for duplicates. "
+        "`producer.id.expiration.ms` is how long brokers remember.",
+    ),
+    Why.LOSS_PROVEN: Words(
+        "The leader changed after the last accepted batch, and the new leader lacks what was "
+        "committed: the missing records are gone.",
+        None,
+        KEEP_DISK,
+    ),
+    Why.UNCLEAN_AND_UNHEALED: Words(
+        "The leader changed uncleanly after the last accepted batch, and what was missing did not "
+        "come within the time in which a client tries again: it is gone, at most `at_most_records`.",
+        "The log of the broker that led before, when it comes back, tells the exact range.",
+        KEEP_DISK,
+    ),
+    Why.UNCLEAN_CHANGE: Words(
+        "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
+        "The next two minutes: a client tries again for so long.",
+        KEEP_DISK,
+    ),
+    Why.CHANGE_NOT_KNOWN: Words(
+        "The leader changed after the last accepted batch, and too much happened unseen to say "
+        "how: what is missing may be gone.",
+        "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
+        COMPARE,
+    ),
+    Why.CHANGE_NOT_TOLD: Words(
+        "The leader has changed, and the new one has not told yet what it has.",
+        "The next round.",
+        READ_AGAIN,
+    ),
+    Why.CLEAN_CHANGES: Words(
+        "The leader changed cleanly after the last accepted batch: what was acknowledged is there. "
+        "Most likely the client gave up batches that ran into their delivery timeout.",
+        "`record-error-total` of the topic's producers (see docs/scrapes.md).",
+        "Look at the errors of the producing application.",
+    ),
+    Why.CHANGES_UNSEEN: Words(
+        "The leader changed after the last accepted batch, before Tidemark watched the partition: "
+        "whether anything was lost then cannot be told.",
+        "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
+        COMPARE,
+    ),
+    Why.LOOKING: Words("The partition's log is being looked at.", "The next round.", READ_AGAIN),
+    Why.HEALING: Words(
+        "The leader knows nothing of this producer; it may still come back in order.",
+        "The next two minutes: a client tries again for so long.",
+        READ_AGAIN,
+    ),
+    Why.PARTITION_NOT_TOLD: Words(
+        "The line does not say which partition it is about.",
+        "The line before it, or a broker from Kafka 2.2 on.",
+        "Paste both lines of the log record.",
+    ),
+    Why.PRODUCER_NOT_TOLD: Words(
+        "The line does not say which producer it is about.",
+        "A broker from Kafka 2.8 on.",
+        COMPARE,
+    ),
+    Why.PARTITION_NOT_SEEN: Words(
+        "Tidemark does not see this partition: there is only the line.",
+        "DESCRIBE on the topic, and a leader that answers.",
+        "`tidemark collect --once` names what cannot be seen, and why.",
+    ),
+    Why.TOPIC_RECREATED: Words(
+        "The line is of an older topic of this name, which was deleted.",
+        None,
+        "Nothing is left of that topic to look at.",
+    ),
+    Why.NOT_READABLE: Words(
+        "The partition's log may not be read, so that it stays open in which leader epoch the last "
+        "batch was appended.",
+        "READ on the topic for Tidemark.",
+        COMPARE,
+    ),
+    Why.LOOK_FAILED: Words(
+        "The leader did not answer when it was asked for the producer's batches.",
+        "A leader that answers, while the batches are retained.",
+        COMPARE,
+    ),
+    Why.BATCH_NOT_FOUND: Words(
+        "The last accepted batch is not in the part of the log that was looked through: deleted, "
+        "compacted, or too far back.",
+        "kafka-dump-log.sh on the leader: the batch with this producer id and last sequence.",
+        COMPARE,
+    ),
+}

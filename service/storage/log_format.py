@@ -1,0 +1,121 @@
+"""What a delivery of log lines came to, as JSON: counts of each source, and the events.
+
+Absent values are left out. The text is plain ASCII, so that NUL and lone surrogates, which a log
+may hold and the database does not take, are escapes in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, Final
+
+from rules.errors import StoreError
+from rules.facts.broker_log import (
+    EpochRefused,
+    FollowerStarted,
+    IsrShrunk,
+    LogEvent,
+    LogLoaded,
+    LogSource,
+    LogTruncated,
+    Origin,
+    SequenceForm,
+    SequenceRefused,
+    UncleanChange,
+    WatermarkWentBack,
+)
+
+FORMAT: Final = 1
+KINDS: Final[Mapping[str, type[LogEvent]]] = {
+    "sequence_refused": SequenceRefused,
+    "epoch_refused": EpochRefused,
+    "isr_shrunk": IsrShrunk,
+    "unclean_change": UncleanChange,
+    "log_loaded": LogLoaded,
+    "follower_started": FollowerStarted,
+    "log_truncated": LogTruncated,
+    "watermark_went_back": WatermarkWentBack,
+}
+WORDS: Final = {kind: word for word, kind in KINDS.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedLines:
+    """What some log lines came to."""
+
+    events: tuple[LogEvent, ...]
+    sources: tuple[LogSource, ...]  # with the counts of these lines
+
+
+def encode(parsed: ParsedLines) -> str:
+    """Return it as text of format `FORMAT`."""
+    told = {
+        "sources": [_source(source) for source in parsed.sources],
+        "events": [_event(event) for event in parsed.events],
+    }
+    return json.dumps(told, separators=(",", ":"))
+
+
+def decode(content: str, form: int) -> ParsedLines:
+    """Return what was encoded.
+
+    Raises:
+        StoreError: it is of another format, or was not written by `encode`.
+    """
+    if form != FORMAT:
+        raise StoreError(f"stored log lines have the unknown format {form}", retryable=False)
+    try:
+        told = json.loads(content)
+        return ParsedLines(
+            events=tuple(_event_of(row) for row in told["events"]),
+            sources=tuple(_source_of(row) for row in told["sources"]),
+        )
+    except (LookupError, TypeError, ValueError, AttributeError) as exc:
+        raise StoreError(
+            f"stored log lines cannot be read: {type(exc).__name__}", retryable=False
+        ) from exc
+
+
+def _source(source: LogSource) -> list[Any]:
+    return [source.name, source.lines, source.unparsed, _time(source.last_line_at)]
+
+
+def _source_of(row: list[Any]) -> LogSource:
+    name, lines, unparsed, last_line_at = row
+    return LogSource(name=name, lines=lines, unparsed=unparsed, last_line_at=_time_of(last_line_at))
+
+
+def _event(event: LogEvent) -> dict[str, Any]:
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    given = {name: value for name, value in values.items() if value is not None}
+    return {"kind": WORDS[type(event)], **given, "origin": _origin(event.origin)}
+
+
+def _event_of(row: dict[str, Any]) -> LogEvent:
+    kind = KINDS[row["kind"]]
+    return kind(
+        **{field.name: _value_of(field.name, row.get(field.name)) for field in fields(kind)}
+    )
+
+
+def _value_of(name: str, value: Any) -> Any:
+    if name == "origin":
+        return Origin(source=value[0], broker_id=value[1], at=_time_of(value[2]))
+    if name == "form":
+        return SequenceForm(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _origin(origin: Origin) -> list[Any]:
+    return [origin.source, origin.broker_id, _time(origin.at)]
+
+
+def _time(at: datetime | None) -> str | None:
+    return None if at is None else at.isoformat()
+
+
+def _time_of(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

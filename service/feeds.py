@@ -33,6 +33,10 @@ class LogFeed(Protocol):
     def name(self) -> str:
         """Return the name under which its position is kept."""
 
+    @property
+    def is_used(self) -> bool:
+        """Return whether lines are to come on it, as far as is known; where none are, none is missing."""
+
     def read(self, position: str | None) -> Fed:
         """Return what came after `position`, within limits of its own; None: nothing was read yet."""
 
@@ -41,12 +45,10 @@ def read_feeds(
     feeds: Sequence[LogFeed], positions: Mapping[str, str]
 ) -> tuple[BrokerLog, tuple[Gap, ...]]:
     """Read every feed once, and return what they gave as one log."""
-    if not feeds:
-        return BrokerLog.unread(), ()
     fed = [(feed.name, feed.read(positions.get(feed.name))) for feed in feeds]
     after = {name: one.position for name, one in fed if one.position is not None}
     log = BrokerLog(
-        is_read=True,
+        is_read=any(feed.is_used for feed in feeds),
         events=tuple(event for _, one in fed for event in one.events),
         sources=tuple(source for _, one in fed for source in one.sources),
         positions={**positions, **after},
@@ -57,11 +59,12 @@ def read_feeds(
 
 def unread_feeds(feeds: Sequence[LogFeed]) -> tuple[BrokerLog, tuple[Gap, ...]]:
     """Return what is known while it is not known where to go on: that something is not read."""
-    if not feeds:
+    used = [feed.name for feed in feeds if feed.is_used]
+    if not used:
         return BrokerLog.unread(), ()
     why = "the database has not told yet up to where they were judged before"
     gap = Gap(
-        what=f"log lines of brokers ({', '.join(feed.name for feed in feeds)})",
+        what=f"log lines of brokers ({', '.join(used)})",
         why=why,
         cause=GapCause.UNREACHABLE,
         scope=GapScope.BROKER_LOG,

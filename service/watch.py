@@ -25,6 +25,7 @@ from rules.facts.last_look import refined
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, advance, shifted
 from rules.facts.risk_looks import RiskLooks
+from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import EpochEndQuestion, ProducersQuestion, Question
 from rules.view import View
@@ -105,15 +106,18 @@ class Watcher:
         attempt: Attempt = run_unguarded,
         light_looks: Callable[[], RiskLooks | None] = lambda: None,
         feeds: Sequence[LogFeed] = (),
+        scrapes: Callable[[], Scrapes] = Scrapes.unread,
     ) -> None:
         """`attempt` runs each rule; it tells a defect of one and lets the others judge.
 
-        `light_looks` gives what was seen between the rounds, once; `feeds` give log lines.
+        `light_looks` gives what was seen between the rounds, once; `feeds` give log lines, and
+        `scrapes` what metrics said so far.
         """
         self._cluster = cluster
         self._source = source
         self._attempt = attempt
         self._light_looks = light_looks
+        self._scrapes = scrapes
         self._feeds = feeds
         self._scope = scope
         self._utc_now = utc_now
@@ -157,7 +161,8 @@ class Watcher:
             judged = judge_blind(self._cluster, self.remembered.unknown_since, began)
             self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
             return WatchedRound(at=began, snapshot=None, judged=judged, trouble=str(exc))
-        return self._judge(self._with_log(snapshot, knows_positions=knows_positions))
+        seen = self._with_scrapes(snapshot)
+        return self._judge(self._with_log(seen, knows_positions=knows_positions))
 
     def _with_log(self, snapshot: Snapshot, *, knows_positions: bool) -> Snapshot:
         """Add what feeds give; only a round that is judged to its end moves on their positions."""
@@ -167,6 +172,11 @@ class Watcher:
         else:
             log, gaps = unread_feeds(self._feeds)
         return replace(snapshot, broker_log=log, gaps=(*snapshot.gaps, *gaps))
+
+    def _with_scrapes(self, snapshot: Snapshot) -> Snapshot:
+        """Add what metrics of brokers and clients said so far; nobody is asked here."""
+        scrapes = self._scrapes()
+        return replace(snapshot, scrapes=scrapes, gaps=(*snapshot.gaps, *scrapes.gaps()))
 
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         known = self.remembered.memory

@@ -35,6 +35,9 @@ class Trouble:
     why: str
 
 
+NOT_ASKED: Final = Trouble(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndpointState:
     """How one endpoint is."""
@@ -46,6 +49,7 @@ class EndpointState:
     is_fresh: bool  # False: what it said is too old to be used
     took_seconds: float | None  # the latest attempt
     samples: int  # kept of the latest answer
+    lag: timedelta = timedelta(0)  # a value may be so old already when it is told
     troubles: tuple[Trouble, ...] = ()  # of the latest attempt
 
 
@@ -136,7 +140,8 @@ class Scrapes:
         for trouble in self.troubles:
             yield _gap("lists of metrics endpoints", trouble)
         for endpoint in self.endpoints:
-            for trouble in endpoint.troubles:
+            troubles = endpoint.troubles or (() if endpoint.is_fresh else (NOT_ASKED,))
+            for trouble in troubles:
                 yield _gap(f"metrics of {endpoint.name}", trouble)
 
 
@@ -202,4 +207,6 @@ def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:
 
 def _answered(endpoint: EndpointState, since: datetime, until: datetime) -> bool:
     began, ended = endpoint.answered_since, endpoint.answered_at
-    return began is not None and ended is not None and began <= since and ended >= until
+    return (
+        began is not None and ended is not None and began <= since and ended - endpoint.lag >= until
+    )

@@ -10,10 +10,11 @@ import pytest
 
 from rules.errors import UnreachableError
 from rules.facts.column import Column
-from rules.facts.gap import GapScope
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.last_look import LastLooks
 from rules.facts.memory import advance
 from rules.facts.risk_looks import RiskLooks
+from rules.facts.scrapes import Scrapes, Trouble
 from rules.facts.snapshot import Snapshot
 from rules.question import Question, ReadableQuestion
 from rules.verdict import Verdict
@@ -35,6 +36,7 @@ from tests.factories import (
     unseen_offsets,
 )
 from tests.fakes import CountedFeed
+from tests.scraped import client_reading, endpoint_state, scrapes
 
 INTERVAL = 15.0
 STEP = timedelta(seconds=INTERVAL)
@@ -77,6 +79,7 @@ def watcher_of(
     remembered: Remembered | None = None,
     light_looks: Callable[[], RiskLooks | None] = lambda: None,
     feeds: Sequence[LogFeed] = (),
+    scraped: Callable[[], Scrapes] = Scrapes.unread,
 ) -> Watcher:
     return Watcher(
         "default",
@@ -87,6 +90,7 @@ def watcher_of(
         remembered=remembered,
         light_looks=light_looks,
         feeds=feeds,
+        scrapes=scraped,
     )
 
 
@@ -358,3 +362,23 @@ def test_without_feeds_nothing_is_missing_from_a_round() -> None:
     assert seen is not None
     assert seen.gaps == ()
     assert not seen.broker_log.is_read
+
+
+def test_a_round_takes_what_metrics_said_and_tells_what_they_did_not() -> None:
+    silent = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+    told = scrapes(client_reading(), endpoints=(endpoint_state(troubles=(silent,)),))
+    made = watcher_of(Script({}), scraped=lambda: told).make_round()
+    assert made.snapshot is not None
+    assert made.snapshot.scrapes is told
+    assert [one.scope for one in made.snapshot.gaps] == [GapScope.SCRAPES]
+
+
+def test_a_round_over_a_cluster_that_is_away_takes_no_metrics() -> None:
+    asked: list[int] = []
+
+    def scraped() -> Scrapes:
+        asked.append(1)
+        return scrapes()
+
+    watcher_of(Script(None), scraped=scraped).make_round()
+    assert asked == []

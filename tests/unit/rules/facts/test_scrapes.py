@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from rules.facts.gap import GapCause, GapScope
@@ -105,6 +107,7 @@ PARTLY: dict[str, EndpointState] = {
     "it has never answered": endpoint_state(answered_since=None, answered_at=None),
     "it answered later than the window began": endpoint_state(answered_since=at(-59)),
     "it has not answered since the window ended": endpoint_state(answered_at=at(-1)),
+    "what it tells may be older than the window's end": endpoint_state(lag=timedelta(seconds=1)),
 }
 
 
@@ -140,3 +143,9 @@ def test_what_could_not_be_seen_is_told_with_endpoint_and_reason() -> None:
         ("lists of metrics endpoints", broken.why, GapCause.UNREADABLE, GapScope.SCRAPES),
         (f"metrics of {endpoint_state().name}", silent.why, GapCause.TIMEOUT, GapScope.SCRAPES),
     ]
+
+
+def test_an_old_answer_is_told_though_nothing_went_wrong() -> None:
+    old = endpoint_state(is_fresh=False)
+    (told,) = scrapes(endpoints=(endpoint_state(), old)).gaps()
+    assert (told.cause, told.what) == (GapCause.TIMEOUT, f"metrics of {old.name}")

@@ -22,7 +22,8 @@ class SequenceForm(StrEnum):
     OUT_OF_ORDER = "out_of_order"  # incoming S, the last appended one is E
     EARLIEST_SEEN = "earliest_seen"  # incoming S, while an earlier one waits for its verification
     NEW_EPOCH = "new_epoch"  # a new producer epoch does not begin at 0
-    EXPECTED_ZERO = "expected_zero"  # transactions v2: no state, and it does not begin at 0
+    # No state at all (transactions v2), or to Kafka 2.0.0 no batch of this epoch: it has to begin at 0.
+    EXPECTED_ZERO = "expected_zero"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,10 @@ class SequenceRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EpochRefused:
-    """A batch was refused because its producer epoch is an older one (INVALID_PRODUCER_EPOCH)."""
+    """A batch was refused because its producer epoch is an older one (INVALID_PRODUCER_EPOCH).
+
+    To Kafka 4.1 the same line may be about a marker of a coordinator; from 4.2 on those are left out.
+    """
 
     origin: Origin
     producer_id: int | None
@@ -83,7 +87,10 @@ class IsrShrunk:
 class UncleanChange:
     """The controller elected a replica that was not known to have everything.
 
-    Also said of an election of the last known leader, which loses nothing.
+    Also said of an election of the last known leader, which loses nothing. One election comes several
+    times: by its decision, which tells no topic; by every controller that takes it over; and again,
+    with a later time, by a controller that starts and reads the metadata log anew. The topic id and
+    the leader epoch tell them apart. Controllers with ZooKeeper say nothing.
     """
 
     origin: Origin
@@ -92,20 +99,23 @@ class UncleanChange:
     topic_id: TopicId | None
     leader: BrokerId | None
     leader_before: BrokerId | None = None
-    leader_epoch: int | None = None  # the new one
+    leader_epoch: int | None = None  # the new one; not told by decisions before Kafka 4.1
     elr_before: tuple[BrokerId, ...] = ()
     last_known_elr_before: tuple[BrokerId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLoaded:
-    """A broker that starts has loaded the log of a partition, up to this end."""
+    """A broker that starts has loaded the log of a partition, up to this end.
+
+    To Kafka 2.5 also said of a log that was just made.
+    """
 
     origin: Origin
     topic: str
     partition: int
     topic_id: TopicId | None
-    high_watermark: int | None  # of its last checkpoint, may be older
+    high_watermark: int | None  # before its checkpoint is read: where the log begins
     log_end_offset: int
 
 
@@ -124,21 +134,25 @@ class FollowerStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogTruncated:
-    """A follower cut its log at `offset`."""
+    """A follower cut its log at `offset`; nothing was cut where its log ends before that."""
 
     origin: Origin
     topic: str
     partition: int
     offset: int
     # What the leader answered about the follower's last epoch; None: cut for another reason, such as
-    # the follower's own high watermark, which is ordinary.
+    # the follower's own high watermark, which is ordinary, or none is told (to Kafka 3.0).
     epoch: int | None
     epoch_end: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatermarkWentBack:
-    """A replica's high watermark was set back: [to, from) was committed and is gone there."""
+    """A replica's high watermark was set back with its log: [offset, offset_before) is gone there.
+
+    A hint: it was committed as far as that replica knew. Followers that only take over an older
+    watermark of their new leader, as in ordinary failovers, are left out.
+    """
 
     origin: Origin
     topic: str

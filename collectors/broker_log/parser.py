@@ -1,0 +1,195 @@
+"""Finds in the lines of a broker's log what tells of sequences and of lost records.
+
+Nearly all lines are ordinary, so they are looked through many at a time for a few rare words; only
+lines that hold some are taken apart. Any bytes may come: nothing here raises, and the time is
+proportional to the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import Final
+
+from collectors.broker_log.parser_state import read_back, written
+from collectors.broker_log.wording.fields import LineUnreadableError
+from collectors.broker_log.wording.kinds import KINDS, Kind
+from collectors.broker_log.wording.line import FirstLine, Line, broker_of
+from collectors.broker_log.wording.times import time_of
+from rules.facts.broker_log import LogEvent, Origin
+from rules.facts.identity import BrokerId
+
+AT_ONCE: Final = 200_000  # bytes, which stay in the processor's cache
+# Bytes of one line that are read, before and after the words that were found; Kafka's longest lines
+# of these kinds have some 1,000.
+READ_BEFORE: Final = 2_000
+READ_AFTER: Final = 6_000
+SHOWN: Final = 300  # characters of a line that could not be read
+KEPT: Final = 5  # of such lines
+
+MARKS: Final = tuple(kind.mark.encode() for kind in KINDS)
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
+
+
+class LineParser:
+    """Reads the lines of one source in the order in which they were written.
+
+    It remembers the first of two lines that belong together until the second one comes, in the next
+    call or, through `state`, in the next process.
+    """
+
+    def __init__(self, source: str, broker_id: BrokerId | None, zone: tzinfo) -> None:
+        """`broker_id` holds for lines that name none; `zone` for times that name none."""
+        self._source = source
+        self._broker_id = broker_id
+        self._zone = zone
+        self._before: FirstLine | None = None
+        self._lines = 0
+        self._unparsed = 0
+        self._unreadable: deque[str] = deque(maxlen=KEPT)
+        self._last_line_at: datetime | None = None
+
+    @classmethod
+    def resumed(
+        cls, source: str, broker_id: BrokerId | None, zone: tzinfo, state: str
+    ) -> LineParser:
+        """Return a parser that goes on where another one stood; its counts begin at zero.
+
+        A state that no parser wrote is none: at most one event then lacks its time.
+        """
+        parser = cls(source, broker_id, zone)
+        parser._before = read_back(state)
+        return parser
+
+    def state(self) -> str:
+        """Return what a parser has to know to go on: JSON of less than 500 bytes."""
+        return written(self._before)
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines were fed."""
+        return self._lines
+
+    @property
+    def unparsed(self) -> int:
+        """Return how many lines of our kinds could not be read."""
+        return self._unparsed
+
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the last of the lines that could not be read, cut to 300 characters."""
+        return tuple(self._unreadable)
+
+    @property
+    def last_line_at(self) -> datetime | None:
+        """Return the time of the last line that told one, in UTC."""
+        return self._last_line_at
+
+    def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
+        """Return what lines tell of, in their order; they come without the newline at their end.
+
+        A line that holds newlines is a record that a shipper joined, and is read as its lines.
+        """
+        events: list[LogEvent] = []
+        for batch in _batches(lines):
+            self._lines += len(batch)
+            events += self._read_all(b"\n".join(batch))
+            self._last_line_at = self._latest(batch) or self._last_line_at
+        return events
+
+    def _read_all(self, text: bytes) -> Iterator[LogEvent]:
+        next_line = 0  # where the line begins to which what is remembered belongs
+        for start, place, end in _candidates(text):
+            if start != next_line:
+                self._before = None
+            event = self._read(text[max(start, place - READ_BEFORE) : min(end, place + READ_AFTER)])
+            next_line = end + 1
+            if event is not None:
+                yield event
+        if next_line <= len(text):
+            self._before = None
+
+    def _read(self, raw: bytes) -> LogEvent | None:
+        """Read a line that holds words of a kind, and remember it if it is a first line."""
+        text = raw.decode(errors="replace")
+        line = _COLOURS.sub("", text) if "\x1b" in text else text
+        before, self._before = self._before, None
+        try:
+            told = self._told(line, before)
+        except LineUnreadableError:
+            self._unparsed += 1
+            self._unreadable.append(line.strip()[:SHOWN])
+            return None
+        if isinstance(told, FirstLine):
+            self._before = told
+            return None
+        return told
+
+    def _told(self, line: str, before: FirstLine | None) -> LogEvent | FirstLine | None:
+        found = _kind_of(line)
+        if found is None:
+            return None  # colours stood in what only looked like its words
+        kind, place = found
+        first = before if kind.is_second else None
+        head, said = line[:place], line[place:]
+        return kind.read(Line(origin=self._origin(head, first), head=head, said=said, before=first))
+
+    def _origin(self, head: str, first: FirstLine | None) -> Origin:
+        at, broker_id = time_of(head, self._zone), broker_of(head)
+        if first is not None:
+            at = at if first.at is None else first.at
+            broker_id = first.broker_id if broker_id is None else broker_id
+        if broker_id is None:
+            broker_id = self._broker_id
+        return Origin(source=self._source, broker_id=broker_id, at=at)
+
+    def _latest(self, batch: Sequence[bytes]) -> datetime | None:
+        """Return the time of the last line that tells one."""
+        for line in reversed(batch):
+            at = time_of(line[:SHOWN].decode(errors="replace"), self._zone)
+            if at is not None:
+                return at
+        return None
+
+
+def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    """Return lines by as many as are looked through at once, at least one."""
+    batch, size = list[bytes](), 0
+    for line in lines:
+        batch.append(line)
+        size += len(line) + 1
+        if size >= AT_ONCE:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _candidates(text: bytes) -> Iterator[tuple[int, int, int]]:
+    """Return the lines that hold words of a kind: their start, where the words are, their end."""
+    end = 0
+    for place in sorted(place for mark in MARKS for place in _places(text, mark)):
+        if place < end:
+            continue  # another one on the same line
+        start = text.rfind(b"\n", end, place) + 1
+        end = text.find(b"\n", place)
+        end = len(text) if end < 0 else end
+        yield start, place, end
+
+
+def _places(text: bytes, mark: bytes) -> Iterator[int]:
+    place = text.find(mark)
+    while place >= 0:
+        yield place
+        place = text.find(mark, place + len(mark))
+
+
+def _kind_of(line: str) -> tuple[Kind, int] | None:
+    """Return the kind of a line and where its message begins."""
+    for kind in KINDS:
+        place = line.find(kind.mark)
+        if place >= 0:
+            return kind, place
+    return None

@@ -1,0 +1,231 @@
+"""Lines about replicas: an ISR that shrinks, a log that is loaded, cut or followed, a watermark.
+
+Source: Partition, LogManager, UnifiedLog (to Kafka 3.0: Log) and AbstractFetcherThread of Kafka 1.1 to
+4.4, and lines of real 4.1 brokers.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from collectors.broker_log.wording.fields import (
+    NUMBER,
+    TOPIC,
+    TOPIC_ID,
+    TOPIC_PARTITION,
+    LineUnreadableError,
+    broker_if_any,
+    brokers,
+    compiled,
+    int32,
+    int32_if_any,
+    int64,
+    int64_if_any,
+    matched,
+    partition_of,
+    topic_id_if_any,
+)
+from collectors.broker_log.wording.line import Line, log_before, partition_before
+from rules.facts.broker_log import (
+    FollowerStarted,
+    IsrShrunk,
+    LogLoaded,
+    LogTruncated,
+    WatermarkWentBack,
+)
+
+SHRINKING: Final = "Shrinking ISR from "
+LOADED: Final = "Completed load of "
+FOLLOWER: Final = "Follower "
+TRUNCATING: Final = "Truncating "
+NON_MONOTONIC: Final = "Non-monotonic update of high watermark from "
+
+_LIST: Final = r"[\d,]{1,2000}"
+_SHRINKING: Final = compiled(
+    rf"{SHRINKING}(?P<before>{_LIST}) to (?P<after>{_LIST})(?:\. Leader: "
+    rf"\(highWatermark: (?P<high_watermark>{NUMBER}), endOffset: (?P<end>{NUMBER})\))?"
+    r"(?=\.| \(|\s*$)"
+)
+# To Kafka 2.5 the log itself says that it is loaded, also when it was just made.
+_LOADED_ITSELF: Final = compiled(
+    rf"{LOADED}log with \d{{1,10}} segments, log start offset {NUMBER} and"
+    rf" log end offset (?P<end>{NUMBER}) in "
+)
+_DIRECTORY: Final = f"{LOADED}Log(dir="
+_LOADED: Final = compiled(
+    rf"(?:, topicId={TOPIC_ID})?, topic=(?P<topic>{TOPIC}), partition=(?P<partition>\d{{1,10}}),"
+    rf" highWatermark=(?P<high_watermark>{NUMBER}), lastStableOffset={NUMBER},"
+    rf" logStartOffset={NUMBER}, logEndOffset=(?P<end>{NUMBER})\)"
+)
+# Folders beside the replica's own: a copy for another disk, and what is to be deleted.
+_OTHER_COPIES: Final = ("-future", "-delete", "-stray")
+_FOLLOWER: Final = compiled(
+    rf"{FOLLOWER}{TOPIC_PARTITION} starts at leader epoch (?P<epoch>{NUMBER}) from offset"
+    rf" (?P<end>{NUMBER}) with (?:partition epoch {NUMBER} and )?high watermark"
+    rf" (?P<high_watermark>{NUMBER})\.(?: Current leader is (?P<leader>{NUMBER})\.)?"
+)
+_CUT: Final = compiled(
+    rf"{TRUNCATING}partition {TOPIC_PARTITION} with TruncationState\(offset=(?P<offset>{NUMBER}),"
+    rf" completed=(?:true|false)\) due to (?:local high watermark {NUMBER}|leader epoch and offset"
+    rf" EpochEndOffset\(errorCode={NUMBER}, partition={NUMBER}, leaderEpoch=(?P<epoch>{NUMBER}),"
+    rf" endOffset=(?P<end>{NUMBER})\))"
+)
+_CUT_TO_WATERMARK: Final = compiled(  # Kafka 2.1 to 3.0
+    rf"{TRUNCATING}partition {TOPIC_PARTITION} to local high watermark (?P<offset>{NUMBER})"
+)
+_CUT_AT: Final = compiled(rf"{TRUNCATING}to offset (?P<offset>{NUMBER})")
+_BELOW_WATERMARK: Final = compiled(
+    rf"{TRUNCATING}{TOPIC_PARTITION} to offset (?P<offset>{NUMBER}) below high watermark"
+    rf" (?P<high_watermark>{NUMBER})"
+)
+_MOVED_TO_ANOTHER_DISK: Final = "ReplicaAlterLogDirs"
+_OLD_LOG: Final = "Log"
+_NON_MONOTONIC: Final = compiled(
+    rf"{NON_MONOTONIC}\(offset=(?P<before>{NUMBER}),? segment=\[(?P<before_segment>[\d:-]{{3,41}})\]\)"
+    rf" to \(offset=(?P<after>{NUMBER}),? segment=\[(?P<after_segment>[\d:-]{{3,41}})\]\)"
+)
+_NOWHERE: Final = "-1:-1"
+
+
+def shrinking(line: Line) -> IsrShrunk:
+    """Read an ISR that shrinks; to Kafka 2.1 without offsets."""
+    found = matched(_SHRINKING, line.said)
+    name = partition_before(line.head)
+    return IsrShrunk(
+        origin=line.origin,
+        topic=name.topic,
+        partition=name.partition,
+        isr_before=brokers(found["before"]),
+        isr=brokers(found["after"]),
+        high_watermark=int64_if_any(found["high_watermark"]),
+        log_end_offset=int64_if_any(found["end"]),
+    )
+
+
+def loaded(line: Line) -> LogLoaded | None:
+    """Read a log that was loaded; None: not that of the replica itself."""
+    if not line.said.startswith(_DIRECTORY):
+        return _loaded_itself(line)
+    start = line.said.find(", topic")
+    found = _LOADED.match(line.said, max(start, 0))
+    if found is None:
+        raise LineUnreadableError(line.said)
+    if line.said[:start].endswith(_OTHER_COPIES):
+        return None
+    return LogLoaded(
+        origin=line.origin,
+        topic=found["topic"],
+        partition=int32(found["partition"]),
+        topic_id=topic_id_if_any(found["topic_id"]),
+        high_watermark=int64_if_any(found["high_watermark"]),
+        log_end_offset=int64(found["end"]),
+    )
+
+
+def follower(line: Line) -> FollowerStarted | None:
+    """Read a replica that begins to follow a leader; None: a line of something else."""
+    if " starts at leader epoch " not in line.said:
+        return None
+    found = matched(_FOLLOWER, line.said)
+    name = partition_of(found)
+    return FollowerStarted(
+        origin=line.origin,
+        topic=name.topic,
+        partition=name.partition,
+        leader_epoch=int32(found["epoch"]),
+        log_end_offset=int64(found["end"]),
+        high_watermark=int64_if_any(found["high_watermark"]),
+        leader=broker_if_any(found["leader"]),
+    )
+
+
+def truncating(line: Line) -> LogTruncated | WatermarkWentBack | None:
+    """Read a log that is cut; None: nothing was, or it is a copy that moves to another disk."""
+    if _MOVED_TO_ANOTHER_DISK in line.head:
+        return None
+    below = _BELOW_WATERMARK.match(line.said)
+    if below is not None:
+        return _went_back(line, below, below["high_watermark"], below["offset"])
+    if line.said.startswith(f"{TRUNCATING}partition "):
+        return _cut(line, _CUT_TO_WATERMARK.match(line.said) or matched(_CUT, line.said))
+    return _cut_by_old_log(line)
+
+
+def non_monotonic(line: Line) -> WatermarkWentBack | None:
+    """Read a high watermark that went back; None where nothing that was in the log went with it.
+
+    A follower that knew more than its new leader takes over the leader's watermark, which says
+    nothing of segments: that happens in every other clean failover. A log that is begun anew at
+    another offset sets it from one empty beginning to another.
+    """
+    speaker = log_before(line.head)
+    if speaker is None:
+        return None  # the controllers' own log says the same of itself
+    found = matched(_NON_MONOTONIC, line.said)
+    before, after = found["before"], found["after"]
+    begins = (f"{before}:0", f"{after}:0")
+    segments = (found["before_segment"], found["after_segment"])
+    if segments[1] == _NOWHERE or segments == begins:
+        return None
+    return WatermarkWentBack(
+        origin=line.origin,
+        topic=speaker[0].topic,
+        partition=speaker[0].partition,
+        offset_before=int64(before),
+        offset=int64(after),
+    )
+
+
+def _loaded_itself(line: Line) -> LogLoaded:
+    found = matched(_LOADED_ITSELF, line.said)
+    speaker = log_before(line.head)
+    if speaker is None:
+        raise LineUnreadableError(line.head)
+    return LogLoaded(
+        origin=line.origin,
+        topic=speaker[0].topic,
+        partition=speaker[0].partition,
+        topic_id=None,
+        high_watermark=None,
+        log_end_offset=int64(found["end"]),
+    )
+
+
+def _cut(line: Line, found: re.Match[str]) -> LogTruncated:
+    name, told = partition_of(found), found.groupdict()
+    return LogTruncated(
+        origin=line.origin,
+        topic=name.topic,
+        partition=name.partition,
+        offset=int64(told["offset"]),
+        epoch=int32_if_any(told.get("epoch")),
+        epoch_end=int64_if_any(told.get("end")),
+    )
+
+
+def _cut_by_old_log(line: Line) -> LogTruncated | None:
+    """Read what a log says itself; from Kafka 3.1 on the fetcher says it too, and why."""
+    found = _CUT_AT.match(line.said)
+    speaker = log_before(line.head)
+    if found is None or speaker is None or speaker[1] != _OLD_LOG:
+        return None
+    return LogTruncated(
+        origin=line.origin,
+        topic=speaker[0].topic,
+        partition=speaker[0].partition,
+        offset=int64(found["offset"]),
+        epoch=None,
+        epoch_end=None,
+    )
+
+
+def _went_back(line: Line, found: re.Match[str], before: str, after: str) -> WatermarkWentBack:
+    name = partition_of(found)
+    return WatermarkWentBack(
+        origin=line.origin,
+        topic=name.topic,
+        partition=name.partition,
+        offset_before=int64(before),
+        offset=int64(after),
+    )

@@ -21,4 +21,5 @@ class ExitCode(IntEnum):
     FAILED = 10  # the service ended because a part that it needs died
     HANGING = 11  # a transaction hangs: nobody will ever end it
     LOST = 12  # committed records are lost, or may be
+    NO_SEQUENCES = 13  # no line of the text that was to be explained is about sequences
     INTERRUPTED = 130  # Ctrl-C

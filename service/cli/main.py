@@ -41,6 +41,7 @@ Exit codes:
    10  the service ended because a part that it needs died; its log says why
    11  a transaction hangs: nobody will ever end it
    12  committed records are lost, or may be
+   13  no line of the text that was to be explained is about sequences
   130  interrupted
 """
 
@@ -54,6 +55,7 @@ class LazyGroup(click.Group):
         "db": ("service.cli.database", "Upgrade or check the database."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
+        "sequence": ("service.cli.sequence.command", "Tell reordering from loss in sequence gaps."),
         "serve": ("service.cli.serve", "Watch a cluster day and night."),
         "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),
         "tx": ("service.cli.tx.command", "Show open transactions and whom they hold up."),

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import codecs
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO, Final
 
 MAX_LINE: Final = 1_000_000  # bytes; the rest of a longer line is read and left out
@@ -31,6 +32,18 @@ class UnusableInputError(Exception):
     """What was given is no text of lines; it says what to do. It never leaves the command."""
 
 
+def opened(path: Path) -> BinaryIO:
+    """Open a file.
+
+    Raises:
+        UnusableInputError: it cannot be opened.
+    """
+    try:
+        return path.open("rb")
+    except OSError as exc:
+        raise _unreadable(str(path), exc) from exc
+
+
 def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
     """Give the lines of a stream without their ends, many at a time.
 
@@ -51,18 +64,6 @@ def batches(stream: BinaryIO, name: str) -> Iterator[list[bytes]]:
         yield batch
 
 
-def counted(
-    lines: Iterator[list[bytes]], tell: Callable[[int, int], None]
-) -> Iterator[list[bytes]]:
-    """Give what is given, and tell after each batch how many lines and bytes that were so far."""
-    count = size = 0
-    for batch in lines:
-        yield batch
-        count += len(batch)
-        size += sum(map(len, batch)) + len(batch)
-        tell(count, size)
-
-
 def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
     try:
         while line := stream.readline(MAX_LINE):
@@ -70,14 +71,18 @@ def _lines(stream: BinaryIO, name: str) -> Iterator[bytes]:
                 _skip_line(stream)
             yield line.rstrip(b"\r\n")
     except OSError as exc:
-        why = exc.strerror or str(exc)
-        raise UnusableInputError(f"{name} cannot be read: {why.lower()}") from exc
+        raise _unreadable(name, exc) from exc
 
 
 def _skip_line(stream: BinaryIO) -> None:
     while rest := stream.readline(MAX_LINE):
         if rest.endswith(b"\n"):
             return
+
+
+def _unreadable(name: str, error: OSError) -> UnusableInputError:
+    why = error.strerror or str(error)
+    return UnusableInputError(f"{name} cannot be read: {why.lower()}")
 
 
 def _check(line: bytes, name: str) -> None:

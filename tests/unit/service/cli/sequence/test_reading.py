@@ -14,7 +14,6 @@ from service.cli.sequence.reading import (
     MAX_LINE,
     UnusableInputError,
     batches,
-    counted,
 )
 
 
@@ -78,14 +77,3 @@ def test_a_file_that_fails_is_told() -> None:
     stream: BinaryIO = Failing()
     with pytest.raises(UnusableInputError, match="a cannot be read: input/output error"):
         list(batches(stream, "a"))
-
-
-def test_progress_is_told_after_each_batch() -> None:
-    told: list[tuple[int, int]] = []
-
-    def tell(lines: int, size: int) -> None:
-        told.append((lines, size))
-
-    given = list(counted(iter([[b"ab", b"c"], [b""]]), tell))
-    assert given == [[b"ab", b"c"], [b""]]
-    assert told == [(2, 5), (3, 6)]

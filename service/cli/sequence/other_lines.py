@@ -1,0 +1,87 @@
+"""Lines about a partition beside those that refuse a sequence: they often settle what it was."""
+
+from __future__ import annotations
+
+from typing import Any, Final, assert_never
+
+from rules.facts.broker_log import (
+    EpochRefused,
+    FollowerStarted,
+    IsrShrunk,
+    LogEvent,
+    LogLoaded,
+    LogTruncated,
+    SequenceRefused,
+    UncleanChange,
+    WatermarkWentBack,
+)
+from service.sequence_rows import time_text
+
+Row = dict[str, Any]
+
+WORDS: Final = {
+    SequenceRefused: "sequence_refused",
+    EpochRefused: "epoch_refused",
+    IsrShrunk: "isr_shrunk",
+    UncleanChange: "unclean_change",
+    LogLoaded: "log_loaded",
+    FollowerStarted: "follower_started",
+    LogTruncated: "log_truncated",
+    WatermarkWentBack: "high_watermark_went_back",
+}
+
+
+def other_line_row(event: LogEvent) -> Row:
+    """Return a line for programs."""
+    return {
+        "kind": WORDS[type(event)],
+        "at": time_text(event.origin.at),
+        "broker": event.origin.broker_id,
+        "means": means(event),
+    }
+
+
+def means(event: LogEvent) -> str:
+    """Return what a line tells, in a sentence."""
+    match event:
+        case SequenceRefused():
+            told = "a batch was refused because of its sequence"
+        case EpochRefused():
+            told = (
+                f"a batch of the older producer epoch {event.producer_epoch} was refused: ordinary "
+                "once, after a client gave up a batch"
+            )
+        case IsrShrunk():
+            left = ", ".join(map(str, event.isr))
+            told = f"the ISR shrank to {left}: what only these have is acknowledged from then on"
+        case UncleanChange():
+            told = _unclean(event)
+        case LogLoaded():
+            told = f"a broker has started, and its log ends at {event.log_end_offset}"
+        case FollowerStarted():
+            end, epoch = event.log_end_offset, event.leader_epoch
+            told = f"a broker follows in leader epoch {epoch}, and its own log ends at {end}"
+        case LogTruncated():
+            told = _truncated(event)
+        case WatermarkWentBack():
+            gone = event.offset_before - event.offset
+            told = (
+                f"the high watermark of a replica went back from {event.offset_before} to "
+                f"{event.offset}: {gone} offsets that were committed are gone"
+            )
+        case _:
+            assert_never(event)
+    return told
+
+
+def _unclean(event: UncleanChange) -> str:
+    leader = "a broker" if event.leader is None else f"broker {event.leader}"
+    before = "" if event.leader_before is None else f" after broker {event.leader_before}"
+    return f"{leader} became leader{before} by an unclean election: records may be gone"
+
+
+def _truncated(event: LogTruncated) -> str:
+    told = f"a replica cut its log at {event.offset}"
+    if event.epoch is None:
+        return f"{told}, which is ordinary when it starts"
+    return f"{told}, where leader epoch {event.epoch} ends for its leader"

@@ -1,0 +1,124 @@
+"""What pasted lines tell, put together: the refusals of one producer on one partition are one event.
+
+A log may hold days, and a producer more than one trouble: what lies further apart than a client
+tries again is another event. What is kept is bounded; what finds no room is counted.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from rules.facts.broker_log import EpochRefused, LogEvent, SequenceRefused, UncleanChange
+
+# After delivery.timeout.ms, 120 s by default, a client gives a batch up.
+TOGETHER: Final = timedelta(seconds=120)
+EVENTS: Final = 1000
+REFUSALS: Final = 200  # of one event
+BESIDE: Final = 20  # other lines of one partition, the last ones
+PARTITIONS: Final = 10_000  # with other lines
+LATELY: Final = 10  # events of one producer on one partition that a line may belong to
+
+Place: TypeAlias = tuple[str | None, int | None, int | None]  # topic, partition, producer id
+Numbers: TypeAlias = tuple[str, int, int | None, int | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class PastedEvent:
+    """Refusals that belong together, as far as they are kept."""
+
+    refusals: list[SequenceRefused] = field(default_factory=list)
+    not_kept: int = 0
+    first_at: datetime | None = None
+    last_at: datetime | None = None
+    numbers: set[Numbers] = field(default_factory=set)
+
+    def takes(self, refusal: SequenceRefused) -> bool:
+        """Whether a refusal of the same producer on the same partition belongs here."""
+        at = refusal.origin.at
+        if at is None or self.first_at is None or self.last_at is None:
+            return True
+        if _numbers(refusal) in self.numbers:
+            return True
+        return self.first_at - TOGETHER <= at <= self.last_at + TOGETHER
+
+    def add(self, refusal: SequenceRefused) -> None:
+        """Take a refusal, or count it where there is no room."""
+        at = refusal.origin.at
+        if at is not None:
+            self.first_at = at if self.first_at is None else min(self.first_at, at)
+            self.last_at = at if self.last_at is None else max(self.last_at, at)
+        if len(self.refusals) == REFUSALS:
+            self.not_kept += 1
+            return
+        self.refusals.append(refusal)
+        self.numbers.add(_numbers(refusal))
+
+    @property
+    def brokers(self) -> list[int]:
+        """Return the brokers that refused, as far as the lines tell."""
+        known = {refusal.origin.broker_id for refusal in self.refusals}
+        return sorted(broker for broker in known if broker is not None)
+
+
+class Pasted:
+    """Collects what lines tell, in the order in which they are read."""
+
+    def __init__(self) -> None:
+        self.events: list[PastedEvent] = []  # in the order of their first lines
+        self._of_place: dict[Place, deque[PastedEvent]] = {}
+        self._beside: dict[tuple[str, int], deque[LogEvent]] = {}  # by topic, else by its id
+        self.old_epochs = 0  # lines that refuse an older producer epoch
+        self.not_kept = 0  # refusals that found no room
+
+    def add(self, found: Iterable[LogEvent]) -> None:
+        """Take what some lines tell."""
+        for event in found:
+            if isinstance(event, SequenceRefused):
+                self._refused(event)
+                continue
+            self.old_epochs += isinstance(event, EpochRefused)
+            self._keep_beside(event)
+
+    def beside(self, event: PastedEvent) -> list[LogEvent]:
+        """Return the last other lines about the partition of an event."""
+        first = event.refusals[0]
+        return [
+            other
+            for topic in (first.topic, first.topic_id)
+            if topic is not None and first.partition is not None
+            for other in self._beside.get((topic, first.partition), ())
+        ]
+
+    def _refused(self, refusal: SequenceRefused) -> None:
+        place = (refusal.topic, refusal.partition, refusal.producer_id)
+        lately = self._of_place.get(place, ())
+        event = next((event for event in reversed(lately) if event.takes(refusal)), None)
+        if event is None:
+            if len(self.events) == EVENTS:
+                self.not_kept += 1
+                return
+            event = PastedEvent()
+            self.events.append(event)
+            self._of_place.setdefault(place, deque(maxlen=LATELY)).append(event)
+        event.add(refusal)
+
+    def _keep_beside(self, event: LogEvent) -> None:
+        topic = event.topic or (event.topic_id if isinstance(event, UncleanChange) else None)
+        if topic is None or event.partition is None:
+            return
+        place = (topic, event.partition)
+        if place in self._beside or len(self._beside) < PARTITIONS:
+            self._beside.setdefault(place, deque(maxlen=BESIDE)).append(event)
+
+
+def _numbers(refusal: SequenceRefused) -> Numbers:
+    return (
+        str(refusal.form),
+        refusal.incoming_sequence,
+        refusal.current_sequence,
+        refusal.producer_epoch,
+    )

@@ -1,0 +1,61 @@
+"""Lines as brokers write them, and what is read of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC
+from typing import Any
+
+from collectors.broker_log.parser import LineParser
+from rules.facts.broker_log import Origin, SequenceForm, SequenceRefused
+from rules.facts.identity import BrokerId
+from service.cli.sequence.explaining import Read, read
+from tests.factories import at
+
+TOPIC_ID = "10MutW2kQReRXczn4GtumQ"
+OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
+
+
+def refused(
+    incoming: int,
+    current: int,
+    *,
+    producer: int = 2001,
+    topic: str = "orders",
+    offset: int = 3,
+    second: int = 0,
+) -> list[str]:
+    """Return the two lines of a refusal by Kafka 4.1, at so many seconds after noon."""
+    name, minute = f"{topic}-0", f"{second // 60:02}:{second % 60:02}"
+    return [
+        (
+            f"[2026-11-21 12:{minute},159] ERROR [ReplicaManager broker=1] Error processing append "
+            f"operation on partition {TOPIC_ID}:{name} (kafka.server.ReplicaManager)"
+        ),
+        (
+            f"{OUT_OF_ORDER}: Out of order sequence number for producer {producer} at offset {offset} "
+            f"in partition {name}: {incoming} (incoming seq. number), {current} "
+            "(current end sequence number)"
+        ),
+    ]
+
+
+def event(**overrides: Any) -> SequenceRefused:
+    """Return the textbook refusal: expected 3, got 27."""
+    base: dict[str, Any] = {
+        "origin": Origin(source="server.log", broker_id=BrokerId(1), at=at(0)),
+        "form": SequenceForm.OUT_OF_ORDER,
+        "producer_id": 2001,
+        "topic": "orders",
+        "partition": 0,
+        "offset": 3,
+        "incoming_sequence": 27,
+        "current_sequence": 2,
+    }
+    return SequenceRefused(**base | overrides)
+
+
+def reading(lines: Sequence[str], source: str = "server.log") -> Read:
+    """Return what is read of lines."""
+    parser = LineParser(source, None, UTC)
+    return read(parser, [[line.encode() for line in lines]], source)

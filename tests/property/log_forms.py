@@ -1,0 +1,390 @@
+"""Events as brokers of every version write them: each form with the event that it tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from rules.facts.broker_log import (
+    EpochRefused,
+    FollowerStarted,
+    IsrShrunk,
+    LogEvent,
+    LogLoaded,
+    LogTruncated,
+    SequenceForm,
+    SequenceRefused,
+    UncleanChange,
+    WatermarkWentBack,
+)
+from rules.facts.identity import BrokerId, TopicId
+from tests.log_lines import append_failed, origin, stamped, thrown
+
+LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+INT64 = st.integers(0, 2**63 - 1)
+INT32 = st.integers(0, 2**31 - 1)
+INT16 = st.integers(0, 2**15 - 1)
+BROKERS = INT32.map(BrokerId)
+ISRS = st.lists(BROKERS, min_size=1, max_size=5).map(tuple)
+TOPICS = st.text(LETTERS + ".", min_size=1, max_size=249)
+TOPIC_IDS = st.text(LETTERS, min_size=22, max_size=22).map(TopicId)
+TIMES = st.integers(0, 7_258_118_400_000).map(  # milliseconds, to the year 2200
+    lambda ms: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The lines of one record, and what they tell."""
+
+    lines: tuple[str, ...]
+    event: LogEvent | None  # None: nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the lines of all forms have."""
+
+    at: datetime
+    broker_id: BrokerId
+    topic: str
+    partition: int
+    topic_id: TopicId
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    @property
+    def time(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M:%S},{self.at.microsecond // 1000:03}"
+
+    def one(self, message: str, event: LogEvent) -> Written:
+        return Written((stamped(message, time=self.time),), event)
+
+    def two(self, message: str, event: LogEvent, exception: str, target: str) -> Written:
+        first = append_failed(target, self.broker_id, self.time)
+        return Written((first, thrown(message, exception)), event)
+
+
+AROUND = st.builds(Around, TIMES, BROKERS, TOPICS, INT32, TOPIC_IDS)
+Draw = st.DrawFn
+
+
+@st.composite
+def sequences(draw: Draw) -> Written:
+    """Draw "Out of order sequence number", by any version."""
+    around = draw(AROUND)
+    has_where, has_id = draw(st.sampled_from([(False, False), (True, False), (True, True)]))
+    earliest = has_where and draw(st.booleans())
+    current = draw(INT32 if earliest else st.integers(-1, 2**31 - 1))
+    producer, offset, incoming = draw(INT64), draw(INT64), draw(INT32)
+    where = f" at offset {offset} in partition {around.name}" if has_where else ""
+    last = "earliest seen sequence" if earliest else "current end sequence number"
+    word = draw(st.sampled_from(["producer", "producerId"]))
+    message = (
+        f"Out of order sequence number for {word} {producer}{where}:"
+        f" {incoming} (incoming seq. number), {current} ({last})"
+    )
+    event = SequenceRefused(
+        origin=origin(around.at, around.broker_id),
+        form=SequenceForm.EARLIEST_SEEN if earliest else SequenceForm.OUT_OF_ORDER,
+        producer_id=producer,
+        topic=around.topic,
+        partition=around.partition,
+        topic_id=around.topic_id if has_id else None,
+        offset=offset if has_where else None,
+        incoming_sequence=incoming,
+        current_sequence=current,
+    )
+    return around.two(message, event, "OutOfOrderSequenceException", _target(around, has_id))
+
+
+@st.composite
+def new_epochs(draw: Draw) -> Written:
+    """Draw "Invalid sequence number for new epoch", by any version."""
+    around = draw(AROUND)
+    has_producer = draw(st.booleans())
+    has_where = has_producer or draw(st.booleans())
+    has_id = has_producer and draw(st.booleans())
+    space = draw(st.sampled_from([" ", ""])) if has_producer else " "
+    producer, offset, incoming = draw(INT64), draw(INT64), draw(INT32)
+    request, known = draw(INT16), draw(INT16)
+    of_whom = f" of producer {producer}" if has_producer else ""
+    where = f"{space}at offset {offset} in partition {around.name}" if has_where else ""
+    last = f", {known} (current producer epoch)" if has_producer else ""
+    message = (
+        f"Invalid sequence number for new epoch{of_whom}{where}:"
+        f" {request} (request epoch), {incoming} (seq. number){last}"
+    )
+    event = SequenceRefused(
+        origin=origin(around.at, around.broker_id),
+        form=SequenceForm.NEW_EPOCH,
+        producer_id=producer if has_producer else None,
+        topic=around.topic,
+        partition=around.partition,
+        topic_id=around.topic_id if has_id else None,
+        offset=offset if has_where else None,
+        incoming_sequence=incoming,
+        current_sequence=None,
+        producer_epoch=request,
+        current_epoch=known if has_producer else None,
+    )
+    return around.two(message, event, "OutOfOrderSequenceException", _target(around, has_id))
+
+
+@st.composite
+def expected_zeros(draw: Draw) -> Written:
+    """Draw a batch that has to begin at 0, of Kafka 1.1 and of 4.1 and later."""
+    around, is_old = draw(AROUND), draw(st.booleans())
+    producer, offset, incoming = draw(INT64), draw(INT64), draw(INT32)
+    message = (
+        f"Out of order sequence number for producerId {producer}: found {incoming}"
+        " (incoming seq. number), but expected 0"
+        if is_old
+        else f"Invalid sequence number for producer {producer} at offset {offset} in partition"
+        f" {around.name}: {incoming} (incoming seq. number). Expected sequence 0 for transactions v2"
+        " idempotent producer with no existing state."
+    )
+    event = SequenceRefused(
+        origin=origin(around.at, around.broker_id),
+        form=SequenceForm.EXPECTED_ZERO,
+        producer_id=producer,
+        topic=around.topic,
+        partition=around.partition,
+        topic_id=None if is_old else around.topic_id,
+        offset=None if is_old else offset,
+        incoming_sequence=incoming,
+        current_sequence=None,
+    )
+    target = _target(around, has_id=not is_old)
+    return around.two(message, event, "OutOfOrderSequenceException", target)
+
+
+@st.composite
+def epochs(draw: Draw) -> Written:
+    """Draw an epoch that is an older one, by any version."""
+    around = draw(AROUND)
+    producer, offset, request, known = draw(INT64), draw(INT64), draw(INT16), draw(INT16)
+    at = f" at offset {offset} in {around.name}"
+    forms = (
+        (
+            "Producer's epoch is no longer valid. There is probably another producer with a newer"
+            f" epoch. {request} (request epoch), {known} (server epoch)"
+        ),
+        (
+            f"Producer's epoch at offset {offset} is no longer valid in partition {around.name}:"
+            f" {request} (request epoch), {known} (current epoch)"
+        ),
+        f"Producer's epoch{at} is {request}, which is smaller than the last seen epoch {known}",
+        f"Epoch of producer {producer}{at} is {request}, which is smaller than the last seen epoch {known}",
+        f"Epoch of producer {producer} is {request}, which is smaller than the last seen epoch {known}",
+        f"Epoch of producer {producer}{at} is {request}, which is < the last seen epoch {known} (TV-1)",
+    )
+    message = draw(st.sampled_from(forms))
+    event = EpochRefused(
+        origin=origin(around.at, around.broker_id),
+        producer_id=producer if message.startswith("Epoch") else None,
+        topic=around.topic,
+        partition=around.partition,
+        offset=offset if "offset" in message else None,
+        producer_epoch=request,
+        current_epoch=known,
+    )
+    exception = draw(st.sampled_from(["ProducerFencedException", "InvalidProducerEpochException"]))
+    return around.two(message, event, exception, _target(around, draw(st.booleans())))
+
+
+@st.composite
+def isrs(draw: Draw) -> Written:
+    """Draw an ISR that shrinks."""
+    around, before, after = draw(AROUND), draw(ISRS), draw(ISRS)
+    has_offsets, high_watermark, end = draw(st.booleans()), draw(INT64), draw(INT64)
+    offsets = (
+        f". Leader: (highWatermark: {high_watermark}, endOffset: {end})."
+        " Out of sync replicas: (brokerId: 2, endOffset: -1)."
+    )
+    message = (
+        f"[Partition {around.name} broker={around.broker_id}] Shrinking ISR from"
+        f" {_listed(before, ',')} to {_listed(after, ',')}{offsets if has_offsets else ''}"
+    )
+    event = IsrShrunk(
+        origin=origin(around.at, around.broker_id),
+        topic=around.topic,
+        partition=around.partition,
+        isr_before=before,
+        isr=after,
+        high_watermark=high_watermark if has_offsets else None,
+        log_end_offset=end if has_offsets else None,
+    )
+    return around.one(message, event)
+
+
+@st.composite
+def loads(draw: Draw) -> Written:
+    """Draw a log that is loaded."""
+    around, is_old, has_id = draw(AROUND), draw(st.booleans()), draw(st.booleans())
+    start, end = draw(INT64), draw(INT64)
+    topic_id = f", topicId={around.topic_id}" if has_id else ""
+    message = (
+        f"[Log partition={around.name}, dir=/data] Completed load of log with 1 segments, log start"
+        f" offset {start} and log end offset {end} in 19 ms"
+        if is_old
+        else f"Completed load of Log(dir=/data/{around.name}{topic_id}, topic={around.topic},"
+        f" partition={around.partition}, highWatermark={start}, lastStableOffset={start},"
+        f" logStartOffset={start}, logEndOffset={end}) with 1 segments in 19ms (2/10 completed in /data)"
+    )
+    event = LogLoaded(
+        origin=origin(around.at, broker_id=None),
+        topic=around.topic,
+        partition=around.partition,
+        topic_id=around.topic_id if has_id and not is_old else None,
+        high_watermark=None if is_old else start,
+        log_end_offset=end,
+    )
+    return around.one(message, event)
+
+
+@st.composite
+def followers(draw: Draw) -> Written:
+    """Draw a follower that starts."""
+    around, leader = draw(AROUND), draw(st.none() | BROKERS)
+    epoch, end, high_watermark = draw(INT32), draw(INT64), draw(INT64)
+    is_old = leader is None and draw(st.booleans())
+    partition_epoch = "" if is_old else "partition epoch 2 and "
+    told = "" if is_old else f" Current leader is {-1 if leader is None else leader}."
+    message = (
+        f"[Broker id={around.broker_id}] Follower {around.name} starts at leader epoch {epoch} from"
+        f" offset {end} with {partition_epoch}high watermark {high_watermark}.{told}"
+        " Previous leader epoch was 0."
+    )
+    event = FollowerStarted(
+        origin=origin(around.at, around.broker_id),
+        topic=around.topic,
+        partition=around.partition,
+        leader_epoch=epoch,
+        log_end_offset=end,
+        high_watermark=high_watermark,
+        leader=leader,
+    )
+    return around.one(message, event)
+
+
+@st.composite
+def truncations(draw: Draw) -> Written:
+    """Draw a log that is cut."""
+    around = draw(AROUND)
+    fetcher = f"[ReplicaFetcher replicaId={around.broker_id}, leaderId=2, fetcherId=0] Truncating"
+    offset, epoch, end = draw(INT64), draw(INT32), draw(INT64)
+    completed = draw(st.sampled_from(["true", "false"]))
+    state = f"TruncationState(offset={offset}, completed={completed})"
+    answer = f"EpochEndOffset(errorCode=0, partition={around.partition}, leaderEpoch={epoch}, endOffset={end})"
+    by_leader = (
+        f"{fetcher} partition {around.name} with {state} due to leader epoch and offset {answer}"
+    )
+    by_log = f"[Log partition={around.name}, dir=/data] Truncating to offset {offset}"
+    forms = (
+        by_leader,
+        by_log,
+        f"{fetcher} partition {around.name} with {state} due to local high watermark {offset}",
+        f"{fetcher} partition {around.name} to local high watermark {offset}",
+    )
+    message = draw(st.sampled_from(forms))
+    event = LogTruncated(
+        origin=origin(around.at, None if message is by_log else around.broker_id),
+        topic=around.topic,
+        partition=around.partition,
+        offset=offset,
+        epoch=epoch if message is by_leader else None,
+        epoch_end=end if message is by_leader else None,
+    )
+    return around.one(message, event)
+
+
+@st.composite
+def watermarks(draw: Draw) -> Written:
+    """Draw a high watermark that goes back."""
+    around, before, after = draw(AROUND), draw(INT64), draw(INT64)
+    log = draw(st.sampled_from(["Log", "UnifiedLog"]))
+    comma = draw(st.sampled_from([",", ""]))
+    speaker = f"[{log} partition={around.name}, dir=/data]"
+    forms = (
+        f"{speaker} Non-monotonic update of high watermark from (offset={before}{comma} segment=[0:435]) to (offset={after}{comma} segment=[0:141])",
+        f"{speaker} Truncating {around.name} to offset {after} below high watermark {before}",
+    )
+    event = WatermarkWentBack(
+        origin=origin(around.at, broker_id=None),
+        topic=around.topic,
+        partition=around.partition,
+        offset_before=before,
+        offset=after,
+    )
+    return around.one(draw(st.sampled_from(forms)), event)
+
+
+@st.composite
+def elections(draw: Draw) -> Written:
+    """Draw an unclean election, as it is decided and as it is taken over."""
+    around, before = draw(AROUND), draw(st.none() | BROKERS)
+    leader = draw(BROKERS)
+    elr = draw(st.just(()) | ISRS.filter(lambda brokers: leader not in brokers))
+    known = draw(st.just(()) | ISRS)
+    isr = () if before is None or before == leader else (before,)
+    epoch = draw(st.integers(0, 2**31 - 2))
+    old = -1 if before is None else before
+    if draw(st.booleans()):
+        message = (
+            f"Setting new leader for topicId {around.topic_id}, partition {around.partition} to"
+            f" {leader} using an unclean election. Previous partition: PartitionRegistration("
+            f"replicas=[1, 2], isr=[{_listed(isr)}], removingReplicas=[], addingReplicas=[],"
+            f" elr=[{_listed(elr)}], lastKnownElr=[{_listed(known)}], leader={old},"
+            f" leaderRecoveryState=RECOVERED, leaderEpoch={epoch}, partitionEpoch=2), change record: x"
+        )
+        topic, broker_id = None, None
+    else:
+        message = (
+            f"[QuorumController id={around.broker_id}] UNCLEAN partition change for {around.name}"
+            f" with topic ID {around.topic_id}: isr: [{_listed(isr)}] -> [{leader}],"
+            f" leader: {old} -> {leader}, leaderEpoch: {epoch} -> {epoch + 1},"
+            f" elr: [{_listed(elr)}] -> [], lastKnownElr: [{_listed(known)}] -> [],"
+            " partitionEpoch: 2 -> 3"
+        )
+        topic, broker_id = around.topic, around.broker_id
+    event = UncleanChange(
+        origin=origin(around.at, broker_id),
+        topic=topic,
+        partition=around.partition,
+        topic_id=around.topic_id,
+        leader=leader,
+        leader_before=before,
+        leader_epoch=epoch + 1,
+        elr_before=elr,
+        last_known_elr_before=known,
+    )
+    return around.one(message, event)
+
+
+FORMS: Sequence[Callable[[], st.SearchStrategy[Written]]] = (
+    sequences,
+    new_epochs,
+    expected_zeros,
+    epochs,
+    isrs,
+    loads,
+    followers,
+    truncations,
+    watermarks,
+    elections,
+)
+ANY_FORM = st.one_of([form() for form in FORMS])
+
+
+def _target(around: Around, has_id: bool) -> str:  # noqa: FBT001 - a field of what is drawn
+    return f"{around.topic_id}:{around.name}" if has_id else around.name
+
+
+def _listed(brokers: Sequence[BrokerId], comma: str = ", ") -> str:
+    return comma.join(str(broker) for broker in brokers)

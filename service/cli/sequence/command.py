@@ -124,13 +124,13 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def _print(found: Read, output: str) -> None:
-    from service.cli.sequence import tables  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import explaining  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.snapshot_table import console  # noqa: PLC0415 - same
 
     if output == "json":
         click.echo(json.dumps([event.row for event in found.events], separators=(",", ":")))
     else:
-        for part in tables.explained(found):
+        for part in explaining.told(found):
             console().print(part, soft_wrap=True)
-    for line in tables.remarks(found):
+    for line in explaining.remarks(found):
         click.echo(f"tidemark: {line}", err=True)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from collectors.broker_log.parser import LineParser
+from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.explained import Explained, explain
 from service.cli.exit_codes import ExitCode
+from service.cli.printable import printable
+from service.cli.sequence import tables
 from service.cli.sequence.other_lines import other_line_row
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.sequence_rows import explained_row, time_text
@@ -78,6 +84,35 @@ def read(parser: LineParser, lines: Iterable[Sequence[bytes]], source: str) -> R
         not_kept=pasted.not_kept,
         events=tuple(_explained(event, pasted, source) for event in pasted.events),
     )
+
+
+def told(found: Read) -> Iterator[RenderableType]:
+    """Give what was read for a person, the worst first."""
+    if not found.events:
+        return
+    rows = tables.worst_first([event.row for event in found.events])
+    of = f"{counted(found.lines, 'line')}, {counted(len(rows), 'event')}"
+    yield Text(f"{of}: {tables.counts(rows)}", style="bold")
+    for row in rows[: tables.IN_FULL]:
+        yield from tables.in_full(row)
+    if len(rows) > tables.IN_FULL:
+        yield Text(f"{len(rows) - tables.IN_FULL} more (-o json)")
+
+
+def remarks(found: Read) -> Iterator[str]:
+    """Give what a reader should not overlook, a line each."""
+    if not found.events:
+        yield f"no line about sequences among {counted(found.lines, 'line')}"
+    if found.unparsed:
+        yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
+        yield from (f"  {printable(line)}" for line in found.unreadable)
+    if found.not_kept:
+        yield f"{counted(found.not_kept, 'refusal')} of more events found no room: split the file"
+    if found.old_epochs:
+        yield (
+            f"{counted(found.old_epochs, 'line')} refused an older producer epoch "
+            "(INVALID_PRODUCER_EPOCH): ordinary once, after a client gave up a batch"
+        )
 
 
 def _explained(event: PastedEvent, pasted: Pasted, source: str) -> ReadEvent:

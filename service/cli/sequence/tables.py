@@ -1,109 +1,176 @@
-"""Events of sequences for a person at 3 a.m.: what it is, what would decide, what to do."""
+"""Events of sequences for a person at 3 a.m.: what it is, what would decide, what to do.
+
+Rows are JSON, some of a Tidemark that may be newer: what it does not tell is left out.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from collectors.naming import counted
 from rules.facts.refusals import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from service.cli.printable import printable
-from service.cli.sequence.explaining import Read, ReadEvent
-from service.cli.tx.columns import lines
+from service.cli.tx.columns import Rows, lines
 from service.cli.tx.words import ABSENT, moment
 
-IN_FULL: Final = 20  # events; JSON has all
+Row = Mapping[str, Any]
+
+SHOWN: Final = 200  # rows of a table; JSON has all
+IN_FULL: Final = 20  # events
+LOSS: Final = str(SequenceClass.LOSS)
 STYLES: Final = {
-    (SequenceClass.LOSS, Phase.CONFIRMED): "bold red",
-    (SequenceClass.LOSS, Phase.SUSPECTED): "bold yellow",
-    (SequenceClass.UNDETERMINED, Phase.SUSPECTED): "bold yellow",
+    (LOSS, str(Phase.CONFIRMED)): "bold red",
+    (LOSS, str(Phase.SUSPECTED)): "bold yellow",
+    (str(SequenceClass.UNDETERMINED), str(Phase.SUSPECTED)): "bold yellow",
+}
+# Column -> whether its cells are short and never folded.
+COLUMNS: Final = {
+    "class": True,
+    "topic-partition": False,
+    "producer": True,
+    "expected": True,
+    "got": True,
+    "missing": True,
+    "lost": False,
+    "since (UTC)": True,
+    "id": True,
 }
 
 
-def explained(found: Read) -> Iterator[RenderableType]:
-    """Give what was read for a person, the worst first."""
-    if not found.events:
-        return
-    yield Text(_head(found), style="bold")
-    worst = sorted(found.events, key=lambda event: RANK.index(event.explained.class_))
-    for event in worst[:IN_FULL]:
-        yield from _in_full(event)
-    if len(worst) > IN_FULL:
-        yield Text(f"{len(worst) - IN_FULL} more (-o json)")
+def worst_first(rows: Sequence[Row]) -> list[Row]:
+    """Return rows by their class, the worst first; of one class those that are sure."""
+    order = {str(class_): place for place, class_ in enumerate(RANK)}
+    return sorted(rows, key=lambda row: (order.get(row.get("class", ""), -1), row.get("phase", "")))
 
 
-def remarks(found: Read) -> Iterator[str]:
-    """Give what a reader should not overlook, a line each."""
-    if not found.events:
-        yield f"no line about sequences among {counted(found.lines, 'line')}"
-    if found.unparsed:
-        yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
-        yield from (f"  {printable(line)}" for line in found.unreadable)
-    if found.not_kept:
-        yield f"{counted(found.not_kept, 'refusal')} of more events found no room: split the file"
-    if found.old_epochs:
-        yield (
-            f"{counted(found.old_epochs, 'line')} refused an older producer epoch "
-            "(INVALID_PRODUCER_EPOCH): ordinary once, after a client gave up a batch"
-        )
+def counts(rows: Sequence[Row]) -> str:
+    """Return how many there are of each class, the worst first."""
+    found = Counter(said(row) for row in worst_first(rows))
+    return ", ".join(f"{count} {what}" for what, count in found.items())
 
 
-def _head(found: Read) -> str:
-    counts = Counter(_said(event) for event in found.events)
-    told = ", ".join(f"{count} {said}" for said, count in counts.items())
-    return f"{counted(found.lines, 'line')}, {counted(len(found.events), 'event')}: {told}"
+def said(row: Row) -> str:
+    """Return the class and how sure it is."""
+    return printable(f"{row.get('class')} ({row.get('phase')})")
 
 
-def _said(event: ReadEvent) -> str:
-    return f"{event.explained.class_} ({event.explained.phase})"
+def table(rows: Sequence[Row]) -> Rows:
+    """Return one line per event."""
+    more = f"{len(rows) - SHOWN} more (-o json)" if len(rows) > SHOWN else None
+    found = Rows(COLUMNS, caption=more)
+    for row in rows[:SHOWN]:
+        found.add(_cells(row), style=_style(row))
+    return found
 
 
-def _in_full(event: ReadEvent) -> Iterator[RenderableType]:
-    found = event.explained
-    row = event.row
-    place = ABSENT if found.topic is None else f"{found.topic}-{found.partition}"
-    producer = "not told" if found.producer_id is None else str(found.producer_id)
-    epoch = "" if found.producer_epoch is None else f", epoch {found.producer_epoch}"
-    style = STYLES.get((found.class_, found.phase), "bold")
-    yield Text(f"{_said(event)}  {printable(place)}  producer {producer}{epoch}", style=style)
-    yield lines([
-        ("sequence", _sequence(event)),
-        ("offset", None if found.offset is None else str(found.offset)),
-        ("refused", _refused(event, row)),
-        ("means", found.means),
-        ("would decide", found.settles),
-        ("check", found.check),
-        ("next", event.next_command),
-        *(("line", _other(line)) for line in event.other_lines),
-    ])  # fmt: skip
+def in_full(row: Row) -> Iterator[RenderableType]:
+    """Give everything about one event: what it is, and what to do."""
+    head = f"{said(row)}  {place(row)}  producer {_producer(row)}"
+    yield Text(printable(head), style=_style(row) or "bold")
+    yield lines(_facts(row))
 
 
-def _sequence(event: ReadEvent) -> str:
-    found = event.explained
-    if found.gap is None:
-        last = found.current_sequence
-        return f"got {found.incoming_sequence}, and {last} is the last one: it is not a new one"
-    expected = (found.incoming_sequence - found.gap) % SEQUENCES
-    missing = "1 record is" if found.gap == 1 else f"{found.gap:,} records are"
-    return f"expected {expected}, got {found.incoming_sequence}: {missing} missing before it"
+def place(row: Row) -> str:
+    """Return the partition."""
+    return ABSENT if row.get("topic") is None else f"{row['topic']}-{row.get('partition')}"
 
 
-def _refused(event: ReadEvent, row: dict[str, Any]) -> str:
-    first, last = event.pasted.first_at, event.pasted.last_at
-    times = counted(row["refusals"], "time")
-    by = "".join(f", by broker {broker}" for broker in row["brokers"][:1])
-    if first is None or last is None:
-        return f"{times}{by}"
-    until = "" if first == last else f" to {moment(last)}"
-    return f"{times}, {moment(first)}{until}{by}"
+def lost(row: Row) -> str | None:
+    """Return what is gone, as far as it is proven."""
+    start, end = row.get("lost_from"), row.get("lost_to")
+    if start is not None and end is not None:
+        return f"[{start}, {end}) {row.get('lost_offsets')} offsets"
+    if row.get("class") != LOSS or row.get("at_most_records") is None:
+        return None
+    return f"at most {row['at_most_records']} records"
 
 
-def _other(line: dict[str, Any]) -> str:
-    broker = "" if line["broker"] is None else f"broker {line['broker']}: "
-    return f"{line['at'] or ABSENT}  {broker}{line['means']}"
+def _facts(row: Row) -> list[tuple[str, str | None]]:
+    """Return labels and values; an absent value is left out."""
+    return [
+        ("sequence", _sequence(row)),
+        ("offset", _text(row.get("offset"))),
+        ("refused", _refused(row)),
+        ("lost", lost(row)),
+        ("means", row.get("means")),
+        ("would decide", row.get("settles")),
+        ("check", row.get("check")),
+        ("next", row.get("next_command")),
+        *(("line", _other(line)) for line in row.get("other_lines") or ()),
+        ("leader epoch", _text(row.get("leader_epoch"))),
+        ("id", row.get("id")),
+    ]
+
+
+def _cells(row: Row) -> list[str]:
+    seen = _moment(row.get("first_seen"))
+    return [
+        said(row),
+        place(row),
+        _producer(row),
+        _text(_expected(row)) or ABSENT,
+        _text(row.get("incoming_sequence")) or ABSENT,
+        _text(row.get("gap")) or ABSENT,
+        (lost(row) or ABSENT).removesuffix(" offsets"),
+        ABSENT if seen is None else f"{seen:%m-%d %H:%M:%S}",
+        _text(row.get("id")) or ABSENT,
+    ]
+
+
+def _sequence(row: Row) -> str:
+    got, gap, expected = row.get("incoming_sequence"), row.get("gap"), _expected(row)
+    if expected is None:
+        last = row.get("current_sequence")
+        return f"got {got}, and {last} is the last one: it is not a new one"
+    missing = "1 record is" if gap == 1 else f"{gap:,} records are"
+    return f"expected {expected}, got {got}: {missing} missing before it"
+
+
+def _expected(row: Row) -> int | None:
+    got, gap = row.get("incoming_sequence"), row.get("gap")
+    return (got - gap) % SEQUENCES if isinstance(got, int) and isinstance(gap, int) else None
+
+
+def _refused(row: Row) -> str:
+    count, first, last = row.get("refusals"), row.get("first_seen"), row.get("last_seen")
+    told = "1 time" if count == 1 else f"{count} times"
+    brokers = ", ".join(str(broker) for broker in row.get("brokers") or ())
+    by = f", by broker {brokers}" if brokers else ""
+    if first is None:
+        return f"{told}{by}"
+    until = "" if last in (None, first) else f" to {moment(_moment(last))}"
+    return f"{told}, {moment(_moment(first))}{until}{by}"
+
+
+def _other(line: Row) -> str:
+    broker = "" if line.get("broker") is None else f"broker {line['broker']}: "
+    return f"{moment(_moment(line.get('at')))}  {broker}{line.get('means')}"
+
+
+def _producer(row: Row) -> str:
+    if row.get("producer_id") is None:
+        return "not told"
+    epoch = row.get("producer_epoch")
+    return str(row["producer_id"]) if epoch is None else f"{row['producer_id']}/{epoch}"
+
+
+def _style(row: Row) -> str | None:
+    return STYLES.get((str(row.get("class")), str(row.get("phase"))))
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text) if isinstance(text, str) else None
+    except ValueError:
+        return None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

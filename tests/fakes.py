@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,6 +16,13 @@ from rules.open_findings import apply_changes
 from service.feeds import Fed
 from service.rounds import Scope
 from service.storage.clusters import ClusterKey, RoundId
+from service.storage.inbox import (
+    KnownDelivery,
+    NewDelivery,
+    StreamState,
+    Turn,
+    WaitingLines,
+)
 from service.storage.rounds import Round
 from service.storage.store import Loaded, OpenFindings
 from tests.factories import at, snapshot
@@ -131,3 +140,73 @@ class CountedFeed:
             position=str(start + count),
             is_behind=start + count < self.waiting,
         )
+
+
+@dataclass
+class MemoryInbox:
+    """Keeps deliveries as the database does; `fails` is raised by every call while it is set."""
+
+    fails: StoreError | None = None
+    deliveries: list[NewDelivery] = field(
+        default_factory=list
+    )  # the id of one is its place, from 1
+    streams: dict[str, StreamState] = field(default_factory=dict)
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """Keep what is added if the turn ends well."""
+        self._call()
+        turn = _MemoryTurn(self)
+        yield turn
+        self.deliveries += turn.added
+        for one in turn.added:
+            for stream in one.streams:
+                before = self.streams.get(stream.name, stream)
+                times = [at for at in (before.last_line_at, stream.last_line_at) if at is not None]
+                self.streams[stream.name] = replace(stream, last_line_at=max(times, default=None))
+
+    def after(self, last_id: int, *, max_events: int, max_rows: int) -> WaitingLines:
+        """Return what waits after an id."""
+        self._call()
+        waiting, taken, events = self.deliveries[last_id:], list[NewDelivery](), 0
+        for one in waiting[:max_rows]:
+            events += one.counts.events
+            if taken and events > max_events:
+                break
+            taken.append(one)
+        latest: dict[str, datetime | None] = {}
+        for stream in self.streams.values():
+            times = [at for at in (latest.get(stream.source), stream.last_line_at) if at]
+            latest[stream.source] = max(times, default=None)
+        return WaitingLines(
+            parsed=tuple(one.parsed for one in taken),
+            last_id=last_id + len(taken) if taken else None,
+            is_all=len(taken) == len(waiting),
+            sources=tuple(LogSource(name=n, last_line_at=at) for n, at in sorted(latest.items())),
+        )
+
+    def _call(self) -> None:
+        if self.fails is not None:
+            raise self.fails
+
+
+class _MemoryTurn:
+    def __init__(self, inbox: MemoryInbox) -> None:
+        self._inbox = inbox
+        self.added: list[NewDelivery] = []
+
+    def known(self, key: str) -> KnownDelivery | None:
+        for one in self._inbox.deliveries:
+            if one.key == key:
+                return KnownDelivery(digest=one.digest, counts=one.counts)
+        return None
+
+    def waiting(self, after: int) -> int:
+        return sum(1 + one.counts.events for one in self._inbox.deliveries[after:])
+
+    def states(self, names: Collection[str]) -> tuple[Mapping[str, str], int]:
+        known = self._inbox.streams
+        return {name: known[name].state for name in names if name in known}, len(known)
+
+    def add(self, new: NewDelivery) -> None:
+        self.added.append(new)

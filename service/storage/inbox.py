@@ -17,6 +17,7 @@ from sqlalchemy import Connection, Engine, Row, RowMapping, and_, delete, func, 
 from sqlalchemy.dialects.postgresql import insert
 
 from rules.facts.broker_log import LogSource
+from service.storage import checkpoints, clusters
 from service.storage.log_format import FORMAT, ParsedLines, decode, encode
 from service.storage.tables import LOG_INBOX, LOG_STREAM
 from service.storage.translate import translated
@@ -131,14 +132,25 @@ class StoredInbox:
             sources=sources,
         )
 
-    def remove_read(self, up_to: int | None, now: datetime) -> int:
-        """Remove what stored rounds have read, up to an id, and what nobody needs any more.
+    def stored_position(self, feed: str) -> str | None:
+        """Return up to where the last stored round has read a feed, None if none has.
+
+        Raises:
+            StoreError: the database is away, or the checkpoint cannot be read.
+        """
+        engine = self._engine()
+        known = clusters.list_by_name(engine, self._cluster)
+        checkpoint = checkpoints.load(engine, known[-1][0]) if known else None
+        return None if checkpoint is None else checkpoint.log_positions.get(feed)
+
+    def remove_read(self, up_to: int, now: datetime) -> int:
+        """Remove what rounds have read, up to an id, and an hour ago; and what nobody needs any more.
 
         Raises:
             StoreError: the database refused or is away.
         """
         mine, old = LOG_INBOX.c.cluster == self._cluster, now - KEPT_READ
-        is_read = and_(mine, LOG_INBOX.c.id <= (up_to or 0), LOG_INBOX.c.received_at < old)
+        is_read = and_(mine, LOG_INBOX.c.id <= up_to, LOG_INBOX.c.received_at < old)
         first = select(LOG_INBOX.c.id).where(is_read).order_by(LOG_INBOX.c.id).limit(BATCH)
         silent = and_(LOG_STREAM.c.cluster == self._cluster, LOG_STREAM.c.updated_at < now - SILENT)
         removed, count = 0, BATCH

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
-from typing import Any, Final
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Final
 
 import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from rules.facts.broker_log import LogSource, Origin, WatermarkWentBack
 from service.clock import wait_until
 from service.storage.inbox import (
     KEPT_READ,
     SILENT,
-    Counts,
-    KnownDelivery,
     NewDelivery,
     StoredInbox,
-    StreamState,
     WaitingLines,
 )
 from service.storage.log_format import ParsedLines
-from tests.factories import NOON, at
+from tests.factories import NOON
+from tests.integration.storage.given_lines import (
+    MUCH,
+    add,
+    delivery,
+    event,
+    offsets,
+    read,
+    stream,
+)
 
 pytestmark = pytest.mark.integration
 
-MUCH: Final = 1000
 SECOND: Final = timedelta(seconds=1)
 WAITING: Final = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
 
@@ -36,92 +40,6 @@ WAITING: Final = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
 @pytest.fixture
 def inbox(database: Engine) -> StoredInbox:
     return StoredInbox(lambda: database, "default")
-
-
-def event(offset: int, topic: str = "orders") -> WatermarkWentBack:
-    origin = Origin(source="broker-1", at=at(offset))
-    return WatermarkWentBack(
-        origin=origin, topic=topic, partition=0, offset_before=offset + 1, offset=offset
-    )
-
-
-def delivery(
-    *offsets: int, received_at: datetime = NOON, streams: Sequence[StreamState] = (), **given: Any
-) -> NewDelivery:
-    source = LogSource(name="broker-1", lines=7, unparsed=1, last_line_at=at(5))
-    return NewDelivery(
-        received_at=received_at,
-        key=given.get("key"),
-        digest=given.get("digest", "d"),
-        counts=Counts(lines=7, events=len(offsets), unparsed=1),
-        parsed=ParsedLines(events=tuple(event(one) for one in offsets), sources=(source,)),
-        streams=streams or [stream()],
-    )
-
-
-def stream(name: str = "broker-1", **given: Any) -> StreamState:
-    base = {"source": name, "state": "{}", "last_line_at": at(5)}
-    return StreamState(name=name, **{**base, **given})
-
-
-def add(inbox: StoredInbox, *new: NewDelivery) -> None:
-    for one in new:
-        with inbox.turn() as turn:
-            turn.add(one)
-
-
-def read(
-    inbox: StoredInbox, after: int = 0, *, events: int = MUCH, rows: int = MUCH
-) -> WaitingLines:
-    return inbox.after(after, max_events=events, max_rows=rows)
-
-
-def offsets(found: WaitingLines) -> list[int]:
-    events = [one for part in found.parsed for one in part.events]
-    return [one.offset for one in events if isinstance(one, WatermarkWentBack)]
-
-
-def test_an_empty_inbox_has_nothing(inbox: StoredInbox) -> None:
-    assert read(inbox) == WaitingLines(parsed=(), last_id=None, is_all=True, sources=())
-
-
-def test_what_was_added_is_read_whole_and_in_order(inbox: StoredInbox) -> None:
-    new = [delivery(1, 2), delivery(), delivery(3)]
-    add(inbox, *new)
-    found = read(inbox)
-    assert found.parsed == tuple(one.parsed for one in new)
-    assert found.is_all
-    assert found.sources == (LogSource(name="broker-1", last_line_at=at(5)),)
-    assert found.last_id is not None
-    assert read(inbox, found.last_id).parsed == ()
-
-
-@pytest.mark.parametrize(
-    ("limits", "parts"),
-    [
-        ({"events": 3}, [[1, 2, 3], [4, 5, 6, 7], [8]]),
-        ({"events": 1}, [[1, 2], [3], [4, 5, 6, 7], [8]]),
-        ({"rows": 1}, [[1, 2], [3], [4, 5, 6, 7], [8]]),
-        ({"rows": 3}, [[1, 2, 3, 4, 5, 6, 7], [8]]),
-        ({"rows": 4}, [[1, 2, 3, 4, 5, 6, 7, 8]]),
-    ],
-)
-def test_a_limit_leaves_the_rest_for_the_next_time(
-    inbox: StoredInbox, limits: dict[str, int], parts: list[list[int]]
-) -> None:
-    add(inbox, delivery(1, 2), delivery(3), delivery(4, 5, 6, 7), delivery(8))
-    after = 0
-    for number, part in enumerate(parts):
-        found = read(inbox, after, **limits)
-        assert offsets(found) == part, "one delivery at least, however large"
-        assert found.is_all is (number == len(parts) - 1)
-        assert found.last_id is not None
-        after = found.last_id
-
-
-def test_what_was_read_can_be_read_again(inbox: StoredInbox) -> None:
-    add(inbox, delivery(1))
-    assert offsets(read(inbox)) == offsets(read(inbox)) == [1]
 
 
 def test_another_cluster_has_another_inbox(inbox: StoredInbox, database: Engine) -> None:
@@ -134,42 +52,6 @@ def test_another_cluster_has_another_inbox(inbox: StoredInbox, database: Engine)
     assert read(other) == WaitingLines(parsed=(), last_id=None, is_all=True, sources=())
     other.remove_read(MUCH, NOON + 2 * SILENT)
     assert offsets(read(inbox)) == [1]
-
-
-def test_a_key_is_known_with_what_was_answered(inbox: StoredInbox) -> None:
-    add(inbox, delivery(1, 2, key="k", digest="abc"), delivery(3))
-    with inbox.turn() as turn:
-        assert turn.known("k") == KnownDelivery(
-            digest="abc", counts=Counts(lines=7, events=2, unparsed=1)
-        )
-        assert turn.known("l") is None
-
-
-def test_events_and_deliveries_that_wait_are_counted(inbox: StoredInbox) -> None:
-    add(inbox, delivery(1, 2), delivery())
-    first = read(inbox, rows=1).last_id
-    assert first is not None
-    with inbox.turn() as turn:
-        assert [turn.waiting(after) for after in (0, first, first + 1)] == [4, 1, 0]
-
-
-def test_where_a_stream_stands_is_what_came_last(inbox: StoredInbox) -> None:
-    add(inbox, delivery(1, streams=[stream("a", state="one"), stream("b", state="two")]))
-    add(inbox, delivery(2, streams=[stream("a", state="three", last_line_at=None)]))
-    with inbox.turn() as turn:
-        assert turn.states(["a", "b", "c"]) == ({"a": "three", "b": "two"}, 2)
-    assert [one.last_line_at for one in read(inbox).sources] == [at(5), at(5)], "it never goes back"
-
-
-def test_a_turn_that_fails_leaves_nothing(inbox: StoredInbox) -> None:
-    def turn_that_fails() -> None:
-        with inbox.turn() as turn:
-            turn.add(delivery(1))
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        turn_that_fails()
-    assert read(inbox) == WaitingLines(parsed=(), last_id=None, is_all=True, sources=())
 
 
 def test_nothing_is_seen_before_what_has_a_smaller_id(inbox: StoredInbox, database: Engine) -> None:

@@ -1,4 +1,4 @@
-"""Removes old transitions a few times a day."""
+"""Removes what is old again and again: transitions a few times a day, log lines more often."""
 
 from __future__ import annotations
 
@@ -19,15 +19,20 @@ FIRST_AFTER_SECONDS: Final = 60.0  # a start has more urgent things to do
 class Retention:
     """A task for the supervisor; it ends only with the service."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is removed, and when, each by its name
         self,
         remove: Callable[[datetime], int],
         *,
+        what: str,
         keep: timedelta,
         utc_now: Callable[[], datetime],
         log: Log,
+        every_seconds: float = EVERY_SECONDS,
     ) -> None:
+        """`what` is the word of the log for what is removed."""
         self._remove = remove
+        self._what = what
+        self._every_seconds = every_seconds
         self._keep = keep
         self._utc_now = utc_now
         self._log = log
@@ -37,7 +42,7 @@ class Retention:
         wait = FIRST_AFTER_SECONDS
         while True:
             await asyncio.sleep(wait)
-            wait = EVERY_SECONDS
+            wait = self._every_seconds
             await self.remove_once()
 
     async def remove_once(self) -> None:
@@ -46,6 +51,7 @@ class Retention:
         try:
             removed = await in_thread(lambda: self._remove(before), name="retention")
         except StoreError as exc:
-            self._log.warning(Event.RETENTION, removed=None, why=str(exc))
+            self._log.warning(Event.RETENTION, what=self._what, removed=None, why=str(exc))
             return
-        self._log.info(Event.RETENTION, removed=removed, before=before.isoformat())
+        tell = self._log.info if removed else self._log.debug
+        tell(Event.RETENTION, what=self._what, removed=removed, before=before.isoformat())

@@ -14,7 +14,7 @@ from service.storage.store import PostgresStore
 from service.storage.token_check import StoredTokens
 from service.threads import in_thread
 from service.web.app import create_app
-from service.web.ports import FewAtOnce, Sources
+from service.web.ports import FewAtOnce, Inbox, Sources
 from service.web.rights import Tokens
 from service.web.server import HttpServer, is_loopback
 
@@ -26,6 +26,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
     latest: Latest,
     exposition: Exposition,
     store: PostgresStore,
+    inbox: Inbox,
     log: Log,
 ) -> HttpServer:
     """Build the HTTP server on a socket that listens already."""
@@ -39,6 +40,8 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
             utc_now=utc_now,
             in_thread=in_thread,
             in_database=FewAtOnce(in_thread),
+            inbox=inbox,
+            ingesting=FewAtOnce(in_thread, 1),
         ),
         tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
         is_loopback=is_loopback(listener),

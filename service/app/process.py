@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TextIO
+from typing import Final, TextIO
 
 from collectors.risk_looks import RiskReader
 from collectors.wire.pool import Pool
@@ -21,6 +21,7 @@ from service.events import Event
 from service.keeping import Keeper
 from service.latest import Latest, Look
 from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
+from service.log_inbox import LogInbox, remove_read
 from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
 from service.process import process_figures
@@ -33,12 +34,15 @@ from service.serve import Parts, Service
 from service.settings import LogFormat, Settings
 from service.settings.advice import warnings
 from service.storage.engine import OWN_SECONDS, open_database
+from service.storage.inbox import StoredInbox
 from service.storage.retention import remove_older
 from service.storage.store import PostgresStore
 from service.supervisor import Supervisor, Task
 from service.threads import OneAtATime
 from service.watch import Watcher
 from service.web.server import bind
+
+INBOX_SECONDS: Final = 600.0  # between removals of log lines that were read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +57,8 @@ class _Base:
     reader: ClusterReader
     risk: RiskWatch
     store: PostgresStore
+    stored_inbox: StoredInbox
+    inbox: LogInbox
     latest: Latest
     exposition: Exposition
 
@@ -81,13 +87,18 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             latest=base.latest,
             exposition=base.exposition,
             store=base.store,
+            inbox=base.inbox,
             log=base.log,
         )
         pipeline = _pipeline(base)
         parts = Parts(
             pipeline=pipeline,
             rounds=_rounds(base, pipeline),
-            others=[_retention(base), Task(name="risk_looks", run=base.risk.run)],
+            others=[
+                _retention(base),
+                _inbox_retention(base),
+                Task(name="risk_looks", run=base.risk.run),
+            ],
             front=front,
             supervisor=base.supervisor,
             stop=base.stop,
@@ -113,6 +124,8 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         started_at=utc_now(),
         interval_seconds=settings.service.interval_seconds,
     )
+    store = _store(settings, log)
+    stored_inbox = StoredInbox(lambda: store.engine, settings.kafka.name)
     return _Base(
         settings=settings,
         log=log,
@@ -121,7 +134,14 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         reader=cluster_reader(settings.kafka),
         risk=_risk(settings, stop),
-        store=_store(settings, log),
+        store=store,
+        stored_inbox=stored_inbox,
+        inbox=LogInbox(
+            stored_inbox,
+            max_waiting=settings.broker_logs.max_waiting_events,
+            utc_now=utc_now,
+            in_time=OneAtATime("log_inbox").call,
+        ),
         latest=Latest(first, monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),
     )
@@ -167,6 +187,7 @@ def _pipeline(base: _Base) -> Pipeline:
         monotonic=monotonic,
         attempt=base.supervisor.attempt,
         light_looks=base.risk.take,
+        feeds=[base.inbox],
     )
     waiting = settings.database.waiting_rounds
     keeper = Keeper(
@@ -202,11 +223,24 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
 def _retention(base: _Base) -> Task:
     retention = Retention(
         lambda before: remove_older(base.store.engine, before),
+        what="transitions",
         keep=timedelta(days=base.settings.database.keep_transitions_days),
         utc_now=utc_now,
         log=base.log,
     )
     return Task(name="retention", run=retention.run)
+
+
+def _inbox_retention(base: _Base) -> Task:
+    retention = Retention(
+        lambda now: remove_read(base.stored_inbox, now),
+        what="log_lines",
+        keep=timedelta(0),  # the inbox knows for how long
+        utc_now=utc_now,
+        log=base.log,
+        every_seconds=INBOX_SECONDS,
+    )
+    return Task(name="inbox_retention", run=retention.run)
 
 
 @contextmanager

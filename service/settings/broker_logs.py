@@ -57,6 +57,10 @@ class BrokerLogSettings(Group):
     """Whether a file that is there when Tidemark first looks is read from its beginning. Default:
     false, from its end, because what happened before is not news."""
 
+    max_waiting_events: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    """Events in log lines sent over HTTP that no round has read yet, each request counting as one
+    more; beyond it requests get 429. Default: ten times what one round reads, about 100 MB."""
+
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
         """Positions and figures are kept by a source's name."""

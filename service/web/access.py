@@ -1,8 +1,9 @@
-"""Who may read.
+"""Who may read, and who may bring log lines.
 
 On the loopback interface nobody needs a token, but the Host header has to name that interface: a
-web page that makes its own name point here (DNS rebinding) cannot do that. Elsewhere a bearer token
-with scope read is needed, for everything but the probes of an orchestrator.
+web page that makes its own name point here (DNS rebinding) cannot do that. It could send log lines
+all the same, without reading the answer, but not without the header Origin. Elsewhere a bearer token
+is needed, with scope ingest or read, for everything but the probes of an orchestrator.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from service.web.problems import ProblemError
 from service.web.rights import Tokens
 
 PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz"})
+INGEST: Final = "/api/v1/ingest/"  # all paths below it
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
 
@@ -33,32 +35,43 @@ class Access:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Check one request."""
-        if scope["path"] not in PUBLIC_PATHS:
-            await self._check(Headers(scope=scope))
+        path = scope["path"]
+        if path not in PUBLIC_PATHS:
+            right = Right.INGEST if path.startswith(INGEST) else Right.READ
+            await self._check(Headers(scope=scope), right)
         await self._app(scope, receive, send)
 
-    async def _check(self, headers: Headers) -> None:
-        if self._is_loopback and names_loopback(headers.get("host", "")):
+    async def _check(self, headers: Headers, right: Right) -> None:
+        if self._is_loopback and _needs_no_token(headers, right):
             return
         secret = bearer_of(headers)
         if secret is None and self._is_loopback:
-            raise ProblemError(
-                HTTPStatus.FORBIDDEN,
-                "The Host header does not name this machine's loopback interface: "
-                "ask http://127.0.0.1, or give a token.",
-            )
+            raise _stranger(right)
         if secret is None:
-            raise _unauthorized("A bearer token with scope read is needed.", "")
+            raise _unauthorized(f"A bearer token with scope {right} is needed.", "")
         rights = await self._tokens.rights(secret)
         if rights is None:
             raise _unauthorized("The token is not valid.", ', error="invalid_token"')
-        if Right.READ not in rights:
-            challenge = f'{CHALLENGE}, error="insufficient_scope", scope="read"'
+        if right not in rights:
+            challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{right}"'
             raise ProblemError(
                 HTTPStatus.FORBIDDEN,
-                "The token does not have scope read.",
+                f"The token does not have scope {right}.",
                 headers={"WWW-Authenticate": challenge},
             )
+
+
+def _needs_no_token(headers: Headers, right: Right) -> bool:
+    """Tell whether a request over the loopback interface is no web page's."""
+    is_page = right is Right.INGEST and "origin" in headers
+    return names_loopback(headers.get("host", "")) and not is_page
+
+
+def _stranger(right: Right) -> ProblemError:
+    why = "The Host header does not name this machine's loopback interface"
+    if right is Right.INGEST:
+        why += ", or a web page sends this"
+    return ProblemError(HTTPStatus.FORBIDDEN, f"{why}: ask http://127.0.0.1, or give a token.")
 
 
 def names_loopback(host: str) -> bool:

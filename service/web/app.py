@@ -27,6 +27,7 @@ from service.web.routes.clusters import clusters_router
 from service.web.routes.findings import findings_router
 from service.web.routes.groups import groups_router
 from service.web.routes.health import health_routes
+from service.web.routes.ingest import ingest_router
 from service.web.routes.losses import losses_router
 from service.web.routes.metrics import metrics_route
 from service.web.routes.partitions import partitions_router
@@ -83,6 +84,7 @@ def _api(sources: Sources) -> APIRouter:
         losses_router(sources),
         findings_router(sources),
         rules_router(),
+        ingest_router(sources),
     ):
         api.include_router(router)
     return api

@@ -6,6 +6,7 @@ import asyncio
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
@@ -13,15 +14,21 @@ from typing import Final
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from service.web.access import PUBLIC_PATHS
-from service.web.problems import ProblemError, unavailable
+from service.web.access import INGEST, PUBLIC_PATHS
+from service.web.problems import ProblemError, too_much, unavailable
 
 REQUEST_ID: Final = "X-Request-ID"
 USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 MAX_BODY: Final = 64 * 1024  # bytes
+MAX_LOG_BODY: Final = 4 * 1024 * 1024  # bytes; what shippers send at once by default has 1 to 3 MB
 BODY_SECONDS: Final = 10.0
 SCRAPE_PATH: Final = "/metrics"
 SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
+INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
+INGEST_AGAIN_SECONDS: Final = 1
+MAX_THROWN_AWAY: Final = (
+    32 * 1024 * 1024
+)  # bytes; the largest batch of a shipper's defaults has 10 MB
 ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
     "X-Content-Type-Options": "nosniff",
@@ -53,12 +60,20 @@ class Busy:
     """Refuses a request while too many others are being answered.
 
     Probes always pass, and a few scrapes have places of their own: when many ask, it is most needed
-    to know how the service is.
+    to know how the service is. Who brings log lines has places apart from all who read.
     """
 
-    def __init__(self, app: ASGIApp, *, limit: int, scrapes: int = SCRAPES_AT_ONCE) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limit: int,
+        scrapes: int = SCRAPES_AT_ONCE,
+        ingests: int = INGESTS_AT_ONCE,
+    ) -> None:
         self._app = app
         self._scrapes = _Places(scrapes)
+        self._ingests = _Places(ingests)
         self._others = _Places(limit)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,15 +82,26 @@ class Busy:
         if path in PUBLIC_PATHS:
             await self._app(scope, receive, send)
             return
-        is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
-        places = self._scrapes if is_scrape else self._others
+        places = self._places(path)
         if not places.has_room:
-            raise unavailable(f"{places.limit} requests are being answered already")
+            raise self._refusal(places)
         places.taken += 1
         try:
             await self._app(scope, receive, send)
         finally:
             places.taken -= 1
+
+    def _places(self, path: str) -> _Places:
+        if path.startswith(INGEST):
+            return self._ingests
+        is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
+        return self._scrapes if is_scrape else self._others
+
+    def _refusal(self, places: _Places) -> ProblemError:
+        if places is not self._ingests:
+            return unavailable(f"{places.limit} requests are being answered already")
+        told = f"{places.limit} requests bring log lines already"
+        return too_much(told, INGEST_AGAIN_SECONDS)
 
 
 @dataclass(slots=True)
@@ -92,10 +118,17 @@ class BodyLimit:
     """Reads a request's body before a route does, and refuses one that is too large or too slow."""
 
     def __init__(
-        self, app: ASGIApp, *, limit: int = MAX_BODY, seconds: float = BODY_SECONDS
+        self,
+        app: ASGIApp,
+        *,
+        limit: int = MAX_BODY,
+        log_limit: int = MAX_LOG_BODY,
+        seconds: float = BODY_SECONDS,
     ) -> None:
+        """`log_limit` holds where log lines are brought, `limit` elsewhere."""
         self._app = app
         self._limit = limit
+        self._log_limit = log_limit
         self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,32 +138,49 @@ class BodyLimit:
         if length == "0" and "transfer-encoding" not in headers:
             await self._app(scope, receive, send)
             return
-        if not length.isdigit() or len(length) > 18 or int(length) > self._limit:
-            raise self._too_large()
+        limit = self._log_limit if scope["path"].startswith(INGEST) else self._limit
+        if not length.isdigit() or len(length) > 18 or int(length) > limit:
+            if limit == self._log_limit and "expect" not in headers:
+                await self._throw_away(receive)
+            raise _too_large(limit)
         try:
             async with asyncio.timeout(self._seconds):
-                body = await self._read(receive)
+                body = await _read(receive, limit)
         except TimeoutError as exc:
             raise _closing(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from exc
         if body is not None:
             await self._app(scope, _replayed(body, receive), send)
 
-    async def _read(self, receive: Receive) -> bytes | None:
-        """Return the body; None if the client went away."""
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return None
-            body += message.get("body", b"")
-            if len(body) > self._limit:
-                raise self._too_large()
-            if not message.get("more_body", False):
-                return bytes(body)
+    async def _throw_away(self, receive: Receive) -> None:
+        """Read what a shipper sends before it looks for an answer; it would find a broken connection.
 
-    def _too_large(self) -> ProblemError:
-        told = f"a body may have {self._limit} bytes"
-        return _closing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)
+        Without an answer it would send the same again and again, and nobody would know why.
+        """
+        size, is_more = 0, True
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._seconds):
+                while is_more and size <= MAX_THROWN_AWAY:
+                    message = await receive()
+                    size += len(message.get("body", b""))
+                    is_more = message.get("more_body", False)
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return the body; None if the client went away."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return _closing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {limit} bytes")
 
 
 def _closing(status: HTTPStatus, detail: str) -> ProblemError:

@@ -1,6 +1,6 @@
 """What the HTTP API needs from others: nothing here asks Kafka.
 
-Only `History` and `TokenChecker` ask a database, and both only through `FewAtOnce`.
+Only `History`, `Inbox` and `TokenChecker` ask a database, and all only through `FewAtOnce`.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol, TypeVar
 
+from service.deliveries import Delivery, Refusal
 from service.latest import Latest, Look
 from service.metrics.exposition import Exposition
 from service.storage.findings import StoredTransition
 from service.storage.history import PastFinding, Wanted
+from service.storage.inbox import Counts
 from service.storage.tokens import Scope
 from service.web.problems import unavailable
 
@@ -59,6 +61,13 @@ class History(Protocol):
 
     def transitions(self, finding: int) -> Sequence[StoredTransition]:
         """Return the last transitions of a finding, oldest first."""
+
+
+class Inbox(Protocol):
+    """Where log lines of brokers go."""
+
+    def accept(self, delivery: Delivery, /) -> Counts | Refusal:
+        """Store a delivery, or say why not; StoreError while that cannot be done."""
 
 
 class FewAtOnce:
@@ -122,6 +131,10 @@ class Sources:
     utc_now: Callable[[], datetime]
     in_thread: InThread
     in_database: InThread  # calls of `history`, few at once
+    inbox: Inbox
+    # Calls of `inbox`, one at a time: they take turns in the database anyway, and what a body becomes
+    # when it is decoded is many times its size.
+    ingesting: InThread
 
     @property
     def look(self) -> Look:

@@ -47,6 +47,12 @@ def unavailable(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers)
 
 
+def too_much(detail: str, seconds: int) -> ProblemError:
+    """Return the problem of one request too many, which may work after some seconds."""
+    headers = {"Retry-After": str(seconds)}
+    return ProblemError(HTTPStatus.TOO_MANY_REQUESTS, detail, headers=headers)
+
+
 def invalid(field: str, message: str) -> ProblemError:
     """Return the problem of a parameter whose value cannot be used."""
     errors = [{"field": field, "message": message}]

@@ -19,14 +19,16 @@ from rules.verdict import Verdict
 from service.allocator import keep_memory_small
 from service.app.front import make_front
 from service.clock import monotonic, utc_now
-from service.keeping import Keeper, KeepingState
+from service.keeping import Keeper, KeepingState, without_limit
 from service.latest import Latest, Look
 from service.log import LineWriter, make_log
+from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
 from service.pipeline import MadeRound, Pipeline
 from service.rounds import Scope
 from service.settings import HttpSettings
 from service.storage.engine import open_database
+from service.storage.inbox import StoredInbox
 from service.storage.store import PostgresStore
 from service.watch import Watcher
 from service.web.server import HttpServer, bind
@@ -104,6 +106,12 @@ def build(folder: Path) -> Parts:
         latest=latest,
         exposition=exposition,
         store=store,
+        inbox=LogInbox(
+            StoredInbox(lambda: store.engine, NAME),
+            max_waiting=1,
+            utc_now=utc_now,
+            in_time=without_limit,
+        ),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
     watcher = Watcher(NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic)

@@ -28,7 +28,9 @@ class Timed(Retention):
 
 
 def retention(told: Told, remove: Callable[[datetime], int], kind: type[Retention]) -> Retention:
-    return kind(remove, keep=timedelta(days=30), utc_now=lambda: at(60), log=told.log)
+    return kind(
+        remove, what="transitions", keep=timedelta(days=30), utc_now=lambda: at(60), log=told.log
+    )
 
 
 def test_it_begins_a_minute_after_the_start_and_goes_on_every_six_hours() -> None:
@@ -55,7 +57,7 @@ def test_what_is_older_than_the_limit_is_removed_and_counted() -> None:
     asyncio.run(retention(told, remove, Retention).remove_once())
     assert asked == [at(60) - timedelta(days=30)]
     assert told.of(Event.RETENTION) == [
-        {"level": "info", "removed": 7, "before": asked[0].isoformat()}
+        {"level": "info", "what": "transitions", "removed": 7, "before": asked[0].isoformat()}
     ]
 
 
@@ -66,7 +68,9 @@ def test_a_database_that_is_away_is_told_and_asked_again_next_time() -> None:
         raise AWAY
 
     asyncio.run(retention(told, remove, Retention).remove_once())
-    assert told.of(Event.RETENTION) == [{"level": "warning", "removed": None, "why": str(AWAY)}]
+    assert told.of(Event.RETENTION) == [
+        {"level": "warning", "what": "transitions", "removed": None, "why": str(AWAY)}
+    ]
 
 
 def test_a_defect_of_ours_is_left_to_the_supervisor() -> None:

@@ -15,11 +15,13 @@ from starlette.testclient import TestClient
 from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Kind, Severity, Verdict
+from service.deliveries import Delivery, Refusal
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
 from service.storage.findings import StoredFinding, StoredTransition, labels_hash
 from service.storage.history import PastFinding, Wanted
+from service.storage.inbox import Counts
 from service.storage.tokens import Scope
 from service.web.app import create_app
 from service.web.document import openapi_page
@@ -160,6 +162,22 @@ class FakeTokens:
 
 
 @dataclass
+class FakeInbox:
+    """Takes every delivery, each line as an event, unless it is told otherwise."""
+
+    outcome: Counts | Refusal | None = None
+    trouble: StoreError | None = None
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    def accept(self, delivery: Delivery) -> Counts | Refusal:
+        if self.trouble is not None:
+            raise self.trouble
+        self.deliveries.append(delivery)
+        lines = sum(map(len, delivery.lines.values()))
+        return self.outcome or Counts(lines=lines, events=lines, unparsed=0)
+
+
+@dataclass
 class FakeLog:
     """Keeps what it is told."""
 
@@ -177,6 +195,7 @@ class World:
     exposition: Exposition = field(default_factory=Exposition)
     history: FakeHistory = field(default_factory=FakeHistory)
     tokens: FakeTokens = field(default_factory=FakeTokens)
+    inbox: FakeInbox = field(default_factory=FakeInbox)
     log: FakeLog = field(default_factory=FakeLog)
     in_thread: InThread = at_once
     seconds: float = 0.0  # on the monotonic clock
@@ -192,6 +211,8 @@ class World:
             utc_now=lambda: NOON + timedelta(seconds=20),
             in_thread=self.in_thread,
             in_database=self.in_thread,
+            inbox=self.inbox,
+            ingesting=self.in_thread,
         )
         tokens = Tokens(
             self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds

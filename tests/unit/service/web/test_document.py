@@ -21,10 +21,11 @@ def test_the_document_is_served() -> None:
 
 def test_every_operation_tells_its_errors_in_the_one_form() -> None:
     document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
-    operations = [one for path in document["paths"].values() for one in path.values()]
-    assert len(operations) == 12
-    for operation in operations:
-        assert set(operation["responses"]) == {"200", "default"}
+    operations = [one for path in document["paths"].values() for one in path.items()]
+    assert len(operations) == 13
+    for method, operation in operations:
+        done = {"get": "200", "post": "202"}[method]
+        assert set(operation["responses"]) == {done, "default"}
         (problem,) = operation["responses"]["default"]["content"].items()
         reference = {"$ref": "#/components/schemas/Problem"}
         assert problem == ("application/problem+json", {"schema": reference})

@@ -1,0 +1,189 @@
+"""Turns the body of a request into log lines, stream by stream.
+
+What the query names holds for all lines; else a record's own fields tell whose line it is.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+
+from rules.facts.identity import BrokerId
+from service.deliveries import Delivery, Stream
+from service.web.ingest_json import Records
+from service.web.ingest_query import MAX_BROKER_ID, IngestQuery, is_name
+from service.web.ingest_unpacking import unpacked
+from service.web.problems import ProblemError
+
+MAX_LINES: Final = 200_000  # of one request: two seconds
+MAX_STREAMS: Final = 100  # of one request
+TEXT: Final = "text/plain"
+JSON: Final = frozenset({"application/json", "application/x-ndjson", "application/ndjson"})
+ASCII_LIKE: Final = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"})
+LINE_FIELDS: Final = ("message", "log", "line")  # Vector's, Fluent Bit's, and a plain word
+SOURCE_FIELDS: Final = ("source", "host", "pod", "instance")
+FILE_FIELDS: Final = ("file", "filename")
+UNNAMED: Final = "http"
+
+Lines = dict[Stream, list[bytes]]
+Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One request, as far as it matters."""
+
+    body: bytes
+    content_type: str
+    content_encoding: str
+    query: IngestQuery
+    key: str | None
+
+    @property
+    def media_type(self) -> str:
+        """Return the content type without its parameters."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+    @property
+    def charset(self) -> str:
+        """Return the charset that the content type names, empty for none."""
+        _, _, after = self.content_type.lower().partition("charset=")
+        return after.partition(";")[0].strip().strip('"')
+
+
+def delivery_of(sent: Sent) -> Delivery:
+    """Return the lines of a request.
+
+    Raises:
+        ProblemError: the body is of another kind, damaged or too large.
+    """
+    read = _reader_of(sent)
+    body = unpacked(sent.body, sent.content_encoding)
+    return Delivery(
+        lines=read(body, sent.query),
+        zone=sent.query.zone,
+        digest=_digest(body, sent),
+        key=sent.key,
+    )
+
+
+def _reader_of(sent: Sent) -> Callable[[bytes, IngestQuery], Lines]:
+    if sent.media_type in JSON:
+        return _of_json
+    if sent.media_type == TEXT and sent.charset in ASCII_LIKE:
+        return _of_text
+    told = (
+        "log lines come as text/plain in UTF-8, or as JSON records with Content-Type "
+        "application/x-ndjson or application/json"
+    )
+    raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
+
+
+def _digest(body: bytes, sent: Sent) -> str:
+    """Return a digest of what was sent; the same text for another broker is something else."""
+    made = hashlib.sha256(f"{sent.media_type}\n{sent.query.model_dump_json()}\n".encode())
+    made.update(body)
+    return made.hexdigest()
+
+
+def _of_text(body: bytes, query: IngestQuery) -> Lines:
+    count = body.count(b"\n") + (not body.endswith(b"\n") and bool(body))
+    if count > MAX_LINES:
+        raise _too_many_lines()
+    return {_stream(query, {}): _split(body)} if count else {}
+
+
+def _of_json(body: bytes, query: IngestQuery) -> Lines:
+    records = Records(body)
+    lines: Lines = {}
+    left = MAX_LINES
+    for place, record in records:
+        try:
+            for fields, text in _texts(record):
+                split = _split(text.encode("utf-8", "replace"))
+                left -= len(split)
+                lines.setdefault(_stream(query, fields), []).extend(split)
+        except ValueError as exc:
+            raise records.bad(place, str(exc)) from exc
+        if left < 0:
+            raise _too_many_lines()
+        if len(lines) > MAX_STREAMS:
+            raise records.bad(place, f"a request may name {MAX_STREAMS} sources")
+    return lines
+
+
+def _split(text: bytes) -> list[bytes]:
+    """Return the physical lines of a text, which may hold several."""
+    return text.removesuffix(b"\n").split(b"\n")
+
+
+def _texts(record: Fields) -> Iterator[tuple[Fields, str]]:
+    """Return the texts of a record, each with what is told of it.
+
+    Raises:
+        ValueError: there is none; the text says what is wrong.
+    """
+    if "streams" in record:
+        yield from _of_loki(record["streams"])
+        return
+    for name in LINE_FIELDS:
+        if isinstance(record.get(name), str):
+            yield record, record[name]
+            return
+    raise ValueError(f"the record has no text named {', '.join(LINE_FIELDS)}")
+
+
+def _of_loki(streams: object) -> Iterator[tuple[Fields, str]]:
+    """Return the lines of a push in Loki's JSON: labels, and pairs of time and line."""
+    for one in _listed(streams):
+        labels = one.get("stream") if isinstance(one, dict) else None
+        if not isinstance(one, dict) or not isinstance(labels, dict):
+            raise ValueError("one of `streams` has no labels named `stream`")  # noqa: TRY004 - told as a bad record
+        for pair in _listed(one.get("values")):
+            if not isinstance(pair, list) or len(pair) < 2 or not isinstance(pair[1], str):
+                raise ValueError("one of `values` is no pair of time and line")
+            yield labels, pair[1]
+
+
+def _listed(value: object) -> Iterable[object]:
+    if not isinstance(value, list):
+        raise ValueError("`streams` and `values` are lists")  # noqa: TRY004 - told as a bad record
+    return value
+
+
+def _stream(query: IngestQuery, fields: Fields) -> Stream:
+    broker_id = query.broker_id if query.broker_id is not None else _broker_id(fields)
+    unnamed = UNNAMED if broker_id is None else f"broker-{broker_id}"
+    return Stream(
+        source=query.source or _first(fields, SOURCE_FIELDS) or unnamed,
+        broker_id=None if broker_id is None else BrokerId(broker_id),
+        file=_first(fields, FILE_FIELDS),
+    )
+
+
+def _broker_id(fields: Fields) -> int | None:
+    value = fields.get("broker_id")
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 10:
+        value = int(value)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_BROKER_ID:
+        raise ValueError("broker_id is no number of a broker")
+    return value
+
+
+def _first(fields: Fields, names: Iterable[str]) -> str | None:
+    """Return the first of some fields that holds a name."""
+    for name in names:
+        value = fields.get(name)
+        if isinstance(value, str) and is_name(value):
+            return value
+    return None
+
+
+def _too_many_lines() -> ProblemError:
+    told = f"a request may bring {MAX_LINES} lines"
+    return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, told)

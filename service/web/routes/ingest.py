@@ -1,0 +1,89 @@
+"""Takes log lines of brokers from shippers such as Fluent Bit and Vector."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request
+
+from service.deliveries import Refusal
+from service.storage.inbox import Counts
+from service.web.ingest_body import Sent, delivery_of
+from service.web.ingest_models import Ingested
+from service.web.ingest_query import IngestQuery, key_of
+from service.web.ports import Inbox, Sources
+from service.web.problems import ProblemError, too_much
+
+FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which makes room
+NOTHING: Final = Counts(lines=0, events=0, unparsed=0)
+TEXT: Final = {"schema": {"type": "string"}}
+RECORD: Final = {"type": "object", "examples": [{"message": "[2026-11-21 11:56:40,159] ERROR ..."}]}
+DESCRIBED: Final[Mapping[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "Log lines, or JSON records whose `message`, `log` or `line` is one; an array of "
+        "them, or Loki's push in JSON, are application/json. Content-Encoding may be gzip.",
+        "content": {
+            "text/plain": TEXT,
+            "application/x-ndjson": TEXT,
+            "application/json": {"schema": {"anyOf": [RECORD, {"type": "array", "items": RECORD}]}},
+        },
+    },
+    "parameters": [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "description": "A request that is sent again with its key is answered as before, for an "
+            "hour, and stored once",
+            "schema": {"type": "string", "maxLength": 200},
+        }
+    ],
+}
+
+
+def ingest_router(sources: Sources) -> APIRouter:
+    """Return the route of the log lines."""
+    router = APIRouter(tags=["ingest"])
+
+    @router.post(
+        "/ingest/broker-log", status_code=HTTPStatus.ACCEPTED, openapi_extra=dict(DESCRIBED)
+    )
+    async def post_broker_log(request: Request, query: Annotated[IngestQuery, Query()]) -> Ingested:
+        """Take log lines of brokers; what they tell is stored when this is answered."""
+        sent = Sent(
+            body=await request.body(),
+            content_type=request.headers.get("content-type", ""),
+            content_encoding=request.headers.get("content-encoding", ""),
+            query=query,
+            key=key_of(request.headers.get("idempotency-key")),
+        )
+        counts = await sources.ingesting(lambda: _taken(sources.inbox, sent))
+        return Ingested(lines=counts.lines, events=counts.events, unparsed=counts.unparsed)
+
+    return router
+
+
+def _taken(inbox: Inbox, sent: Sent) -> Counts:
+    delivery = delivery_of(sent)
+    if not delivery.lines:
+        return NOTHING
+    outcome = inbox.accept(delivery)
+    if isinstance(outcome, Counts):
+        return outcome
+    raise _problem_of(outcome)
+
+
+def _problem_of(refusal: Refusal) -> ProblemError:
+    match refusal:
+        case Refusal.FULL:
+            told = "too many log lines wait for a round: send them again later"
+            return too_much(told, FULL_SECONDS)
+        case Refusal.KEY_REUSED:
+            told = "another request had this Idempotency-Key and brought something else"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+        case Refusal.TOO_MANY_STREAMS:
+            told = "too many sources: name one per broker, not one per request"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)

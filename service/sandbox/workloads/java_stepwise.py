@@ -1,0 +1,189 @@
+"""Java producers that get their records step by step: Kafka's console producer, or its load tool.
+
+Both are in the sandbox's jars and need no compiler. The console producer sends each line that it
+reads, and knows no transactions. The load tool does; it is held by SIGSTOP between two steps.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import tempfile
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from rules.errors import SandboxError
+from service.sandbox.cluster import Sandbox
+from service.sandbox.commands import marker, tool_command
+from service.sandbox.layout import node_layout
+from service.sandbox.properties import render
+from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.workloads.java_tool import HEAP
+from service.sandbox.workloads.producer import value_of
+from service.sandbox.workloads.raw_producer import VALUE_BYTES
+from service.sandbox.workloads.stepwise_producer import IN_FLIGHT, LINGER_MS, METADATA_MS
+
+END_SECONDS: Final = 5.0
+BATCH_BYTES: Final = 61  # of a v2 batch header (KIP-98)
+RECORD_BYTES: Final = VALUE_BYTES + 8  # with what the format adds to so short a record
+GIVEN_UP: Final = "OutOfOrderSequenceException"  # as an application's callback gets it
+RATE: Final = 5  # records per second of the load tool; it catches up on what it was held for
+FOR_EVER: Final = 2**31 - 1
+
+
+@dataclass(eq=False, kw_only=True)
+class JavaStepwise(ABC):
+    """A Java child, idempotent and patient, that starts with its first records."""
+
+    sandbox: Sandbox
+    bootstrap_servers: str
+    topic: str
+    batch: int  # records at most in one batch
+
+    def __post_init__(self) -> None:
+        # Below the sandbox, because `down` removes what is left there after a crash of ours.
+        home = node_layout(self.sandbox.directory, CONTROLLER_ID).scratch
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="client-", dir=home, ignore_cleanup_errors=True
+        )
+        self._scratch = Path(self._folder.name)
+        self._config = self._scratch / "client.properties"
+        self._config.write_text(render(_settings(self.batch)), encoding="ascii")
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    @abstractmethod
+    def main_class(self) -> str:
+        """The tool's Java class."""
+
+    @abstractmethod
+    def arguments(self) -> list[str]:
+        """Return the tool's own arguments."""
+
+    def has_given_up(self) -> bool:
+        """Whether the application was told that records failed; what came so far counts."""
+        # The second file is where the sandbox's log settings put what the client library says.
+        said = (self._scratch / name for name in ("output.log", "server.log"))
+        return any(
+            GIVEN_UP in path.read_text(encoding="utf-8", errors="replace")
+            for path in said
+            if path.exists()
+        )
+
+    def close(self) -> None:
+        """Kill it: an orderly end would wait for what it cannot send."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(END_SECONDS)
+            if self._process.stdin is not None:
+                self._process.stdin.close()
+        self._folder.cleanup()
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the process, which is started when it is first needed."""
+        if self._process is None:
+            self._process = self._start()
+        if self._process.poll() is not None:
+            raise SandboxError(f"the Java producer to {self.topic} has ended: {self._last_words()}")
+        return self._process
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        state = self.sandbox.state
+        java, *rest = tool_command(
+            state.java, Path(state.cache), self.main_class, scratch=self._scratch
+        )
+        with (self._scratch / "output.log").open("wb") as output:
+            return subprocess.Popen(
+                [java, HEAP, marker(self.sandbox.directory), *rest, *self.arguments()],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for us: we end it in order
+                bufsize=0,
+            )
+
+    def _last_words(self) -> str:
+        said = (self._scratch / "output.log").read_text(encoding="utf-8", errors="replace")
+        return (said.strip().splitlines() or ["it said nothing"])[-1]
+
+
+@dataclass(eq=False, kw_only=True)
+class JavaConsoleProducer(JavaStepwise):
+    """Sends each record as a line that it is given; without transactions."""
+
+    _handed: int = field(default=0, init=False)
+
+    @property
+    def main_class(self) -> str:
+        """The tool's Java class."""
+        return "org.apache.kafka.tools.ConsoleProducer"
+
+    def arguments(self) -> list[str]:
+        """Return the tool's own arguments."""
+        return [
+            *("--bootstrap-server", self.bootstrap_servers),
+            *("--topic", self.topic),
+            *("--producer.config", str(self._config)),
+        ]
+
+    def hand_over(self, count: int) -> None:
+        """Give it so many records more."""
+        pipe, numbers = self._running().stdin, range(self._handed, self._handed + count)
+        if pipe is None:
+            raise SandboxError("the console producer reads nothing")
+        try:
+            pipe.write(b"".join(value_of(number, VALUE_BYTES) + b"\n" for number in numbers))
+        except BrokenPipeError as exc:
+            raise SandboxError(f"the console producer: {self._last_words()}") from exc
+        self._handed += count
+
+    def hold(self) -> None:
+        """Do nothing: it sends what it was given, and no more."""
+
+
+@dataclass(eq=False, kw_only=True)
+class JavaTransactionalProducer(JavaStepwise):
+    """Writes random letters in one long transaction, for as long as it is not held."""
+
+    transactional_id: str
+
+    @property
+    def main_class(self) -> str:
+        """The tool's Java class."""
+        return "org.apache.kafka.tools.ProducerPerformance"
+
+    def arguments(self) -> list[str]:
+        """Return the tool's own arguments."""
+        return [
+            *("--topic", self.topic),
+            *("--num-records", str(FOR_EVER)),
+            *("--record-size", str(VALUE_BYTES)),
+            *("--throughput", str(RATE)),
+            *("--transactional-id", self.transactional_id),
+            *("--transaction-duration-ms", str(FOR_EVER)),
+            *("--producer-props", f"bootstrap.servers={self.bootstrap_servers}"),
+            *("--producer.config", str(self._config)),
+        ]
+
+    def hand_over(self, _count: int) -> None:
+        """Let it write; how much, nobody can tell it."""
+        self._running().send_signal(signal.SIGCONT)
+
+    def hold(self) -> None:
+        """Freeze it."""
+        self._running().send_signal(signal.SIGSTOP)
+
+
+def _settings(batch: int) -> dict[str, str]:
+    return {
+        "acks": "all",
+        "batch.size": str(BATCH_BYTES + RECORD_BYTES * batch),
+        "enable.idempotence": "true",
+        "linger.ms": str(LINGER_MS),
+        "max.in.flight.requests.per.connection": str(IN_FLIGHT),
+        "metadata.max.age.ms": str(METADATA_MS),
+        "request.timeout.ms": "10000",  # the console producer's own would be 1.5 s
+        "retries": str(FOR_EVER),
+    }

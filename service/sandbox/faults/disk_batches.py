@@ -1,0 +1,45 @@
+"""Batches as they lie in a broker's files, told by Kafka's own kafka-dump-log.sh."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.batches import BatchSeen
+from rules.facts.identity import BrokerId, TopicPartition
+from service.sandbox.cluster import Sandbox
+from service.sandbox.layout import node_layout
+from service.sandbox.tools import run_quietly
+
+_BATCH: Final = re.compile(
+    r"^baseOffset: (?P<base_offset>\d+) lastOffset: (?P<last_offset>\d+) count: (?P<count>\d+) "
+    r"baseSequence: (?P<base_sequence>-?\d+) lastSequence: (?P<last_sequence>-?\d+) "
+    r"producerId: (?P<producer_id>-?\d+) producerEpoch: (?P<producer_epoch>-?\d+) "
+    r"partitionLeaderEpoch: (?P<leader_epoch>\d+) isTransactional: \w+ isControl: false ",
+    re.ASCII | re.MULTILINE,
+)
+
+
+def batches_on_disk(
+    sandbox: Sandbox, broker_id: BrokerId, where: TopicPartition
+) -> dict[int, list[BatchSeen]]:
+    """Return the batches of records in one broker's copy of a partition, by producer id."""
+    files = sorted(node_layout(sandbox.directory, broker_id).data.glob(f"{where}/*.log"))
+    if not files:
+        raise SandboxError(f"broker {broker_id} has no files of {where}")
+    told = run_quietly(
+        sandbox, "kafka-dump-log.sh", ["--files", ",".join(str(path) for path in files)]
+    )
+    return parse_dump(told)
+
+
+def parse_dump(text: str) -> dict[int, list[BatchSeen]]:
+    """Return the batches that the tool has told of; those of no producer id are left out."""
+    found: dict[int, list[BatchSeen]] = {}
+    for line in _BATCH.finditer(text):
+        numbers = {name: int(value) for name, value in line.groupdict().items()}
+        producer_id, count = numbers.pop("producer_id"), numbers.pop("count")
+        if producer_id >= 0:
+            found.setdefault(producer_id, []).append(BatchSeen(record_count=count, **numbers))
+    return found

@@ -1,0 +1,128 @@
+"""Whether brokers wrote of a producer what a fault was to make, and what the log keeps of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rules.errors import SandboxError
+from rules.facts.batches import BatchSeen
+from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import TopicPartition
+from service.sandbox.faults.sequence_lines import Refusal
+from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_truth import SequenceEpisode
+from service.sandbox.workloads.sequenced_producer import SEQUENCES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What has to be seen of one producer; None where the client decides it."""
+
+    sequence_class: str
+    client: Client
+    producer_epoch: int
+    form: SequenceForm = SequenceForm.OUT_OF_ORDER
+    refused: tuple[int, ...] | None = None  # incoming sequences, in their order
+    current_sequence: int | None = None
+    is_healed: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What brokers tell of one producer on one partition, when all is done."""
+
+    refusals: Sequence[Refusal]  # in their order
+    batches: Sequence[BatchSeen]  # in the leader's log, ascending by offset
+    leader_epoch: int
+
+
+def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEpisode:
+    """Put together what happened.
+
+    Raises:
+        SandboxError: it is not what was expected.
+    """
+    if not seen.refusals:
+        raise SandboxError(f"no broker wrote that it refused a batch for {where}")
+    first = seen.refusals[0]
+    told = SequenceEpisode(
+        sequence_class=expected.sequence_class,
+        partition=where.partition,
+        client=expected.client,
+        form=first.form,
+        producer_id=first.producer_id,
+        producer_epoch=expected.producer_epoch,
+        incoming_sequence=first.incoming_sequence,
+        current_sequence=first.current_sequence,
+        gap=gap_of(first),
+        offset=first.offset,
+        lines=len(seen.refusals),
+        broker_id=first.broker_id,
+        leader_epoch=seen.leader_epoch,
+        appended_epoch=_appended_epoch(seen.batches, first, expected.producer_epoch),
+        is_healed=_is_healed(seen.batches, seen.refusals, expected.producer_epoch),
+        last_epoch=max((one.producer_epoch for one in seen.batches), default=None),
+    )
+    _require(where, told, expected, seen)
+    return told
+
+
+def gap_of(refusal: Refusal) -> int | None:
+    """Return how many records are missing before a batch; None when it is behind.
+
+    Where nothing of the epoch was appended they are counted from sequence 0.
+    """
+    before = -1
+    if refusal.form is SequenceForm.OUT_OF_ORDER and refusal.current_sequence is not None:
+        before = refusal.current_sequence
+    gap = (refusal.incoming_sequence - before - 1) % SEQUENCES
+    return gap if gap < SEQUENCES // 2 else None
+
+
+def _holds(batch: BatchSeen, sequence: int) -> bool:
+    return (sequence - batch.base_sequence) % SEQUENCES < batch.record_count
+
+
+def _appended_epoch(
+    batches: Sequence[BatchSeen], first: Refusal, producer_epoch: int
+) -> int | None:
+    if first.current_sequence is None or first.form is not SequenceForm.OUT_OF_ORDER:
+        return None
+    found = [
+        one.leader_epoch
+        for one in batches
+        if one.producer_epoch == producer_epoch and _holds(one, first.current_sequence)
+    ]
+    return found[0] if found else None
+
+
+def _is_healed(
+    batches: Sequence[BatchSeen], refusals: Sequence[Refusal], producer_epoch: int
+) -> bool:
+    """Whether every refused batch lies behind the offset where it was refused."""
+    return all(
+        any(
+            one.producer_epoch == producer_epoch
+            and one.base_offset >= refusal.offset
+            and _holds(one, refusal.incoming_sequence)
+            for one in batches
+        )
+        for refusal in refusals
+    )
+
+
+def _require(where: TopicPartition, told: SequenceEpisode, expected: Expected, seen: Seen) -> None:
+    incoming = tuple(one.incoming_sequence for one in seen.refusals)
+    wanted = {
+        "form": (expected.form, {one.form for one in seen.refusals} == {expected.form}),
+        "refused sequences": (expected.refused, expected.refused in (None, incoming)),
+        "sequence before": (
+            expected.current_sequence,
+            expected.current_sequence in (None, told.current_sequence),
+        ),
+        "healing": (expected.is_healed, expected.is_healed in (None, told.is_healed)),
+    }
+    for what, (value, is_so) in wanted.items():
+        if not is_so:
+            raise SandboxError(f"{where}: {what} came otherwise, expected {value}: {told}")

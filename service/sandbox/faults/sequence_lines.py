@@ -1,0 +1,114 @@
+"""What the sandbox's brokers wrote of refused batches, read by its own words.
+
+Not by the product's parser: a truth that is read as the product reads it would prove nothing. Only
+the words of the Kafka version that the sandbox runs are known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import BrokerId, TopicPartition
+from service.sandbox.cluster import Sandbox
+
+_EXCEPTION: Final = r"org\.apache\.kafka\.common\.errors\.{}Exception: "
+_OUT_OF_ORDER: Final = _EXCEPTION.format("OutOfOrderSequence")
+_PLACE: Final = r"at offset (?P<offset>\d+) in partition (?P<where>\S+): "
+_FORMS: Final = {
+    SequenceForm.OUT_OF_ORDER: (
+        r"Out of order sequence number for producer (?P<id>\d+) " + _PLACE + r"(?P<incoming>\d+) "
+        r"\(incoming seq\. number\), (?P<current>-?\d+) \(current end sequence number\)"
+    ),
+    SequenceForm.EARLIEST_SEEN: (
+        r"Out of order sequence number for producer (?P<id>\d+) " + _PLACE + r"(?P<incoming>\d+) "
+        r"\(incoming seq\. number\), (?P<current>\d+) \(earliest seen sequence\)"
+    ),
+    # Without a space before "at": so Kafka writes it from 3.5 to 4.3.
+    SequenceForm.NEW_EPOCH: (
+        r"Invalid sequence number for new epoch of producer (?P<id>\d+)"
+        + _PLACE
+        + r"(?P<epoch>\d+) "
+        r"\(request epoch\), (?P<incoming>\d+) \(seq\. number\), \d+ \(current producer epoch\)"
+    ),
+    SequenceForm.EXPECTED_ZERO: (
+        r"Invalid sequence number for producer (?P<id>\d+) " + _PLACE + r"(?P<incoming>\d+) "
+        r"\(incoming seq\. number\)\. Expected sequence 0 .*"
+    ),
+}
+_PATTERNS: Final = {
+    form: re.compile(_OUT_OF_ORDER + text, re.ASCII) for form, text in _FORMS.items()
+}
+_OLD_EPOCH: Final = re.compile(
+    _EXCEPTION.format("InvalidProducerEpoch")
+    + r"Epoch of producer (?P<id>\d+) at offset \d+ in (?P<where>\S+) is \d+, which is .*",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """One record of a broker's log about a batch that it refused as out of order."""
+
+    broker_id: BrokerId
+    form: SequenceForm
+    producer_id: int
+    offset: int  # that the batch would have got
+    incoming_sequence: int
+    current_sequence: int | None  # None: the form does not tell it
+    producer_epoch: int | None  # of the request, likewise
+
+
+def refusals_on(sandbox: Sandbox, where: TopicPartition) -> list[Refusal]:
+    """Return what all brokers wrote about a partition, each broker's in its order."""
+    told = (refusal_in(line, broker, where) for broker, line in _lines(sandbox, str(where)))
+    return [one for one in told if one is not None]
+
+
+def old_epochs_on(sandbox: Sandbox, where: TopicPartition) -> list[int]:
+    """Return the producer ids of batches that came too late, with an older epoch."""
+    told = (old_epoch_in(line, where) for _, line in _lines(sandbox, str(where)))
+    return [one for one in told if one is not None]
+
+
+def refusal_in(line: str, broker_id: BrokerId, where: TopicPartition) -> Refusal | None:
+    """Return what the second physical line of a record tells, if it tells of this partition."""
+    for form, pattern in _PATTERNS.items():
+        told = pattern.fullmatch(line)
+        if told is not None and told["where"] == str(where):
+            return _refusal(broker_id, form, told)
+    return None
+
+
+def old_epoch_in(line: str, where: TopicPartition) -> int | None:
+    """Return the producer id of a batch that came with an older epoch to this partition."""
+    told = _OLD_EPOCH.fullmatch(line)
+    return int(told["id"]) if told is not None and told["where"] == str(where) else None
+
+
+def _lines(sandbox: Sandbox, word: str) -> Iterator[tuple[BrokerId, str]]:
+    """Give the lines with a word out of every broker's server.log, also of earlier hours."""
+    for broker in sandbox.state.brokers:
+        folder = sandbox.log_directory(broker.id)
+        for path in (*sorted(folder.glob("server.log.*")), folder / "server.log"):
+            with path.open(encoding="utf-8", errors="replace") as lines:
+                for line in lines:
+                    if word in line:
+                        yield BrokerId(broker.id), line.rstrip("\n")
+
+
+def _refusal(broker_id: BrokerId, form: SequenceForm, told: re.Match[str]) -> Refusal:
+    groups = told.groupdict()
+    current, epoch = groups.get("current"), groups.get("epoch")
+    return Refusal(
+        broker_id=broker_id,
+        form=form,
+        producer_id=int(told["id"]),
+        offset=int(told["offset"]),
+        incoming_sequence=int(told["incoming"]),
+        current_sequence=None if current is None else int(current),
+        producer_epoch=None if epoch is None else int(epoch),
+    )

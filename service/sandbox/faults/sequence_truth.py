@@ -1,0 +1,83 @@
+"""The truth of a fault about sequences: what brokers refused, and what became of the records.
+
+A gap counts records, an offset range counts offsets; ends are exclusive, as everywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import BrokerId, TopicId
+from service.sandbox.faults.loss_truth import LossTruth, PartitionTruth
+from service.sandbox.faults.sequence_names import Client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceEpisode:
+    """What happened to one producer on one partition; the sequences are of the first line."""
+
+    sequence_class: str  # that has to be found
+    partition: int
+    client: Client
+    form: SequenceForm
+    producer_id: int
+    producer_epoch: int  # of the refused batches
+    incoming_sequence: int
+    current_sequence: int | None  # None: the form does not tell it
+    gap: int | None  # records that are missing before; None: none, it is behind
+    offset: int  # that the refused batch would have got
+    lines: int  # log records of refusals, two physical lines each
+    broker_id: BrokerId  # that wrote them
+    leader_epoch: int  # in which the batch was refused
+    # In which the batch before was appended; None: there is none of that epoch in the log.
+    appended_epoch: int | None
+    is_healed: bool  # whether the refused batch was taken later, with the same producer epoch
+    last_epoch: int | None  # the newest one of the producer's batches; None: nothing is left of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequenceTruth:
+    """What a fault did to one topic; the rules are those of a watcher that reads the logs."""
+
+    fault: str
+    topic: str
+    topic_id: TopicId
+    rule: str | None  # that has to find it; None: nothing is to be found
+    also: tuple[str, ...] = ()  # further rules that have to find it
+    silent: tuple[str, ...] = ()  # rules that would be wrong; those nowhere named may speak
+    episodes: tuple[SequenceEpisode, ...] = ()  # none: no broker wrote of a refusal
+    old_epoch_lines: int = 0  # log records of INVALID_PRODUCER_EPOCH, which are no gaps
+    told_application: bool = False  # whether the client gave up records and said so
+    loss: LossTruth | None = None  # None: no leader changed
+    ends: str  # when it is over, for a person
+    undo: tuple[str, ...] = ()  # commands that bring the brokers back; none: they all run
+
+    @property
+    def lost(self) -> tuple[PartitionTruth, ...]:
+        """The partitions that lost something."""
+        partitions = () if self.loss is None else self.loss.partitions
+        return tuple(one for one in partitions if one.lost_offsets)
+
+    def document(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "fault": self.fault,
+            "rule": self.rule,
+            "also": list(self.also),
+            "silent": list(self.silent),
+            "topic": self.topic,
+            "topic_id": self.topic_id,
+            "episodes": [asdict(one) for one in self.episodes],
+            "old_epoch_lines": self.old_epoch_lines,
+            "told_application": self.told_application,
+            "was_unclean": None if self.loss is None else self.loss.was_unclean,
+            "lost_offsets": 0 if self.loss is None else self.loss.lost_offsets,
+            "partitions": [] if self.loss is None else self._partitions(),
+            "ends": self.ends,
+            "undo": list(self.undo),
+        }
+
+    def _partitions(self) -> list[dict[str, Any]]:
+        return [] if self.loss is None else [one.document() for one in self.loss.partitions]

@@ -23,6 +23,9 @@ class Event(StrEnum):
     STORE_BACK = "store_back"
     DATABASE_RESTARTED = "database_restarted"
     RETENTION = "old_transitions_removed"
+    ENDPOINT_AWAY = "endpoint_not_read"  # of metrics
+    ENDPOINT_BACK = "endpoint_read_again"
+    ENDPOINT_LIST = "endpoint_list_trouble"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
     REQUEST_FAILED = "request_failed"

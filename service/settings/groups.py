@@ -16,6 +16,7 @@ from collectors.security import SaslMechanism, Security, SecurityProtocol
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.group import Group
+from service.settings.scrapes import ScrapeSettings
 from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
 
 
@@ -239,4 +240,5 @@ class Settings(Group):
     http: HttpSettings = HttpSettings()
     metrics: MetricsSettings = MetricsSettings()
     broker_logs: BrokerLogSettings = BrokerLogSettings()
+    scrapes: ScrapeSettings = ScrapeSettings()
     sandbox: SandboxSettings = SandboxSettings()

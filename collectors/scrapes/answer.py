@@ -1,0 +1,78 @@
+"""What one endpoint gave at one look, whichever way it was asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from collectors.scrapes.wanted import NO_ERROR, Series, is_absurd
+from rules.facts.gap import GapCause
+from rules.facts.scrapes import Trouble
+
+NOTHING: Final = Trouble(
+    cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are looked for"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """The values that are wanted, and what could not be used."""
+
+    values: Mapping[Series, float] = field(default_factory=dict)
+    is_whole: bool = True  # False: what is not here may exist all the same
+    troubles: tuple[Trouble, ...] = ()
+
+
+@dataclass(slots=True)
+class Gathering:
+    """Takes samples one by one, up to a limit, and keeps what can be true."""
+
+    limit: int  # series
+    is_over: bool = False  # there are more series than are taken
+    _seen_any: bool = False
+    _values: dict[Series, float] = field(default_factory=dict)
+    _twice: set[Series] = field(default_factory=set)
+    _left: Counter[str] = field(default_factory=Counter)  # why -> samples
+    _causes: dict[str, GapCause] = field(default_factory=dict)
+
+    def add(self, series: Series, value: float) -> None:
+        """Take one sample; a broker's count of answers without an error is only noticed."""
+        self._seen_any = True
+        if series.error == NO_ERROR:
+            return
+        if is_absurd(value):
+            self.leave_out(
+                "no count: not a number, negative or too large", GapCause.IMPOSSIBLE_VALUE
+            )
+        elif series in self._values:
+            if self._values[series] != value:
+                self._twice.add(series)
+        elif len(self._values) < self.limit:
+            self._values[series] = float(value)
+        else:
+            self.is_over = True
+
+    def leave_out(self, why: str, cause: GapCause) -> None:
+        """Count a sample that cannot be used."""
+        self._left[why] += 1
+        self._causes[why] = cause
+
+    def done(self, more: Iterable[Trouble] = ()) -> Samples:
+        """Return what was taken; a series with two values has none."""
+        for _ in self._twice:
+            self.leave_out("there twice with different values", GapCause.IMPOSSIBLE_VALUE)
+        troubles = [
+            Trouble(cause=self._causes[why], why=f"samples left out: {count} ({why})")
+            for why, count in self._left.items()
+        ]
+        if self.is_over:
+            why = f"it has more than {self.limit} series that are wanted"
+            troubles.append(Trouble(cause=GapCause.LIMIT, why=why))
+        troubles += more
+        if not self._seen_any and not troubles:
+            troubles.append(NOTHING)
+        is_whole = all(one is NOTHING for one in troubles)
+        values = {key: value for key, value in self._values.items() if key not in self._twice}
+        return Samples(values=values, is_whole=is_whole, troubles=tuple(troubles))

@@ -1,0 +1,102 @@
+"""One series over many answers: by how much it went up, when, and since when it is there.
+
+A counter that went back began anew with its process, and counts from zero; what a process counted
+before it was first seen is not known. Times are microseconds on the monotonic clock.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from rules.facts.last_look import MICROSECOND
+from rules.facts.scrapes import RISES_KEPT
+
+MAX_RISES: Final = 240  # of one series; at the usual interval 60 fit into the time they are kept
+MISSES: Final = 2  # whole answers without it, then it is gone: one may have been cut short unsaid
+# A client's own rates are averages over up to two samples of 30 s.
+RATE_WINDOW_US: Final = 60 * MICROSECOND
+KEPT_US: Final = round(RISES_KEPT.total_seconds() * MICROSECOND)
+# A series that is back within a day goes on from where it was: it may have been hidden, and what it
+# counted before must not be told as new.
+BASE_KEPT_US: Final = 24 * 3600 * MICROSECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """When an answer was made: its values are of some time in between."""
+
+    began_us: int
+    ended_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class RiseAt:
+    """A rise between two moments; without a count it is told as a rate."""
+
+    since_us: int
+    until_us: int
+    count: int | None
+
+
+@dataclass(slots=True)
+class Kept:
+    """What is remembered of one series."""
+
+    value: float
+    seen: Moment  # the latest answer that had it
+    first_us: int  # it has been there since
+    increase: int | None = None  # between the last two answers that had it
+    since_us: int | None = None
+    missed: int = 0  # whole answers in a row without it
+    rises: deque[RiseAt] = field(default_factory=lambda: deque(maxlen=MAX_RISES))
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it is not there any more."""
+        return self.missed >= MISSES
+
+    @property
+    def rate(self) -> float | None:
+        """Return the increase per second."""
+        if self.increase is None or self.since_us is None:
+            return None
+        return self.increase * MICROSECOND / max(self.seen.ended_us - self.since_us, 1)
+
+    def next_total(self, value: float, now: Moment, *, lag_us: int) -> None:
+        """Take the next value of a counter."""
+        before = 0.0 if value < self.value else self.value
+        self._rose(round(value) - round(before), self.seen.began_us, now, lag_us)
+        self._seen(value, now)
+
+    def first_total(self, since_us: int, now: Moment, *, lag_us: int) -> None:
+        """Take all of a counter's first value as an increase: it was not there at `since_us`."""
+        self._rose(round(self.value), since_us, now, lag_us)
+
+    def next_rate(self, value: float, now: Moment) -> None:
+        """Take the next value of a rate."""
+        self._seen(value, now)
+        if value > 0:
+            since = now.began_us - RATE_WINDOW_US
+            self.rises.append(RiseAt(since, now.ended_us, None))
+
+    def forget(self, now_us: int) -> None:
+        """Forget rises that are too old to be told."""
+        while self.rises and now_us - self.rises[0].until_us > KEPT_US:
+            self.rises.popleft()
+
+    def is_told(self, now_us: int) -> bool:
+        """Whether anything of it is still told."""
+        self.forget(now_us)
+        return not self.is_gone or bool(self.rises)
+
+    def _rose(self, increase: int, since_us: int, now: Moment, lag_us: int) -> None:
+        self.increase, self.since_us = increase, since_us
+        if increase > 0:
+            self.rises.append(RiseAt(since_us - lag_us, now.ended_us, increase))
+
+    def _seen(self, value: float, now: Moment) -> None:
+        if self.is_gone:
+            self.first_us = now.began_us
+        self.value, self.seen, self.missed = value, now, 0

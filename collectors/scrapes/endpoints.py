@@ -1,0 +1,118 @@
+"""Endpoints of metrics: where they are, what they are called, and what opens them.
+
+A name never holds a secret: user, password and query are no part of it, and an address that carries
+user and password in itself is refused, since it would be shown in every list of targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import SplitResult, urlencode, urlsplit, urlunsplit
+
+from rules.facts.scrapes import EndpointKind
+
+DEFAULT_PATH: Final = "/metrics"
+SCHEMES: Final[Mapping[str, int]] = {"http": 80, "https": 443}  # and their ports
+HIDDEN: Final = "***"
+
+
+class BadAddressError(ValueError):
+    """An address that cannot be asked; its text never repeats a secret."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where metrics are asked for."""
+
+    kind: EndpointKind
+    url: str  # of the page, or of a server's API without its path
+    name: str  # what it is called everywhere
+    address: str  # host:port, as Prometheus' label `instance` has it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What opens endpoints of one kind; never shown."""
+
+    bearer_token: str | None = field(default=None, repr=False)
+    username: str | None = field(default=None, repr=False)
+    password: str | None = field(default=None, repr=False)
+
+    def hide(self, text: str) -> str:
+        """Return a text without what is secret, should a library have repeated it."""
+        for secret in (self.bearer_token, self.password):
+            if secret:
+                text = text.replace(secret, HIDDEN)
+        return text
+
+
+def page_at(url: str) -> Endpoint:
+    """Return the endpoint of a metrics page; without a path it is /metrics.
+
+    Raises:
+        BadAddressError: it is not the URL of a page.
+    """
+    parts = _parts(url)
+    parts = parts._replace(path=parts.path or DEFAULT_PATH)
+    return _endpoint(EndpointKind.PAGE, parts)
+
+
+def server_at(url: str) -> Endpoint:
+    """Return the endpoint of a Prometheus server, also below a path of its own.
+
+    Raises:
+        BadAddressError: it is not the URL of a server.
+    """
+    parts = _parts(url)
+    if parts.query:
+        raise BadAddressError(f"{_name(parts)}: the address of a server has no query")
+    return _endpoint(EndpointKind.PROMETHEUS, parts._replace(path=parts.path.rstrip("/")))
+
+
+def target_of(address: str, labels: Mapping[str, str]) -> Endpoint:
+    """Return the endpoint of a discovered target, as Prometheus makes it of host:port and labels.
+
+    Raises:
+        BadAddressError: target and labels make no URL.
+    """
+    if "/" in address:
+        raise BadAddressError(f"a target is host:port, not {address[:60]!r}")
+    if "@" in address:
+        raise BadAddressError("a target is host:port, without user and password")
+    scheme = labels.get("__scheme__", "http")
+    path = labels.get("__metrics_path__", DEFAULT_PATH)
+    start = "__param_"
+    given = {key.removeprefix(start): told for key, told in labels.items() if key.startswith(start)}
+    slash = "" if path.startswith("/") else "/"
+    query = f"?{urlencode(given)}" if given else ""
+    return page_at(f"{scheme}://{address}{slash}{path}{query}")
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:  # its words may repeat a password
+        raise BadAddressError("an address is no URL: http://host:port/path is one") from None
+    if parts.username is not None or parts.password is not None:
+        told = "give user and password as settings, not in the address"
+        raise BadAddressError(f"{parts.scheme}://{HIDDEN}@{parts.hostname}: {told}")
+    if parts.scheme not in SCHEMES or not parts.hostname:
+        raise BadAddressError(f"{_name(parts)!r} is not http://host:port/path")
+    if parts.fragment or port == 0 or any(one.isspace() or not one.isprintable() for one in url):
+        raise BadAddressError(f"{_name(parts)!r} is not http://host:port/path")
+    return parts
+
+
+def _endpoint(kind: EndpointKind, parts: SplitResult) -> Endpoint:
+    host = parts.hostname or ""
+    port = parts.port or SCHEMES[parts.scheme]
+    shown = f"[{host}]" if ":" in host else host
+    return Endpoint(kind, urlunsplit(parts), _name(parts), f"{shown}:{port}")
+
+
+def _name(parts: SplitResult) -> str:
+    """Return the address without its query, which may hold a secret."""
+    return urlunsplit(parts._replace(query="", fragment=""))

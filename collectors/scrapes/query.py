@@ -1,0 +1,111 @@
+"""Asks a Prometheus server for the same series, and reads its answer.
+
+An instant query gives each series' last value, and nothing of a target that is down. The server has
+scraped it some time before, which it does not tell with it: `PROMETHEUS_LAG` is what is allowed for.
+Source: prometheus.io/docs/prometheus/latest/querying/api.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
+
+from collectors.scrapes.answer import Gathering, Samples
+from collectors.scrapes.wanted import NAMES, wanted
+from rules.facts.gap import GapCause
+from rules.facts.scrapes import Trouble
+
+QUERY_PATH: Final = "/api/v1/query"
+PROMETHEUS_LAG: Final = timedelta(minutes=1)  # servers scrape every 15 s to 60 s
+TOLD: Final = 200  # letters of a server's own words
+
+Found = tuple[Mapping[str, str], float]
+
+
+def query(matchers: str) -> str:
+    """Return the expression; `matchers` are PromQL's, such as `cluster="prod"`, or empty."""
+    return "{" + ",".join(filter(None, [f'__name__=~"{NAMES}"', matchers])) + "}"
+
+
+def read_answer(body: bytes, *, max_series: int) -> Samples:
+    """Return what is wanted of a server's answer; what is no such answer is told as such."""
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return _no_answer("it is no JSON: is this the address of a Prometheus server?")
+    if not isinstance(document, dict) or document.get("status") != "success":
+        return _no_answer(error_in(body) or "it is no answer of a Prometheus server")
+    result = _result_of(document)
+    if result is None:
+        return _no_answer("its answer holds no vector")
+    return _gathered(result, _warnings(document), max_series)
+
+
+def error_in(body: bytes) -> str | None:
+    """Return what a server says is wrong with a query, None if it does not say."""
+    try:
+        document: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    told = document.get("error") if isinstance(document, dict) else None
+    return f"the server says: {_plain(told)}" if isinstance(told, str) and told else None
+
+
+def _no_answer(why: str) -> Samples:
+    trouble = Trouble(cause=GapCause.UNREADABLE, why=why)
+    return Samples(is_whole=False, troubles=(trouble,))
+
+
+def _result_of(document: Mapping[str, Any]) -> list[Any] | None:
+    data = document.get("data")
+    if not isinstance(data, dict) or data.get("resultType") != "vector":
+        return None
+    result = data.get("result")
+    return result if isinstance(result, list) else None
+
+
+def _warnings(document: Mapping[str, Any]) -> Iterator[Trouble]:
+    """Give the server's warnings: it may have had a part of the data alone."""
+    warnings = document.get("warnings")
+    for told in warnings[:1] if isinstance(warnings, list) else ():
+        yield Trouble(cause=GapCause.BROKER_ERROR, why=f"the server warns: {_plain(str(told))}")
+
+
+def _gathered(result: list[Any], warnings: Iterable[Trouble], max_series: int) -> Samples:
+    gathering, more = Gathering(limit=max_series), list(warnings)
+    for one in result:
+        if gathering.is_over:
+            break
+        found = _sample_of(one)
+        if found is None:
+            gathering.leave_out("series that cannot be read", GapCause.UNREADABLE)
+            continue
+        labels, value = found
+        series = wanted(labels.get("__name__", ""), _without_name(labels))
+        if series is not None:
+            gathering.add(series, value)
+    return gathering.done(more)
+
+
+def _sample_of(one: Any) -> Found | None:
+    """Return labels and value of a series, None if it has another shape."""
+    match one:
+        case {"metric": dict(labels), "value": [_, str(text)]}:
+            is_text = all(isinstance(told, str) for told in labels.values())
+            try:
+                return (labels, float(text)) if is_text else None
+            except ValueError:
+                return None
+        case _:
+            return None
+
+
+def _without_name(labels: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in labels.items() if name != "__name__"}
+
+
+def _plain(text: str) -> str:
+    """Return somebody else's words as one line of readable letters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:TOLD])

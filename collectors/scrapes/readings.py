@@ -1,0 +1,125 @@
+"""Puts the series of an endpoint together into facts: one reading per client and topic.
+
+Several series may tell the same: in two spellings, scraped by two jobs, or before and after a label
+changed. They are never added up, so that nothing is counted twice: of the newest the one that rose most is taken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from collectors.scrapes.counting import Kept, RiseAt
+from collectors.scrapes.endpoints import Endpoint
+from collectors.scrapes.wanted import Quantity, Series
+from rules.facts.scrapes import ClientReading, Counted, RequestErrors, Rise, UncleanElections
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+CLIENT_QUANTITIES: Final = (Quantity.RECORD_ERRORS, Quantity.RECORD_RETRIES)
+
+Told = Mapping[Series, Kept]
+Pairs = list[tuple[Series, Kept]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Readings:
+    """The facts of one endpoint."""
+
+    clients: tuple[ClientReading, ...] = ()
+    request_errors: tuple[RequestErrors, ...] = ()
+    unclean_elections: tuple[UncleanElections, ...] = ()
+
+
+def wall(moment_us: int) -> datetime:
+    """Return microseconds since 1970 as a time, aware, UTC."""
+    return EPOCH + timedelta(microseconds=moment_us)
+
+
+def readings_of(endpoint: Endpoint, told: Told, ahead_us: int) -> Readings:
+    """Return the facts, in the order of their names; `ahead_us` leads to the wall clock."""
+    clients: dict[tuple[str, str, str], Pairs] = {}
+    requests: dict[tuple[str, str, str], Pairs] = {}
+    elections: dict[str, Pairs] = {}
+    for series, kept in told.items():
+        address, pair = series.place or endpoint.address, (series, kept)
+        if series.quantity in CLIENT_QUANTITIES:
+            key = (address, series.client_id or "", series.topic or "")
+            clients.setdefault(key, []).append(pair)
+        elif series.quantity is Quantity.REQUEST_ERRORS:
+            key = (address, series.request or "", series.error or "")
+            requests.setdefault(key, []).append(pair)
+        else:
+            elections.setdefault(address, []).append(pair)
+    return Readings(
+        clients=tuple(
+            _client(endpoint.name, key, pairs, ahead_us) for key, pairs in sorted(clients.items())
+        ),
+        request_errors=tuple(
+            RequestErrors(
+                endpoint=endpoint.name,
+                address=address,
+                request=request,
+                error=error,
+                counted=_counted(pairs, ahead_us),
+            )
+            for (address, request, error), pairs in sorted(requests.items())
+        ),
+        unclean_elections=tuple(
+            UncleanElections(
+                endpoint=endpoint.name, address=address, counted=_counted(pairs, ahead_us)
+            )
+            for address, pairs in sorted(elections.items())
+        ),
+    )
+
+
+def _client(endpoint: str, key: tuple[str, str, str], pairs: Pairs, ahead_us: int) -> ClientReading:
+    address, client_id, topic = key
+    errors = [pair for pair in pairs if pair[0].quantity is Quantity.RECORD_ERRORS]
+    retries = [pair for pair in pairs if pair[0].quantity is Quantity.RECORD_RETRIES]
+    every = [kept for _, kept in pairs]
+    return ClientReading(
+        endpoint=endpoint,
+        address=address,
+        client_id=client_id,
+        topic=topic or None,
+        seen_since=wall(min(kept.first_us for kept in every) + ahead_us),
+        seen_at=wall(max(kept.seen.ended_us for kept in every) + ahead_us),
+        is_gone=all(kept.is_gone for kept in every),
+        errors=_counted(errors, ahead_us) if errors else None,
+        retries=_counted(retries, ahead_us) if retries else None,
+    )
+
+
+def _counted(pairs: Pairs, ahead_us: int) -> Counted:
+    """Return what series of one thing say; where a total is told, a rate says nothing more."""
+    totals = [kept for series, kept in pairs if not series.is_rate]
+    rates = [kept for series, kept in pairs if series.is_rate]
+    rises = _rises(totals or rates, ahead_us)
+    told_rate = max((kept.value for kept in rates), default=None)
+    if not totals:
+        return Counted(total=None, increase=None, since=None, rate=told_rate, rises=rises)
+    best = max(totals, key=lambda kept: (kept.seen.ended_us, kept.increase or 0, kept.value))
+    return Counted(
+        total=round(best.value),
+        increase=best.increase,
+        since=None if best.since_us is None else wall(best.since_us + ahead_us),
+        rate=told_rate if best.rate is None else best.rate,
+        rises=rises,
+    )
+
+
+def _rises(kept: Iterable[Kept], ahead_us: int) -> tuple[Rise, ...]:
+    """Return all rises in time's order; of several at the same time the largest."""
+    largest: dict[tuple[int, int], RiseAt] = {}
+    for rise in (rise for one in kept for rise in one.rises):
+        known = largest.get((rise.since_us, rise.until_us))
+        if known is None or (rise.count or 0) > (known.count or 0):
+            largest[rise.since_us, rise.until_us] = rise
+    return tuple(
+        Rise(since=wall(since + ahead_us), until=wall(until + ahead_us), count=largest[key].count)
+        for key in sorted(largest)
+        for since, until in (key,)
+    )

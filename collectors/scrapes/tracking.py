@@ -1,0 +1,131 @@
+"""One endpoint over many looks: what its series count, and which clients came and went.
+
+It judges nothing. A series that is new in a process which was seen whole before has counted all that
+it shows since then; one whose process was not seen before has counted for nobody knows how long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from collectors.scrapes.answer import Samples
+from collectors.scrapes.counting import BASE_KEPT_US, Kept, Moment
+from collectors.scrapes.endpoints import Endpoint
+from collectors.scrapes.query import PROMETHEUS_LAG
+from collectors.scrapes.readings import Readings, readings_of, wall
+from collectors.scrapes.wanted import Series
+from rules.facts.last_look import MICROSECOND
+from rules.facts.scrapes import EndpointKind, EndpointState, Trouble
+
+# Micrometer looks for new series of a client once a minute, so that one may be older than it seems.
+LATE_US: Final = 60 * MICROSECOND
+PROMETHEUS_LAG_US: Final = round(PROMETHEUS_LAG.total_seconds() * MICROSECOND)
+
+
+@dataclass(slots=True)
+class Tracker:
+    """Remembers the series of one endpoint."""
+
+    endpoint: Endpoint
+    fresh_us: int  # how long an answer may be used
+    max_series: int
+    _kept: dict[Series, Kept] = field(default_factory=dict)
+    _answered: Moment | None = None  # the latest answer
+    _was_whole: bool = False  # that answer
+    _places: frozenset[str | None] = frozenset()  # of that answer
+    _answered_since_us: int | None = None
+    _samples: int = 0
+    troubles: tuple[Trouble, ...] = ()  # of the latest attempt
+    _took_seconds: float | None = None
+    failed: bool = False  # the latest attempt
+
+    def note_failed(self, trouble: Trouble, now: Moment) -> None:
+        """Take that an attempt gave nothing."""
+        self._attempted(now, (trouble,), failed=True)
+
+    def note(self, samples: Samples, now: Moment) -> None:
+        """Take an answer; one that holds nothing and could not be read is none."""
+        is_answer = samples.is_whole or len(samples.values) > 0
+        self._attempted(now, samples.troubles, failed=not is_answer)
+        if not is_answer:
+            return
+        for series, value in samples.values.items():
+            self._take(series, value, now)
+        self._miss(samples)
+        before = self._answered
+        if before is None or now.began_us - before.ended_us > self.fresh_us:
+            self._answered_since_us = now.began_us
+        self._answered, self._was_whole = now, samples.is_whole
+        self._places = frozenset(series.place for series in samples.values)
+        self._samples = len(samples.values)
+
+    def readings(self, ahead_us: int, now_us: int) -> Readings:
+        """Return what is known of clients and brokers; `ahead_us` leads to the wall clock."""
+        told = {series: one for series, one in self._kept.items() if one.is_told(now_us)}
+        return readings_of(self.endpoint, told, ahead_us)
+
+    def state(self, ahead_us: int, now_us: int) -> EndpointState:
+        """Return how the endpoint is."""
+        answered, since_us = self._answered, self._answered_since_us
+        return EndpointState(
+            name=self.endpoint.name,
+            kind=self.endpoint.kind,
+            lag=timedelta(microseconds=self._lag_us),
+            answered_since=None if since_us is None else wall(since_us + ahead_us),
+            answered_at=None if answered is None else wall(answered.began_us + ahead_us),
+            is_fresh=answered is not None and now_us - answered.ended_us <= self.fresh_us,
+            took_seconds=self._took_seconds,
+            samples=self._samples,
+            troubles=self.troubles,
+        )
+
+    # -------------------------------------------------------------- one series
+    def _take(self, series: Series, value: float, now: Moment) -> None:
+        known = self._kept.get(series)
+        if known is None:
+            known = self._kept[series] = Kept(value=value, seen=now, first_us=now.began_us)
+            since_us = self._absent_at()
+            if not series.is_rate and since_us is not None and self._is_new(series):
+                known.first_total(since_us, now, lag_us=self._lag_us)
+        elif not series.is_rate:
+            known.next_total(value, now, lag_us=self._lag_us)
+        if series.is_rate:
+            known.next_rate(value, now)
+
+    def _absent_at(self) -> int | None:
+        """Return when a series that is new was not there; None if nobody knows."""
+        if self._answered is None or not self._was_whole:
+            return None
+        return self._answered.began_us - LATE_US
+
+    def _is_new(self, series: Series) -> bool:
+        """Whether the process of a new series was seen without it: a server may just have found it."""
+        return self.endpoint.kind is EndpointKind.PAGE or series.place in self._places
+
+    def _miss(self, samples: Samples) -> None:
+        """Count the answers that lack a series; one that is not whole proves nothing."""
+        if not samples.is_whole:
+            return
+        for series in self._kept.keys() - samples.values.keys():
+            self._kept[series].missed += 1
+
+    def _drop(self, now_us: int) -> None:
+        """Forget what has been gone for long, and the oldest where there is too much of it."""
+        gone = [(one.seen.ended_us, series) for series, one in self._kept.items() if one.is_gone]
+        gone.sort(key=lambda pair: pair[0])
+        spare = max(len(self._kept) - 2 * self.max_series, 0)
+        for number, (seen_us, series) in enumerate(gone):
+            if number < spare or now_us - seen_us > BASE_KEPT_US:
+                del self._kept[series]
+
+    @property
+    def _lag_us(self) -> int:
+        return PROMETHEUS_LAG_US if self.endpoint.kind is EndpointKind.PROMETHEUS else 0
+
+    def _attempted(self, now: Moment, troubles: Sequence[Trouble], *, failed: bool) -> None:
+        self._took_seconds = (now.ended_us - now.began_us) / MICROSECOND
+        self.troubles, self.failed = tuple(troubles), failed
+        self._drop(now.ended_us)

@@ -1,0 +1,111 @@
+"""Which series of a page are wanted, in every spelling in which exporters write them.
+
+The JMX exporter writes names as its rules say, and without rules `kafka_producer_producer_metrics_...`
+for MBeans of Kafka's clients and `..._Count{name="ErrorsPerSec"}` for those of brokers; its agent 1.0.1
+leaves `_total` out. Micrometer and OpenTelemetry name the same after the client's own groups. Labels
+come as client_id, clientId, client-id and client.id.
+Source: the exporter's examples, Strimzi's rules, Micrometer's KafkaMetrics, KIP-714, and real pages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+_CLIENTS: Final = (
+    r"(?:org_apache_)?kafka_producer_(?:producer_)?(?:topic_)?(?:metrics_)?"
+    r"record_(?P<what>error|retry)(?:_total|(?P<rate>_rate))?"
+)
+_REQUESTS: Final = r"kafka_network_requestmetrics_(?:errors(?:persec)?(?:_total|_count)?|count)"
+_ELECTIONS: Final = (
+    r"kafka_controller_controllerstats_"
+    r"(?:uncleanleaderelections(?:persec)?(?:_total|_count)?|count)"
+)
+_CLIENT: Final = re.compile(_CLIENTS)
+_REQUEST: Final = re.compile(_REQUESTS)
+_ELECTION: Final = re.compile(_ELECTIONS)
+# Without a rule of its own, a meter's name is a label beside many others' of the same name.
+_METERS: Final = {
+    "kafka_network_requestmetrics_count": "errorspersec",
+    "kafka_controller_controllerstats_count": "uncleanleaderelectionspersec",
+}
+NAMES: Final = f"(?i:{_CLIENTS}|{_REQUESTS}|{_ELECTIONS})"  # as RE2 reads it too
+# How a line begins that may hold one of them, also as `{"kafka.producer...",client_id="a"} 1`.
+LINE_BEGINNING: Final = (
+    rb"(?:org_apache_)?kafka_producer_[a-z_]*record_(?:error|retry)"
+    rb"|kafka_network_requestmetrics_(?:error|count)"
+    rb"|kafka_controller_controllerstats_(?:unclean|count)"
+    rb'|\{[^\n]*"[^"\n]*(?:record.(?:error|retry)|requestmetrics|controllerstats)'
+)
+_WORDS: Final = re.compile(r"[^a-z0-9]+")
+# Who runs the process, by the labels that a Prometheus server adds; the first that is there.
+_PLACES: Final = ("instance", "pod", "kubernetes_pod_name")
+NO_ERROR: Final = "NONE"  # answers without an error are counted under this name
+LARGEST: Final = 2.0**53  # above it a float is no count any more
+
+
+class Quantity(StrEnum):
+    """What a series counts."""
+
+    RECORD_ERRORS = "record_errors"
+    RECORD_RETRIES = "record_retries"
+    REQUEST_ERRORS = "request_errors"
+    UNCLEAN_ELECTIONS = "unclean_elections"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """One series that is wanted: what it counts, of whom, and all that tells it from others."""
+
+    quantity: Quantity
+    is_rate: bool = False  # per second, as the client itself measures it; else a total
+    place: str | None = None  # where the process runs, as a Prometheus server says
+    client_id: str | None = None
+    topic: str | None = None
+    request: str | None = None
+    error: str | None = None
+    rest: tuple[tuple[str, str], ...] = ()  # name and all labels, as they came
+
+
+def wanted(name: str, labels: Mapping[str, str]) -> Series | None:
+    """Return what a sample counts, None if it is not wanted."""
+    plain = name.lower().replace(".", "_").replace("-", "_")
+    known = {_WORDS.sub("", key.lower()): value for key, value in labels.items()}
+    found = _of_client(plain, known) or _of_broker(plain, known)
+    if found is None:
+        return None
+    place = next((labels[one] for one in _PLACES if labels.get(one)), None)
+    return replace(found, place=place, rest=(("__name__", name), *sorted(labels.items())))
+
+
+def _of_client(plain: str, known: Mapping[str, str]) -> Series | None:
+    found, client_id = _CLIENT.fullmatch(plain), known.get("clientid") or known.get("client")
+    if found is None or not client_id:
+        return None
+    is_error = found["what"] == "error"
+    return Series(
+        quantity=Quantity.RECORD_ERRORS if is_error else Quantity.RECORD_RETRIES,
+        is_rate=found["rate"] is not None,
+        client_id=client_id,
+        topic=known.get("topic") or None,
+    )
+
+
+def _of_broker(plain: str, known: Mapping[str, str]) -> Series | None:
+    meter = _METERS.get(plain)
+    if meter is not None and known.get("name", "").lower() != meter:
+        return None
+    if _ELECTION.fullmatch(plain):
+        return Series(quantity=Quantity.UNCLEAN_ELECTIONS)
+    request, error = known.get("request"), known.get("error")
+    if not _REQUEST.fullmatch(plain) or not request or not error:
+        return None
+    return Series(quantity=Quantity.REQUEST_ERRORS, request=request, error=error)
+
+
+def is_absurd(value: float) -> bool:
+    """Whether a value is no count and no rate: not a number, negative, or beyond any count."""
+    return not 0 <= value <= LARGEST

@@ -1,0 +1,259 @@
+"""Reads metrics of brokers and clients in its own time, so that no round waits for an endpoint.
+
+Each endpoint is asked once per interval, all of them side by side and spread over it. What they say
+is counted here, over many looks; a round takes what there is, with its age. Those that gave nothing
+last time wait for each other and not for the rest, so that a hundred dead ones delay nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import zlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Protocol, TypeVar
+
+from collectors.scrapes.answer import Samples
+from collectors.scrapes.asking import Body
+from collectors.scrapes.counting import Moment
+from collectors.scrapes.endpoints import Endpoint
+from collectors.scrapes.listing import Listed
+from collectors.scrapes.readings import Readings
+from collectors.scrapes.tracking import Tracker
+from rules.facts.last_look import MICROSECOND, microseconds
+from rules.facts.scrapes import EndpointState, Scrapes, Trouble
+from service.clock import STEP_TOLERANCE
+from service.events import Event
+from service.log import Log
+from service.threads import in_thread
+
+FRESH_INTERVALS: Final = 3  # that an answer is used: one may be late, and one may fail
+TICK_SECONDS: Final = 1.0  # at most, from one look at what is due to the next
+LEAST_SECONDS: Final = 0.05
+AT_ONCE: Final = 32  # endpoints that are asked side by side
+FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing last time
+MAX_CRC: Final = 2.0**32
+
+
+T = TypeVar("T")
+
+
+class OffLoop(Protocol):
+    """Whatever calls a function outside of the event loop."""
+
+    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]:
+        """Return what the function returns, or raise what it raises."""
+
+
+class Asker(Protocol):
+    """Whatever asks endpoints."""
+
+    async def ask(self, endpoint: Endpoint) -> Body | Trouble:
+        """Return what an endpoint sends now."""
+
+    def read(self, body: Body) -> Samples:
+        """Read what an endpoint sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScrapePace:
+    """How often, and how much is kept."""
+
+    interval_seconds: float
+    timeout_seconds: float  # that one look takes at most
+    max_series: int  # of one endpoint
+
+    @property
+    def fresh_us(self) -> int:
+        """Return how long an answer is used."""
+        return round((FRESH_INTERVALS * self.interval_seconds + self.timeout_seconds) * MICROSECOND)
+
+
+@dataclass(slots=True)
+class _Watched:
+    """One endpoint, and when it is due."""
+
+    tracker: Tracker
+    due: float  # on the monotonic clock
+    is_asked: bool = False  # at this moment
+    looks: int = 0
+    readings: Readings = field(default_factory=Readings)
+
+
+class ScrapeWatch:
+    """Looks at endpoints until the service stops; `scrapes` may be called at any time."""
+
+    def __init__(  # noqa: PLR0913 - two clocks and the log beside what is asked
+        self,
+        asker: Asker,
+        lists: Callable[[], Listed],
+        pace: ScrapePace,
+        *,
+        utc_now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        stop: asyncio.Event,
+        log: Log,
+        off_loop: OffLoop = in_thread,
+    ) -> None:
+        """`off_loop` calls what takes time without waiting for anything."""
+        self._asker = asker
+        self._lists = lists
+        self._pace = pace
+        self._utc_now = utc_now
+        self._monotonic = monotonic
+        self._stop = stop
+        self._log = log
+        self._off_loop = off_loop
+        self._lock = threading.Lock()  # held to change what is below, never while one waits
+        self._watched: dict[Endpoint, _Watched] = {}
+        self._listed = Listed(endpoints=(), is_known=False)
+        self._lists_due = float("-inf")
+        self._ahead_us = self._ahead()
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._failed_places = asyncio.Semaphore(FAILED_AT_ONCE)
+
+    # -------------------------------------------------------------- for the round
+    def scrapes(self) -> Scrapes:
+        """Return what all endpoints said so far, each as of its latest answer."""
+        with self._lock:
+            now_us = self._uptime_us()
+            self._follow_clock(now_us)
+            watched = list(self._watched.values())
+            told = [one.readings for one in watched]
+            return Scrapes(
+                is_read=True,
+                endpoints=self._states(now_us),
+                clients=tuple(one for each in told for one in each.clients),
+                request_errors=tuple(one for each in told for one in each.request_errors),
+                unclean_elections=tuple(one for each in told for one in each.unclean_elections),
+                troubles=self._listed.troubles,
+                lists_known=self._listed.is_known,
+            )
+
+    def endpoints(self) -> tuple[EndpointState, ...]:
+        """Return how each endpoint is."""
+        with self._lock:
+            return self._states(self._uptime_us())
+
+    def _states(self, now_us: int) -> tuple[EndpointState, ...]:
+        watched = self._watched.values()
+        return tuple(one.tracker.state(self._ahead_us, now_us) for one in watched)
+
+    def _follow_clock(self, now_us: int) -> None:
+        """Move all times along where the wall clock was set: looks are timed by the other one."""
+        ahead = self._ahead()
+        if abs(ahead - self._ahead_us) <= STEP_TOLERANCE.total_seconds() * MICROSECOND:
+            return
+        self._ahead_us = ahead
+        for one in self._watched.values():
+            one.readings = one.tracker.readings(ahead, now_us)
+
+    # -------------------------------------------------------------- between rounds
+    async def run(self) -> None:
+        """Look again and again until the service stops."""
+        for one in self._watched.values():  # an earlier run may have died
+            one.is_asked = False
+        async with asyncio.TaskGroup() as group:
+            tasks: set[asyncio.Task[None]] = set()
+            while not self._stop.is_set():
+                await self._read_lists()
+                for endpoint in self._begin_due():
+                    task = group.create_task(self._look(endpoint), name="scrape")
+                    tasks.add(task)
+                    task.add_done_callback(tasks.discard)
+                await self._stopped_within(self._wait_seconds())
+            for task in tasks:
+                task.cancel()
+
+    async def _read_lists(self) -> None:
+        now = self._monotonic()
+        if now < self._lists_due:
+            return
+        self._lists_due = now + self._pace.interval_seconds
+        listed = await self._off_loop(self._lists)
+        self._tell_lists(listed)
+        with self._lock:
+            self._listed = listed
+            self._watched = {
+                one: self._watched.get(one) or self._new(one, now) for one in listed.endpoints
+            }
+
+    def _new(self, endpoint: Endpoint, now: float) -> _Watched:
+        pace = self._pace
+        tracker = Tracker(endpoint, fresh_us=pace.fresh_us, max_series=pace.max_series)
+        return _Watched(tracker, due=now)
+
+    def _begin_due(self) -> list[Endpoint]:
+        """Return the endpoints that are due, and set when they are due again."""
+        now, interval = self._monotonic(), self._pace.interval_seconds
+        begun = []
+        for endpoint, one in self._watched.items():
+            if one.is_asked or one.due > now:
+                continue
+            # The second look spreads the endpoints over an interval; then each keeps its place.
+            spread = 0.5 + zlib.crc32(endpoint.url.encode()) / MAX_CRC
+            one.due = now + interval * (1.0 if one.looks else spread)
+            one.is_asked, one.looks = True, one.looks + 1
+            begun.append(endpoint)
+        return begun
+
+    def _wait_seconds(self) -> float:
+        """Return how long nothing is due."""
+        next_due = min((one.due for one in self._watched.values()), default=float("inf"))
+        return min(max(next_due - self._monotonic(), LEAST_SECONDS), TICK_SECONDS)
+
+    async def _look(self, endpoint: Endpoint) -> None:
+        one = self._watched.get(endpoint)
+        if one is None:
+            return
+        try:
+            async with self._failed_places if one.tracker.failed else self._places:
+                await self._ask(endpoint, one)
+        finally:
+            one.is_asked = False
+
+    async def _ask(self, endpoint: Endpoint, one: _Watched) -> None:
+        began_us, had_failed = self._uptime_us(), one.tracker.failed
+        body = await self._asker.ask(endpoint)
+        now = Moment(began_us, self._uptime_us())
+        if isinstance(body, Trouble):
+            with self._lock:
+                one.tracker.note_failed(body, now)
+        else:
+            samples = await self._off_loop(lambda: self._asker.read(body))
+            self._note(one, samples, now)
+        self._tell(endpoint, one, had_failed=had_failed)
+
+    def _note(self, one: _Watched, samples: Samples, now: Moment) -> None:
+        with self._lock:
+            one.tracker.note(samples, now)
+            one.readings = one.tracker.readings(self._ahead_us, now.ended_us)
+
+    # -------------------------------------------------------------- what is told
+    def _tell(self, endpoint: Endpoint, one: _Watched, *, had_failed: bool) -> None:
+        if one.tracker.failed and not had_failed:
+            why = one.tracker.troubles[0].why
+            self._log.warning(Event.ENDPOINT_AWAY, endpoint=endpoint.name, why=why)
+        elif had_failed and not one.tracker.failed:
+            self._log.info(Event.ENDPOINT_BACK, endpoint=endpoint.name)
+
+    def _tell_lists(self, listed: Listed) -> None:
+        for trouble in set(listed.troubles) - set(self._listed.troubles):
+            self._log.warning(Event.ENDPOINT_LIST, why=trouble.why)
+
+    # -------------------------------------------------------------- time
+    def _uptime_us(self) -> int:
+        return round(self._monotonic() * MICROSECOND)
+
+    def _ahead(self) -> int:
+        """Return by how much the wall clock is ahead of the monotonic one."""
+        return microseconds(self._utc_now()) - self._uptime_us()
+
+    async def _stopped_within(self, seconds: float) -> None:
+        try:
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+        except TimeoutError:
+            return

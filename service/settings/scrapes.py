@@ -1,0 +1,158 @@
+"""Which metrics of brokers and clients are read: what each setting means, and why its default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from collectors.scrapes.endpoints import (
+    BadAddressError,
+    Credentials,
+    Endpoint,
+    page_at,
+    server_at,
+)
+from service.settings.group import Group
+from service.settings.values import Seconds
+
+
+def parted(text: str) -> list[str]:
+    """Return the parts of a comma-separated list."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _addresses(read: Callable[[str], Endpoint]) -> Callable[[str], str]:
+    def checked(text: str) -> str:
+        try:
+            for part in parted(text):
+                read(part)
+        except BadAddressError as exc:
+            raise PydanticCustomError("address", "{why}", {"why": str(exc)}) from exc
+        return text
+
+    return checked
+
+
+def _sendable(token: SecretStr) -> SecretStr:
+    text = token.get_secret_value()
+    if not text or not (text.isascii() and text.isprintable()) or " " in text:
+        raise PydanticCustomError("token", "a token is printable ASCII without spaces")
+    return token
+
+
+SentToken = Annotated[SecretStr, AfterValidator(_sendable)]
+
+
+class ScrapeSettings(Group):
+    """Metrics of brokers and clients, read from their own pages or from a Prometheus server."""
+
+    pages: Annotated[
+        str,
+        AfterValidator(_addresses(page_at)),
+        Field(examples=["http://app-1:8081/metrics,http://broker-1:7071"]),
+    ] = ""
+    """Comma-separated URLs of metrics pages of producers, brokers and controllers; without a path it is
+    /metrics. Default: none, as nobody can guess where they are."""
+
+    target_files: Annotated[str, Field(examples=["/etc/tidemark/targets/*.json"])] = ""
+    """Comma-separated files that list more pages, as Prometheus' file_sd_configs reads them (JSON or
+    YAML; *, ? and [...] as in a shell); read again when they change. Default: none."""
+
+    prometheus: Annotated[
+        str,
+        AfterValidator(_addresses(server_at)),
+        Field(examples=["http://prometheus:9090"]),
+    ] = ""
+    """Comma-separated URLs of Prometheus servers that have scraped the same; what they tell is up to a
+    minute old. Default: none."""
+
+    prometheus_matchers: Annotated[str, Field(examples=['kafka_cluster="prod"'])] = ""
+    """PromQL matchers of this cluster's series, where a server has several clusters'. Default: none,
+    which takes all that a server has."""
+
+    bearer_token: SentToken | None = None
+    """Token that pages want. It is sent to every page. Default: none."""
+
+    username: Annotated[str | None, Field(examples=["tidemark"])] = None
+    """User name that pages want (HTTP Basic); sent to every page. Default: none."""
+
+    password: SecretStr | None = None
+    """Its password. Default: none."""
+
+    prometheus_bearer_token: SentToken | None = None
+    """Token that Prometheus servers want; pages never get it. Default: none."""
+
+    prometheus_username: Annotated[str | None, Field(examples=["tidemark"])] = None
+    """User name that Prometheus servers want (HTTP Basic). Default: none."""
+
+    prometheus_password: SecretStr | None = None
+    """Its password. Default: none."""
+
+    ssl_ca_location: Annotated[str | None, Field(examples=["/etc/tidemark/ca.pem"])] = None
+    """PEM file of the authority to trust for https. Default: the system's trusted roots."""
+
+    interval_seconds: Annotated[float, Field(ge=0.5, le=3600)] = 15.0
+    """Seconds from look to look at each endpoint; endpoints are spread over it. An answer is used for
+    three intervals. Default: as often as rounds are made."""
+
+    timeout_seconds: Seconds = 5.0
+    """Seconds an endpoint may take from the connection to the last byte. Default: long for a page, and
+    short enough that one that hangs is told soon; rounds do not wait for it."""
+
+    max_endpoints: Annotated[int, Field(ge=1, le=100_000)] = 500
+    """Endpoints that are asked at most; more that are listed are told as a gap. Default: far above the
+    producers of one cluster."""
+
+    max_body_bytes: Annotated[int, Field(ge=1024, le=1_073_741_824)] = 16_777_216
+    """Bytes of one answer at most; a larger one is not used. Default: 16 MiB, the page of a broker with
+    tens of thousands of partitions."""
+
+    max_series: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
+    """Series that are kept of one endpoint at most, of those that are looked for. Default: a thousand
+    clients with five topics each."""
+
+    @model_validator(mode="after")
+    def _one_kind_of_credentials(self) -> Self:
+        for token, name, which in (
+            (self.bearer_token, self.username, ""),
+            (self.prometheus_bearer_token, self.prometheus_username, "prometheus_"),
+        ):
+            if token is not None and name is not None:
+                told = {"which": which}
+                raise PydanticCustomError(
+                    "credentials", "give {which}bearer_token or {which}username, not both", told
+                )
+        return self
+
+    @property
+    def is_set(self) -> bool:
+        """Whether any endpoint is set up."""
+        return bool(parted(self.pages) or parted(self.target_files) or parted(self.prometheus))
+
+    def endpoints(self) -> list[Endpoint]:
+        """Return the endpoints that are set, without those that files list."""
+        pages = [page_at(part) for part in parted(self.pages)]
+        return [*pages, *(server_at(part) for part in parted(self.prometheus))]
+
+    def page_credentials(self) -> Credentials:
+        """Return what opens pages."""
+        return _credentials(self.bearer_token, self.username, self.password)
+
+    def server_credentials(self) -> Credentials:
+        """Return what opens Prometheus servers."""
+        return _credentials(
+            self.prometheus_bearer_token, self.prometheus_username, self.prometheus_password
+        )
+
+
+def _credentials(
+    token: SecretStr | None, username: str | None, password: SecretStr | None
+) -> Credentials:
+    return Credentials(
+        bearer_token=token.get_secret_value() if token else None,
+        username=username,
+        password=password.get_secret_value() if password else None,
+    )

@@ -71,6 +71,13 @@ MOST_PARTITIONS = 100
     help="Records at most in one batch, and in one transaction.",
 )
 @click.option("--transactional", is_flag=True, help="Lose whole committed transactions.")
+@click.option(
+    "--protocol",
+    type=click.Choice(["v1", "v2"]),
+    default="v2",
+    show_default=True,
+    help="Of those transactions: v2 (KIP-890), as Java clients since 4.0, or v1, as librdkafka.",
+)
 @click.option("--readers", is_flag=True, help="A group has read to the end before, and stays away.")
 @click.option(
     "--old-leader-returns/--old-leader-stays-down",
@@ -104,6 +111,7 @@ def command(
       tidemark sandbox fault stuck-marker               until Ctrl-C
       tidemark sandbox fault committed-loss             the old leader stays down
       tidemark sandbox fault committed-loss --transactional --readers --records 40
+      tidemark sandbox fault committed-loss --transactional --protocol v1
       tidemark sandbox fault double-failover --records 0
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
@@ -129,10 +137,15 @@ def command(
             _hold(made, stop, seconds, output)
 
 
-def _options(*, timeout: float | None, **choices: Any) -> FaultOptions:
+def _options(*, timeout: float | None, protocol: str, **choices: Any) -> FaultOptions:
     from service.sandbox.faults import FaultOptions  # noqa: PLC0415 - help stays fast
+    from service.sandbox.workloads.raw_producer import Protocol  # noqa: PLC0415 - as above
 
-    return FaultOptions(timeout=None if timeout is None else timedelta(seconds=timeout), **choices)
+    return FaultOptions(
+        timeout=None if timeout is None else timedelta(seconds=timeout),
+        protocol=Protocol(protocol),
+        **choices,
+    )
 
 
 def _give_up(made: Made) -> None:

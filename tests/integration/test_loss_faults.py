@@ -24,6 +24,7 @@ from service.sandbox.faults import LossName, LossTruth, make_fault, prepare_loss
 from service.sandbox.layout import node_layout
 from service.sandbox.processes import Liveness
 from service.sandbox.tools import run_quietly
+from service.sandbox.workloads.raw_producer import Protocol
 from service.snapshot_rows import partition_rows
 from tests.integration.conftest import is_whole
 from tests.integration.looking import commit, ends, only, partition, why_of
@@ -110,22 +111,23 @@ def test_the_command_leaves_the_only_copy_on_the_old_leader_that_is_down(
     assert f"from offset {told['lost_to']} " in returned
 
 
+@pytest.mark.parametrize(("protocol", "kept"), [("v1", KEPT), ("v2", KEPT + 2)])
 def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
-    faults: Sandbox, reader: ClusterReader
+    faults: Sandbox, reader: ClusterReader, protocol: str, kept: int
 ) -> None:
     options = {"transactional": True, "readers": True, "partitions": 2, "records": 12, "batch": 8}
-    end = KEPT + 12 + 2  # two transactions, each with a marker
-    with prepare_loss("committed-loss", faults, **options) as prepared:
+    end = kept + 12 + 2  # two transactions, each with a marker; with v2 another one survives
+    with prepare_loss("committed-loss", faults, protocol=Protocol(protocol), **options) as prepared:
         for number in range(2):
             assert ends(reader, prepared.topic, number) == (end, end, end)
         [group] = prepared.groups
         truth = prepared.strike()
-        assert_lost(truth, (KEPT, end))
+        assert_lost(truth, (kept, end))
         assert truth.also == ("unclean_leader_election", "committed_beyond_log_end")
         for told in truth.partitions:
-            assert ends(reader, prepared.topic, told.partition) == (KEPT, KEPT, KEPT)
+            assert ends(reader, prepared.topic, told.partition) == (kept, kept, kept)
             assert (told.committed_to, told.visible_to) == (end, end)
-            assert [one.start_offset for one in told.transactions] == [KEPT, KEPT + 8 + 1]
+            assert [one.start_offset for one in told.transactions] == [kept, kept + 8 + 1]
             snapshot = reader.read(only(prepared.topic, groups=group))
             seen = commit(snapshot, group, prepared.topic, told.partition)["committed_offset"]
             assert [one.committed_offset for one in told.groups] == [seen] == [end]

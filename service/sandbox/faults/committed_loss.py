@@ -34,15 +34,16 @@ from service.sandbox.faults.scene import (
     make_scene,
 )
 from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 
 
 def prepare_committed_loss(stage: Stage) -> Strike:
     """Let only the leader hold acknowledged records."""
     scene = make_scene(stage, is_unclean=True)
-    leave_alone(scene)
     if stage.options.transactional:
-        _commit_transactions(scene)
+        _lose_transactions(scene)
     else:
+        leave_alone(scene)
         scene.write(stage.options.records)
     if stage.options.readers:
         commit_as_reader(scene)
@@ -59,9 +60,12 @@ def leave_alone(scene: Scene) -> None:
     await_alone(scene.stage, scene.pair, scene.partitions)
 
 
-def elect_stale(scene: Scene) -> Before:
-    """Kill the leader and let the follower take over as it is; return what was before."""
-    stage, pair, before = scene.stage, scene.pair, scene.before()
+def elect_stale(scene: Scene, noted: Before | None = None) -> Before:
+    """Kill the leader and let the follower take over as it is; return what was before.
+
+    `noted` is what was before, where the caller has looked already.
+    """
+    stage, pair, before = scene.stage, scene.pair, noted or scene.before()
     stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
     revive(stage, pair.follower)
     await_leader(stage, scene.partitions, [pair.follower], above=epochs(before))
@@ -81,25 +85,49 @@ def _strike(scene: Scene) -> LossTruth:
     return scene.truth(before, verdict, ends=ends)
 
 
-def _commit_transactions(scene: Scene) -> None:
-    """Commit one transaction per batch, each with a transactional id of its own."""
+def _lose_transactions(scene: Scene) -> None:
+    """Commit one transaction per batch, of which the leader alone has anything."""
+    if scene.stage.options.protocol is Protocol.V2:
+        _as_one_producer(scene)
+    else:
+        _as_many_producers(scene)
+
+
+def _as_one_producer(scene: Scene) -> None:
+    """Let the first transaction survive: the producer is known wherever its later ones are gone."""
+    stage = scene.stage
+    producer = stage.producer(protocol=Protocol.V2)
+    producer.begin()
+    _commit(scene, producer, 1)
+    leave_alone(scene)
+    for size in scene.batches(stage.options.records):
+        _note(scene, _commit(scene, producer, size))
+
+
+def _as_many_producers(scene: Scene) -> None:
+    """Take a transactional id for each: with one alone its next batch would be refused."""
+    leave_alone(scene)
     for number, size in enumerate(scene.batches(scene.stage.options.records)):
-        made = _commit_one(scene, f"{scene.stage.new_name}-{number}", size)
-        for where, transaction in made.items():
-            scene.transactions.setdefault(where, []).append(transaction)
+        name = f"{scene.stage.new_name}-{number}"
+        producer = scene.stage.producer(transactional_id=name, protocol=Protocol.V1)
+        producer.begin()
+        _note(scene, _commit(scene, producer, size))
 
 
-def _commit_one(
-    scene: Scene, transactional_id: str, records: int
+def _note(scene: Scene, made: dict[TopicPartition, LostTransaction]) -> None:
+    for where, transaction in made.items():
+        scene.transactions.setdefault(where, []).append(transaction)
+
+
+def _commit(
+    scene: Scene, producer: RawProducer, records: int
 ) -> dict[TopicPartition, LostTransaction]:
     """Commit a transaction over all partitions, and wait for its markers."""
-    producer = scene.stage.producer(transactional_id=transactional_id)
-    producer.begin()
     made = {}
     for where in scene.partitions:
         producer.add(where)
         made[where] = LostTransaction(
-            transactional_id=transactional_id,
+            transactional_id=producer.transactional_id,
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,
             start_offset=producer.produce(where, records),

@@ -107,7 +107,7 @@ _ALL: Final = (
         "committed-loss",
         "acknowledged records are gone: a stale replica was elected",
         prepare_committed_loss,
-        takes=OF_LOSSES | RETURN | {"transactional", "readers"},
+        takes=OF_LOSSES | RETURN | {"transactional", "protocol", "readers"},
     ),
     _in_two_steps(
         "unreplicated-loss",

@@ -16,7 +16,7 @@ from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.layout import default_directory
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import RawProducer, append_plain
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from service.sandbox.workloads.topics import ensure_topics
 
 RECORDS_BEFORE: Final = 5  # committed ones, so that a group has something behind it
@@ -37,6 +37,7 @@ class FaultOptions:
     partitions: int = 1  # of the topic, all of them suffer
     batch: int = 8  # records at most in one batch, and in one transaction
     transactional: bool = False  # committed-loss: of whole transactions
+    protocol: Protocol = Protocol.V2  # of those transactions
     readers: bool = False  # a group had read to the end, and stays away
     old_leader_returns: bool = False  # else it stays dead until the fault is undone
 
@@ -69,11 +70,14 @@ class Stage:
         """A name of its own, for topics, groups and transactional ids."""
         return f"{self.fault}-{self.mark}"
 
-    def producer(self, *, transactional_id: str | None = None) -> RawProducer:
+    def producer(
+        self, *, transactional_id: str | None = None, protocol: Protocol = Protocol.V1
+    ) -> RawProducer:
         """Return a producer that has sent nothing yet."""
         return RawProducer(
             cluster=self.cluster,
             transactional_id=transactional_id or self.new_name,
+            protocol=protocol,
             timeout=self.timeout,
         )
 

@@ -1,8 +1,8 @@
 """A transactional producer without a client: each request is sent when the caller says so.
 
 What it leaves open stays open although no process lives, and it can do what clients refuse: write
-to a partition that its transaction does not hold, or go on after it was fenced. It speaks as
-clients before transactions v2 do (KIP-890), librdkafka among them.
+to a partition that its transaction does not hold, or go on after it was fenced. It speaks as clients
+before transactions v2 do (KIP-890), librdkafka among them, or as Java clients since 4.0.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from enum import StrEnum
 from typing import Any, Final
 
 from collectors.wire import codec
@@ -24,11 +25,21 @@ PRODUCE: Final = Api(key=0, name="Produce", oldest=11, newest=11, since="3.8")
 INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
 ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
 END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")
+# Of transactions v2: writing adds the partition, and the end tells the next producer epoch.
+PRODUCE_V2: Final = Api(key=0, name="Produce", oldest=12, newest=12, since="4.0")
+END_TRANSACTION_V2: Final = Api(key=26, name="EndTxn", oldest=5, newest=5, since="4.0")
 COMMIT_OFFSETS: Final = Api(key=28, name="TxnOffsetCommit", oldest=3, newest=3, since="2.5")
 ALL_IN_SYNC: Final = -1  # acks=all
 LEADER_ALONE: Final = 1  # acks=1
 REQUEST_TIMEOUT: Final = timedelta(seconds=10)  # that a leader waits for its followers
 VALUE_BYTES: Final = 100
+
+
+class Protocol(StrEnum):
+    """What a transactional producer speaks (KIP-890)."""
+
+    V1 = "v1"  # each partition is added by a request; one epoch lasts for many transactions
+    V2 = "v2"  # writing adds the partition; each transaction ends with a new epoch
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,6 +48,7 @@ class RawProducer:
 
     cluster: RawCluster
     transactional_id: str
+    protocol: Protocol = Protocol.V1
     timeout: timedelta = timedelta(seconds=60)  # transaction.timeout.ms
     producer_id: int = field(default=-1, init=False)
     producer_epoch: int = field(default=-1, init=False)
@@ -50,8 +62,18 @@ class RawProducer:
         """Get a producer id that no coordinator relates to the transactional id."""
         self._initialise(self.cluster.any_running(), None)
 
+    def go_on(self, producer_id: int, producer_epoch: int) -> None:
+        """Take the place of the owner of the transactional id, which is not fenced thereby."""
+        self.producer_id, self.producer_epoch = producer_id, producer_epoch
+        self._sequences.clear()
+
     def add(self, where: TopicPartition) -> None:
-        """Make a partition part of the transaction; the first one begins it."""
+        """Make a partition part of the transaction; the first one begins it.
+
+        With transactions v2 the first records do that, and nothing is sent here.
+        """
+        if self.protocol is Protocol.V2:
+            return
 
         def build(version: int) -> Any:
             topic = codec.message(ADD_PARTITIONS, version, "AddPartitionsToTxnTopic")(
@@ -85,7 +107,8 @@ class RawProducer:
             timestamp_ms=_now_ms(),
             is_transactional=True,
         ).encode()
-        offset = _append(self.cluster, where, batch, self.transactional_id)
+        api = PRODUCE_V2 if self.protocol is Protocol.V2 else PRODUCE
+        offset = _append(self.cluster, where, batch, self.transactional_id, api=api)
         self._sequences[where] = sequence + count
         return offset
 
@@ -115,21 +138,28 @@ class RawProducer:
         patiently(act)
 
     def end(self, *, commit: bool) -> None:
-        """Let the coordinator decide the transaction; its markers are written afterwards."""
+        """Let the coordinator decide the transaction; its markers are written afterwards.
+
+        With transactions v2 the answer holds what the next one is written with.
+        """
+        api = END_TRANSACTION_V2 if self.protocol is Protocol.V2 else END_TRANSACTION
 
         def build(version: int) -> Any:
-            return codec.message(END_TRANSACTION, version, "EndTxnRequest")(
+            return codec.message(api, version, "EndTxnRequest")(
                 transactional_id=self.transactional_id,
                 producer_id=self.producer_id,
                 producer_epoch=self.producer_epoch,
                 committed=commit,
             )
 
-        def act() -> None:
-            answer = self._ask_coordinator(END_TRANSACTION, build)
+        def act() -> Any:
+            answer = self._ask_coordinator(api, build)
             require(f"end of {self.transactional_id}", answer.error_code)
+            return answer
 
-        patiently(act)
+        answer = patiently(act)
+        if self.protocol is Protocol.V2:
+            self.go_on(int(answer.producer_id), int(answer.producer_epoch))
 
     def _initialise(self, broker_id: int, transactional_id: str | None) -> None:
         def build(version: int) -> Any:
@@ -143,8 +173,7 @@ class RawProducer:
             return answer
 
         answer = patiently(act)
-        self.producer_id, self.producer_epoch = int(answer.producer_id), int(answer.producer_epoch)
-        self._sequences.clear()
+        self.go_on(int(answer.producer_id), int(answer.producer_epoch))
 
     def _ask_coordinator(self, api: Api, build: Callable[[int], Any]) -> Any:
         return self.cluster.ask(self.cluster.coordinator(self.transactional_id), api, build)
@@ -174,22 +203,23 @@ def _now_ms() -> int:
     return int(utc_now().timestamp() * 1000)
 
 
-def _append(
+def _append(  # noqa: PLR0913 - a request's own fields
     cluster: RawCluster,
     where: TopicPartition,
     batch: bytes,
     transactional_id: str | None,
     *,
     acks: int = ALL_IN_SYNC,
+    api: Api = PRODUCE,
 ) -> int:
     def build(version: int) -> Any:
-        partition = codec.message(PRODUCE, version, "PartitionProduceData")(
+        partition = codec.message(api, version, "PartitionProduceData")(
             index=where.partition, records=batch
         )
-        topic = codec.message(PRODUCE, version, "TopicProduceData")(
+        topic = codec.message(api, version, "TopicProduceData")(
             name=where.topic, partition_data=(partition,)
         )
-        return codec.message(PRODUCE, version, "ProduceRequest")(
+        return codec.message(api, version, "ProduceRequest")(
             transactional_id=transactional_id,
             acks=acks,
             timeout=REQUEST_TIMEOUT,
@@ -197,7 +227,7 @@ def _append(
         )
 
     def act() -> int:
-        answer = cluster.ask(cluster.placed(where).leader, PRODUCE, build)
+        answer = cluster.ask(cluster.placed(where).leader, api, build)
         found = answer.responses[0].partition_responses[0]
         require(f"records on {where}", found.error_code)
         return int(found.base_offset)

@@ -20,6 +20,8 @@ def matching_rows(newer: Partitions, older: Partitions, *, needs_id: bool = True
     id nothing matches, because a re-creation could not be told from a rewind. Who proves nothing
     does without (`needs_id=False`): the name is then enough, and only two ids that differ differ.
     """
+    if newer is older and not (needs_id and None in newer.topic_ids):
+        return np.arange(len(newer), dtype=np.int64)
     rows = np.full(len(newer), -1, np.int64)
     for position, topic in enumerate(newer.index.topics):
         match = older.index.position_of_topic.get(topic)

@@ -17,6 +17,12 @@ import numpy as np
 
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
+from rules.facts.episodes import (
+    SequenceMemory,
+    latest_sequence_time,
+    sequences_under,
+    sequences_with_times,
+)
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
 from rules.facts.loss_memory import LossMemory, advance_losses, losses_under
 from rules.facts.matching import matching_rows
@@ -48,6 +54,8 @@ class Memory:
     commits: CommitMemory
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
     losses: LossMemory = field(default_factory=LossMemory)
+    # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
+    sequences: SequenceMemory = field(default_factory=SequenceMemory)
     taken_us: int = 0  # when the round began; 0: in an earlier process
 
 
@@ -80,6 +88,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
         transactions=advance_transactions(snapshot, now, old.transactions if old else None),
         losses=advance_losses(snapshot, old.losses if old else None),
+        sequences=old.sequences if old else SequenceMemory(),
         taken_us=now,
     )
 
@@ -146,6 +155,7 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
         transactions=transactions_under(stored.transactions, seen.transactions),
         losses=losses_under(stored.losses, seen.losses),
+        sequences=sequences_under(stored.sequences, seen.sequences),
         taken_us=seen.taken_us,
     )
 
@@ -162,7 +172,8 @@ def _not_after(memory: Memory, now_us: int) -> Memory:
     What stands would otherwise not be told before the clock had caught up.
     """
     is_ahead = any(np.any(times.valid & (times.values > now_us)) for times in _times(memory))
-    if not is_ahead and latest_time(memory.transactions) <= now_us:
+    latest = max(latest_time(memory.transactions), latest_sequence_time(memory.sequences))
+    if not is_ahead and latest <= now_us:
         return memory
     return _with_times(
         memory, lambda times: np.minimum(times, now_us), lambda moment: min(moment, now_us)
@@ -176,6 +187,7 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         memory.last_stable_offset.since_us,
         memory.commits.standing.since_us,
         Column.known(memory.commits.seen_us),
+        memory.sequences.leaderships.since_us,
     )
 
 
@@ -196,5 +208,6 @@ def _with_times(
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
         transactions=with_times(memory.transactions, change_one),
+        sequences=sequences_with_times(memory.sequences, change_one, change),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

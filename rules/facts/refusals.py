@@ -13,12 +13,31 @@ from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm, SequenceRefused
 from rules.facts.identity import BrokerId
-from rules.facts.sequence_verdicts import SequenceReason
+from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
 
 TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
 MICROSECOND: Final = 1_000_000
+SEQUENCES: Final = 2**31  # int32 without a sign: 0 follows 2^31-1
 
-RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None]
+RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None, BrokerId | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogEntry:
+    """A batch of the producer in the log, or the marker of one of its transactions."""
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int  # in which it was appended
+    producer_epoch: int
+    base_sequence: int | None  # None: a marker
+    last_sequence: int | None
+
+    def holds(self, sequence: int) -> bool:
+        """Whether this sequence is in it; over the wrap, too."""
+        if self.base_sequence is None:
+            return False
+        return (sequence - self.base_sequence) % SEQUENCES <= self.last_offset - self.base_offset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +55,13 @@ class Refusal:
     count: int  # how often it was refused
     times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; none: not told
     seen_us: int  # the round that read the first of them
-    # Why nothing acknowledged is missing before it; once proven it stays so.
+    # What the log has of the producer just before that offset, and first from there on. Where it has
+    # nothing before, `nothing_from` says from which offset on it was looked for.
+    before: LogEntry | None = None
+    nothing_from: int | None = None
+    after: LogEntry | None = None
+    # Why nothing acknowledged is missing before it, and the partition's leader epoch when that was
+    # proven. Once proven it stays so.
     proof: SequenceReason | None = None
     proof_leader_epoch: int | None = None
 
@@ -49,7 +74,17 @@ class Refusal:
             self.current_sequence,
             self.producer_epoch,
             self.offset,
+            self.broker_id,
         )
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether looking further would change nothing.
+
+        A new epoch that does not begin at 0 may be a client's bug, where nothing comes later.
+        """
+        is_new_epoch = self.form is SequenceForm.NEW_EPOCH
+        return self.proof is not None and not (is_new_epoch and self.proof in CONTINUITY)
 
     @property
     def first_us(self) -> int | None:

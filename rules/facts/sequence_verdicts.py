@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class SequenceClass(StrEnum):
@@ -67,7 +68,16 @@ class SequenceReason(StrEnum):
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing
     LOOK_FAILED = "look_failed"  # the leader did not answer
+    CHANGED_SINCE = "changed_since"  # the leader has changed after the refusal, and not cleanly
     BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was looked through
+
+
+# The last sequence was appended in the leader epoch in which the batch was refused.
+CONTINUITY: Final = (
+    SequenceReason.SAME_LEADER_EPOCH,
+    SequenceReason.FIRST_LEADER_EPOCH,
+    SequenceReason.MOVED_IN_LEADER_EPOCH,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

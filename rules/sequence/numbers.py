@@ -15,10 +15,9 @@ from itertools import pairwise
 from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm, SequenceRefused
-from rules.facts.refusals import Refusal, distinct, refusal_of
+from rules.facts.refusals import SEQUENCES, Refusal, distinct, refusal_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 
-SEQUENCES: Final = 2**31
 BEFORE_IN_FLIGHT: Final = 4  # batches: five in flight, of which the last one arrived
 REPEATS: Final = 3  # so often the same batch is refused while a reordering heals in milliseconds
 NO_BATCH: Final = -1  # the last sequence of an epoch of which the broker has no batch

@@ -191,6 +191,12 @@ WORDS: Final[Mapping[Why, Words]] = {
         "A leader that answers, while the batches are retained.",
         COMPARE,
     ),
+    Why.CHANGED_SINCE: Words(
+        "The leader has changed since the batch was refused, and not cleanly: whether the missing "
+        "records came before that cannot be seen any more.",
+        "The log of the broker that led before.",
+        COMPARE,
+    ),
     Why.BATCH_NOT_FOUND: Words(
         "The last accepted batch is not in the part of the log that was looked through: deleted, "
         "compacted, or too far back.",

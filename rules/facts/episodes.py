@@ -1,0 +1,185 @@
+"""Episodes: all that is known of one producer's refused sequences on one partition.
+
+An episode begins with a broker's line and gathers what was found out since: the batches around it,
+what the leader remembers of the producer, leader changes. It ends when nothing more is refused and
+nothing more can be found out, and is kept for a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import TypeAlias
+
+from rules.facts.column import Int64s
+from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from rules.facts.leaderships import Leaderships, leaderships_under
+from rules.facts.producers import ProducerState
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import SequenceVerdict
+
+# Topic and partition, producer id; None: the line does not tell it.
+EpisodeKey: TypeAlias = tuple[TopicPartition | None, int | None]
+
+
+class ChangeKind(StrEnum):
+    """What a change of leader left, where it was not clean."""
+
+    LOST = "lost"  # committed records are missing for certain
+    UNCLEAN = "unclean"  # the new leader was not in sync
+    NOT_KNOWN = "not_known"  # too much happened unseen
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaderChange:
+    """A change of leader that was not clean, as far as is known."""
+
+    leader_epoch: int  # the new one
+    kind: ChangeKind
+    leader: BrokerId | None  # the new one
+    leader_before: BrokerId | None
+    # Where the older epoch ended in the new leader's log; None: told by the controller's line alone.
+    epoch_end: int | None
+    lost_from: int | None  # what is certainly lost; `lost_to` is exclusive
+    lost_to: int | None
+    seen_us: int  # the round that proved it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateLook:
+    """What a leader remembered of the producer at one moment."""
+
+    leader_epoch: int
+    looked_us: int
+    state: ProducerState | None  # None: it knows nothing of it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episode:
+    """One producer's refusals on one partition; times in microseconds since 1970-01-01 UTC."""
+
+    id: str  # unique, lasting
+    name: TopicPartition | None
+    topic_id: TopicId | None
+    producer_id: int | None
+    refusals: tuple[Refusal, ...]  # distinct ones, the first and the latest
+    refusal_count: int  # all, also those of which no numbers are kept
+    first_seen_us: int  # by our own clock: the rounds that read the first line and the last one
+    last_seen_us: int
+    leader_epoch: int | None  # of the partition, when it was first seen
+    verdict: SequenceVerdict
+    largest_batch: int | None = None  # records, of whatever producer, near there
+    batches_looked_us: int | None = None  # when the log was last looked through up to the refusals
+    first_state: StateLook | None = None
+    last_state: StateLook | None = None
+    newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
+    changes: tuple[LeaderChange, ...] = ()  # ascending by epoch
+    asked: int = 0  # rounds that asked since the last new refusal, and in all
+    asked_in_all: int = 0
+    is_asking: bool = False  # this round wants to know more, and the next one will
+    is_waiting: bool = False  # it would ask, if not so many others did
+    ended_us: int | None = None
+
+    @property
+    def key(self) -> EpisodeKey:
+        """Return what the episode is of."""
+        return self.name, self.producer_id
+
+    @property
+    def is_told(self) -> bool:
+        """Whether what is said of it may be told: it is proven, or no answer is awaited."""
+        return self.verdict.is_confirmed or not (self.is_asking or self.is_waiting)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SequenceMemory:
+    """All that is remembered of the sequences of one cluster id."""
+
+    open: Mapping[EpisodeKey, Episode] = field(default_factory=dict)
+    ended: tuple[Episode, ...] = ()  # ascending by when they ended
+    # The latest changes of leader that were not clean, also of partitions without an episode: a
+    # refusal comes after the change.
+    changes: Mapping[TopicPartition, tuple[LeaderChange, ...]] = field(default_factory=dict)
+    leaderships: Leaderships = field(default_factory=Leaderships.none)
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """Return all episodes, those that ended first."""
+        return (*self.ended, *self.open.values())
+
+
+def sequences_under(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMemory:
+    """Return the memory of a process that could read an earlier one's only after some rounds."""
+    ids = {one.id for one in seen.ended}
+    return SequenceMemory(
+        open={**stored.open, **seen.open},
+        ended=(*(one for one in stored.ended if one.id not in ids), *seen.ended),
+        changes={
+            name: joined_changes(stored.changes.get(name, ()), seen.changes.get(name, ()))
+            for name in {**stored.changes, **seen.changes}
+        },
+        leaderships=leaderships_under(stored.leaderships, seen.leaderships),
+    )
+
+
+def joined_changes(
+    known: tuple[LeaderChange, ...], newer: tuple[LeaderChange, ...]
+) -> tuple[LeaderChange, ...]:
+    """Return changes of one partition, one per epoch; a proof says more than a line."""
+    by_epoch = {one.leader_epoch: one for one in known}
+    for one in newer:
+        before = by_epoch.get(one.leader_epoch)
+        by_epoch[one.leader_epoch] = one if before is None else _sharper(before, one)
+    return tuple(by_epoch[epoch] for epoch in sorted(by_epoch))
+
+
+def _sharper(one: LeaderChange, other: LeaderChange) -> LeaderChange:
+    """Return one change with the more exact of what is known of it."""
+    kinds = tuple(ChangeKind)
+    proven, said = (one, other) if one.epoch_end is not None else (other, one)
+    return replace(proven, kind=min(proven.kind, said.kind, key=kinds.index))
+
+
+# ------------------------------------------------------------------ the clock was set
+def sequences_with_times(
+    memory: SequenceMemory, change: Callable[[int], int], change_all: Callable[[Int64s], Int64s]
+) -> SequenceMemory:
+    """Return the memory with its times changed; those of brokers' clocks nobody has set."""
+    return replace(
+        memory,
+        open={key: _moved(one, change) for key, one in memory.open.items()},
+        ended=tuple(_moved(one, change) for one in memory.ended),
+        changes={
+            name: tuple(replace(one, seen_us=change(one.seen_us)) for one in changes)
+            for name, changes in memory.changes.items()
+        },
+        leaderships=memory.leaderships.with_times(change_all),
+    )
+
+
+def latest_sequence_time(memory: SequenceMemory) -> int:
+    """Return the latest time of our own clock that is remembered, 0 where nothing is."""
+    times = [one.last_seen_us for one in memory.open.values()]
+    times += [one.ended_us or 0 for one in memory.ended]
+    times += [one.seen_us for changes in memory.changes.values() for one in changes]
+    return max(times, default=0)
+
+
+def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
+    looked = episode.batches_looked_us
+    return replace(
+        episode,
+        refusals=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.refusals),
+        first_seen_us=change(episode.first_seen_us),
+        last_seen_us=change(episode.last_seen_us),
+        batches_looked_us=None if looked is None else change(looked),
+        first_state=_moved_look(episode.first_state, change),
+        last_state=_moved_look(episode.last_state, change),
+        changes=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.changes),
+        ended_us=None if episode.ended_us is None else change(episode.ended_us),
+    )
+
+
+def _moved_look(look: StateLook | None, change: Callable[[int], int]) -> StateLook | None:
+    return None if look is None else replace(look, looked_us=change(look.looked_us))

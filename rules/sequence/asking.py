@@ -1,0 +1,49 @@
+"""What has to be found out of open episodes: the batches around a refusal, and the producer's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from rules.facts.episodes import Episode
+from rules.facts.identity import TopicPartition
+from rules.facts.refusals import Refusal
+from rules.question import BatchesQuestion, ProducersQuestion, Question, WantedBatches
+from rules.sequence.gathering import row_of
+from rules.sequence.numbers import NO_BATCH, last_sequence
+from rules.view import View
+
+
+def questions_of(view: View) -> tuple[Question, ...]:
+    """Return what the open episodes want to know of the next round; nothing where none is open."""
+    asking = [one for one in view.memory.sequences.open.values() if one.is_asking]
+    rows = sorted({row for one in asking if (row := row_of(view.snapshot, one.name)) is not None})
+    if not rows:
+        return ()
+    ids = frozenset(one.producer_id for one in asking if one.producer_id is not None)
+    states = ProducersQuestion(
+        view.snapshot.partitions, np.array(rows, np.int64), wants_states_of=ids
+    )
+    wanted = tuple(wanted for one in asking for wanted in _wanted(one))
+    return states, BatchesQuestion(wanted)
+
+
+def _wanted(episode: Episode) -> Iterable[WantedBatches]:
+    """Ask about the first and the last refusal that are not settled."""
+    name, producer_id = episode.name, episode.producer_id
+    open_ones = [one for one in episode.refusals if not one.is_settled]
+    if name is None or producer_id is None or not open_ones:
+        return
+    for refusal in dict.fromkeys((open_ones[0], open_ones[-1])):
+        yield _around(name, producer_id, refusal)
+
+
+def _around(name: TopicPartition, producer_id: int, refusal: Refusal) -> WantedBatches:
+    last = last_sequence(refusal)
+    return WantedBatches(
+        name=name,
+        producer_id=producer_id,
+        offset=refusal.offset,
+        sequence=None if last == NO_BATCH else last,
+    )

@@ -1,0 +1,168 @@
+"""What is remembered of leader changes, for refusals that come after them.
+
+A refusal follows a change within seconds to minutes. A change that was not clean is kept for an hour
+and then only counts as a break of the watch: from then on "only clean changes" cannot be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.broker_log import UncleanChange
+from rules.facts.column import Bools, Column
+from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joined_changes
+from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.last_look import microseconds
+from rules.facts.leaderships import Leaderships
+from rules.facts.snapshot import Snapshot
+from rules.loss.election import Election
+from rules.loss.proof import Changes, Proof, proofs
+from rules.view import View
+
+CHANGE_KEPT: Final = timedelta(hours=1)  # far longer than a client tries again
+CHANGES_KEPT: Final = 1000  # partitions; a cluster that loses a broker changes many at once
+
+Kept = dict[TopicPartition, tuple[LeaderChange, ...]]
+
+
+def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leaderships]:
+    """Return the changes that are remembered, and since when each partition is watched."""
+    changes = Changes.of(view)
+    watch = _watched(view, before.leaderships, changes)
+    found = dict(before.changes)
+    if changes is not None and len(changes.rows):
+        for proof in proofs(view):
+            _add(found, proof.name, _of_proof(proof, microseconds(view.now)))
+    for event in view.snapshot.broker_log.events:
+        if isinstance(event, UncleanChange):
+            _add_line(found, view.snapshot, event)
+    return _forgotten(found, watch, microseconds(view.now))
+
+
+def _add(found: Kept, name: TopicPartition, change: LeaderChange | None) -> None:
+    if change is not None:
+        found[name] = joined_changes(found.get(name, ()), (change,))
+
+
+def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
+    certain = proof.certain
+    if certain is not None:
+        kind = ChangeKind.LOST
+    elif proof.election is Election.CLEAN:
+        return None
+    else:
+        is_unclean = proof.election is Election.UNCLEAN
+        kind = ChangeKind.UNCLEAN if is_unclean else ChangeKind.NOT_KNOWN
+    return LeaderChange(
+        leader_epoch=proof.leader_epoch,
+        kind=kind,
+        leader=_broker(proof.leader),
+        leader_before=_broker(proof.before.leader),
+        epoch_end=proof.epoch_end,
+        lost_from=None if certain is None else certain.start,
+        lost_to=None if certain is None else certain.end,
+        seen_us=now_us,
+    )
+
+
+def _add_line(found: Kept, snapshot: Snapshot, event: UncleanChange) -> None:
+    """Take what the controller wrote; one of its two lines names neither topic nor epoch."""
+    if event.topic is None or event.leader_epoch is None:
+        return
+    name = TopicPartition(event.topic, event.partition)
+    row = snapshot.partitions.index.row(event.topic, event.partition)
+    known = None if row is None else snapshot.partitions.topic_id(row)
+    if None not in (known, event.topic_id) and known != event.topic_id:
+        return  # of an older topic of that name
+    change = LeaderChange(
+        leader_epoch=event.leader_epoch,
+        kind=ChangeKind.UNCLEAN,
+        leader=event.leader,
+        leader_before=event.leader_before,
+        epoch_end=None,
+        lost_from=None,
+        lost_to=None,
+        seen_us=microseconds(snapshot.taken_at),
+    )
+    _add(found, name, change)
+
+
+def _broker(number: int | None) -> BrokerId | None:
+    return None if number is None else BrokerId(number)
+
+
+# ------------------------------------------------------------------ since when it is watched
+def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leaderships:
+    """Return the leaderships one round later; what a round does not see is kept."""
+    known = view.memory.partitions
+    old, rows = before.over(known), len(known)
+    epoch = view.snapshot.offsets.leader_epoch.padded(rows)
+    is_new = epoch.valid & ~old.epoch.valid
+    is_later = epoch.valid & old.epoch.valid & (epoch.values > old.epoch.values)
+    if before.partitions is known and not (is_new | is_later).any():
+        return before
+    now = microseconds(view.now)
+    taken, began = is_new | is_later, is_new | _untellable(rows, changes)
+    return Leaderships(
+        partitions=known,
+        epoch=_over(old.epoch, taken, epoch),
+        since_us=_over(old.since_us, taken, Column.known(np.full(rows, now, np.int64))),
+        watched_from=_over(old.watched_from, began, epoch),
+    )
+
+
+def _untellable(rows: int, changes: Changes | None) -> Bools:
+    """Mark the partitions whose new leader knows nothing of the older epoch: it may have lost all."""
+    found = np.zeros(rows, np.bool_)
+    if changes is not None and len(changes.rows):
+        end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
+        found[changes.rows[~changes.waiting & ~end.valid]] = True
+    return found
+
+
+def _over(old: Column, mask: Bools, new: Column) -> Column:
+    return Column(np.where(mask, new.values, old.values), np.where(mask, new.valid, old.valid))
+
+
+def _forgotten(found: Kept, watch: Leaderships, now_us: int) -> tuple[Kept, Leaderships]:
+    """Forget the oldest changes, and begin the watch of their partitions anew behind them."""
+    if not found:
+        return found, watch
+    oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
+    kept = {
+        name: tuple(one for one in changes if one.seen_us > oldest)
+        for name, changes in _newest(found).items()
+    }
+    gone = {
+        name: max(one.leader_epoch for one in changes)
+        for name, changes in found.items()
+        if (left := kept.get(name, ())) != changes
+        for changes in [tuple(one for one in changes if one not in left)]
+    }
+    return {name: left for name, left in kept.items() if left}, _begun_anew(watch, gone)
+
+
+def _newest(found: Mapping[TopicPartition, tuple[LeaderChange, ...]]) -> Kept:
+    if len(found) <= CHANGES_KEPT:
+        return dict(found)
+    by_age = sorted(found, key=lambda name: -max(one.seen_us for one in found[name]))
+    return {name: found[name] for name in by_age[:CHANGES_KEPT]}
+
+
+def _begun_anew(watch: Leaderships, gone: Mapping[TopicPartition, int]) -> Leaderships:
+    rows = {row: epoch for name, epoch in gone.items() if (row := watch.row(name)) is not None}
+    if not rows:
+        return watch
+    values = watch.watched_from.values.copy()
+    places = np.array(list(rows), np.int64)
+    values[places] = np.maximum(values[places], np.array(list(rows.values()), np.int64))
+    return Leaderships(
+        partitions=watch.partitions,
+        epoch=watch.epoch,
+        since_us=watch.since_us,
+        watched_from=Column(values, watch.watched_from.valid),
+    )

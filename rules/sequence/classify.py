@@ -1,0 +1,305 @@
+"""Decides what an episode is: the proofs first, then leader changes, then the numbers.
+
+Every refusal is judged by itself, and the episode is what the worst of them is: a loss and a later
+reordering of the same producer are a loss. Confirmed is only what is proven (DESIGN 6.2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.episodes import ChangeKind, Episode, LeaderChange
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import (
+    CONTINUITY,
+    Phase,
+    SequenceClass,
+    SequenceReason,
+    SequenceVerdict,
+)
+from rules.sequence.log_entries import is_last
+from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
+from rules.sequence.sight import (
+    CLOCKS_AGREE,
+    DELIVERY_TIMEOUT,
+    MICROSECOND,
+    OnlyFailed,
+    Sight,
+)
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
+ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
+ASKED_IN_ALL: Final = 40  # a producer that is refused again and again takes no more
+# How long before and after a refusal a producer's failed records count as its own: it gives them up
+# after its delivery timeout, and tells it with the next scrape.
+FAILED_WITHIN: Final = DELIVERY_TIMEOUT + timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One refusal and what is said of it."""
+
+    refusal: Refusal
+    verdict: SequenceVerdict
+
+
+def classify(
+    episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None
+) -> SequenceVerdict:
+    """Return what is said of an episode by all that is known of it."""
+    return leading(episode, sight, only_failed).verdict
+
+
+def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Judged:
+    """Return the refusal that decides, with its verdict."""
+    suspicions = suspicions_of(episode.refusals, episode.largest_batch)
+    worst = min((_judged(episode, suspicion, sight) for suspicion in suspicions), key=_badness)
+    if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
+        class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
+        return Judged(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))
+    return worst
+
+
+def is_patient(episode: Episode, sight: Sight) -> bool:
+    """Whether the time in which a client tries again has not passed yet since the last refusal."""
+    return sight.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
+
+
+def is_final(episode: Episode, sight: Sight) -> bool:
+    """Whether nothing more can be found out."""
+    if is_patient(episode, sight):
+        return False
+    is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
+    return sight.trouble is not None or is_exhausted
+
+
+def _badness(one: Judged) -> tuple[int, int, int, int]:
+    """Put losses first, the proven ones at the front; then what is open; then what is harmless."""
+    is_loss, is_sure = one.verdict.class_ is SequenceClass.LOSS, one.verdict.is_confirmed
+    rank = (0 if is_sure else 1) if is_loss else (3 if is_sure else 2)
+    first = one.refusal.first_us or 0
+    return rank, RANK.index(one.verdict.class_), first, gap_of(one.refusal) or 0
+
+
+def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Judged:
+    refusal = suspicion.refusal
+    if refusal.proof is not None:
+        verdict = _harmless(episode, refusal, sight)
+    elif is_behind(refusal):
+        verdict = _open(episode, suspicion, sight)
+    else:
+        verdict = (
+            _by_changes(episode, refusal, sight)
+            or _by_state(episode, refusal, sight)
+            or _by_clean_changes(episode, suspicion, sight)
+            or _open(episode, suspicion, sight)
+        )
+    return Judged(refusal=refusal, verdict=verdict)
+
+
+# ------------------------------------------------------------------ proven: nothing is missing
+def _harmless(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict:
+    reason = refusal.proof or SequenceReason.FILLED
+    if is_behind(refusal):
+        return _said(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
+    if reason in CONTINUITY and refusal.form is SequenceForm.NEW_EPOCH:
+        return _restart(episode, refusal, reason, sight)
+    return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
+
+
+def _restart(
+    episode: Episode, refusal: Refusal, reason: SequenceReason, sight: Sight
+) -> SequenceVerdict:
+    """Tell a client that keeps starting above 0 from a reordering at an epoch's start."""
+    unfilled = [
+        one
+        for one in episode.refusals
+        if one.form is SequenceForm.NEW_EPOCH and one.proof in CONTINUITY
+    ]
+    if len({one.producer_epoch for one in unfilled}) > 1:
+        above = SequenceReason.EPOCHS_ABOVE_ZERO
+        return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
+    repeats = sum(
+        one.count for one in unfilled if one.incoming_sequence == refusal.incoming_sequence
+    )
+    if repeats < REPEATS:
+        return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
+    if _was_looked_at_late(episode):
+        above = SequenceReason.EPOCHS_ABOVE_ZERO
+        return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
+    phase = Phase.CONFIRMED if is_final(episode, sight) else Phase.SUSPECTED
+    return _said(SequenceClass.REORDERING, phase, reason)
+
+
+def _was_looked_at(episode: Episode, refusal: Refusal) -> bool:
+    """Whether the log was looked through up to the refused batch, after it was refused."""
+    looked = episode.batches_looked_us
+    return looked is not None and looked > refusal.seen_us
+
+
+def _was_looked_at_late(episode: Episode) -> bool:
+    """Whether the log was looked through after a client would have given up: it did not heal."""
+    looked = episode.batches_looked_us
+    late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
+    return looked is not None and looked >= late
+
+
+def _may_be_the_clients(one: Judged) -> bool:
+    """Whether nothing acknowledged is missing, and what is missing did not come."""
+    if is_behind(one.refusal):
+        return False
+    verdict = one.verdict
+    if verdict.reason is SequenceReason.CLEAN_CHANGES:
+        return True
+    return verdict.class_ is SequenceClass.REORDERING and verdict.reason in CONTINUITY
+
+
+def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
+    if episode.name is None:
+        return False
+    since = EPOCH + episode.first_seen_us * MICROSECOND - FAILED_WITHIN
+    until = EPOCH + episode.last_seen_us * MICROSECOND + FAILED_WITHIN
+    return only_failed(episode.name.topic, since, until) is not None
+
+
+# ------------------------------------------------------------------ the leader changed in between
+def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict | None:
+    """Judge where a change between the last sequence and the refusal was not clean."""
+    between = [one for one in episode.changes if _lies_between(one, refusal)]
+    lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
+    if lost is not None:
+        if _was_looked_at(episode, refusal):
+            return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, refusal, lost)
+        return _lost(Phase.SUSPECTED, _missing(episode, refusal, sight), refusal)
+    if any(one.kind is ChangeKind.UNCLEAN for one in between):
+        if _was_looked_at_late(episode):
+            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal)
+        return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, refusal)
+    if any(_may_lie_between(one, refusal, sight) for one in episode.changes):
+        return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, refusal)
+    return None
+
+
+def _by_clean_changes(
+    episode: Episode, suspicion: Suspicion, sight: Sight
+) -> SequenceVerdict | None:
+    """Judge where the last sequence is of an older leader epoch, and no bad change is known."""
+    appended = _appended_in(suspicion.refusal)
+    if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
+        return None
+    if sight.is_change_untold:
+        return _said(suspicion.class_, Phase.SUSPECTED, SequenceReason.CHANGE_NOT_TOLD)
+    if sight.watched_from is None or sight.watched_from > appended:
+        if is_patient(episode, sight):
+            return _said(suspicion.class_, Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN)
+        return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
+    if any(one.leader_epoch > appended for one in episode.changes):
+        return None  # it is known that they came after the refusal
+    clean = SequenceReason.CLEAN_CHANGES
+    return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
+
+
+def _lies_between(change: LeaderChange, refusal: Refusal) -> bool:
+    """Whether it is known that a change came after the last sequence, and before the refusal."""
+    return _is_after_append(change, refusal) is True and _is_before(change, refusal) is True
+
+
+def _may_lie_between(change: LeaderChange, refusal: Refusal, sight: Sight) -> bool:
+    """Whether it is not excluded; without any offset of the partition nothing is."""
+    if sight.trouble is not None and sight.leader_epoch is None:
+        return False
+    is_excluded = _is_after_append(change, refusal) is False or _is_before(change, refusal) is False
+    return not is_excluded
+
+
+def _is_after_append(change: LeaderChange, refusal: Refusal) -> bool | None:
+    """Whether the last sequence was appended before the change; None: not known."""
+    appended = _appended_in(refusal)
+    if appended is not None:
+        return appended < change.leader_epoch
+    if change.epoch_end is None or refusal.offset is None:
+        return None
+    if refusal.offset <= change.epoch_end:
+        return True  # the log of the refusing leader had nothing of the new epoch yet
+    nothing_from = refusal.nothing_from
+    return True if nothing_from is not None and nothing_from <= change.epoch_end else None
+
+
+def _is_before(change: LeaderChange, refusal: Refusal) -> bool | None:
+    """Whether the refusal came after the change, by its time or its broker; None: not known."""
+    late = change.seen_us + CLOCKS_AGREE // MICROSECOND
+    if refusal.first_us is not None and refusal.first_us >= late:
+        return True
+    if refusal.broker_id is None or change.leader is None or change.leader_before is None:
+        return None
+    if change.leader == change.leader_before:
+        return None
+    if refusal.broker_id == change.leader_before:
+        return False
+    return True if refusal.broker_id == change.leader else None
+
+
+def _appended_in(refusal: Refusal) -> int | None:
+    """Return the leader epoch in which the last sequence was appended, where it is known."""
+    if refusal.before is None or not is_last(refusal.before, refusal):
+        return None
+    return refusal.before.leader_epoch
+
+
+# ------------------------------------------------------------------ not proven
+def _by_state(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict | None:
+    """Judge where the leader knows nothing of the producer, and nothing came since."""
+    look = episode.last_state
+    if look is None or look.state is not None or look.looked_us <= refusal.seen_us:
+        return None
+    lost = SequenceClass.PRODUCER_STATE_LOST
+    late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
+    if look.looked_us >= late and not is_patient(episode, sight):
+        return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
+    return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
+
+
+def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict:
+    """Say what the numbers suspect, and what is missing once it was asked for."""
+    missing = _missing(episode, suspicion.refusal, sight)
+    if suspicion.class_ is SequenceClass.REORDERING and is_final(episode, sight):
+        return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, missing)
+    is_asked = sight.trouble is not None or episode.asked >= ASKED_AT_ONCE
+    reason = missing if is_asked else suspicion.reason
+    if suspicion.class_ is SequenceClass.LOSS:
+        return _lost(Phase.SUSPECTED, reason, suspicion.refusal)
+    return _said(suspicion.class_, Phase.SUSPECTED, reason)
+
+
+def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason:
+    if sight.trouble is not None:
+        return sight.trouble
+    if sight.is_change_untold:
+        return SequenceReason.CHANGE_NOT_TOLD
+    if sight.look_trouble is not None:
+        return sight.look_trouble
+    if not _was_looked_at(episode, refusal):
+        return SequenceReason.LOOKING
+    is_found = _appended_in(refusal) is not None
+    return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
+
+
+def _lost(
+    phase: Phase, reason: SequenceReason, refusal: Refusal, change: LeaderChange | None = None
+) -> SequenceVerdict:
+    return SequenceVerdict(
+        class_=SequenceClass.LOSS,
+        phase=phase,
+        reason=reason,
+        lost_from=None if change is None else change.lost_from,
+        lost_to=None if change is None else change.lost_to,
+        at_most_records=gap_of(refusal),
+    )
+
+
+def _said(class_: SequenceClass, phase: Phase, reason: SequenceReason) -> SequenceVerdict:
+    return SequenceVerdict(class_=class_, phase=phase, reason=reason)

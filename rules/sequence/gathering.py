@@ -1,0 +1,175 @@
+"""Sorts the refusals of a round into episodes; a line that came before, by another way, is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Final
+
+from rules.facts.broker_log import SequenceRefused, partition_of
+from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
+from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.last_look import microseconds
+from rules.facts.refusals import Refusal, RefusalKey, distinct, merged, order, refusal_of
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+from rules.facts.snapshot import Snapshot
+
+KEPT_FIRST: Final = 8  # distinct refusals of one episode
+KEPT_LAST: Final = 16
+ID_BYTES: Final = 6
+
+UNJUDGED: Final = SequenceVerdict(
+    class_=SequenceClass.UNDETERMINED, phase=Phase.SUSPECTED, reason=SequenceReason.LOOKING
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """The episodes of a round, its lines sorted in."""
+
+    open: dict[EpisodeKey, Episode]
+    replaced: tuple[Episode, ...]  # of topics that were created again: nothing more comes to them
+
+
+def gathered(snapshot: Snapshot, before: SequenceMemory) -> Gathered:
+    """Return the open episodes with what this round's lines add to them, and new ones."""
+    lines: dict[EpisodeKey, list[SequenceRefused]] = {}
+    for event in snapshot.broker_log.events:
+        if isinstance(event, SequenceRefused):
+            lines.setdefault((partition_of(event), event.producer_id), []).append(event)
+    episodes, replaced = dict(before.open), []
+    ended = _ended(before.ended, lines) if lines else {}
+    for key, events in lines.items():
+        for topic_id, same in _by_topic(events).items():
+            known = episodes.get(key)
+            added = _added(snapshot, known, same, ended.get(key, ()), topic_id)
+            if added is not None:
+                episodes[key] = added
+            if known is not None and added is not None and added.id != known.id:
+                replaced.append(known)
+    return Gathered(episodes, tuple(replaced))
+
+
+def _ended(
+    ended: Iterable[Episode], wanted: Mapping[EpisodeKey, object]
+) -> dict[EpisodeKey, list[Episode]]:
+    found: dict[EpisodeKey, list[Episode]] = {}
+    for one in ended:
+        if one.key in wanted:
+            found.setdefault(one.key, []).append(one)
+    return found
+
+
+def _by_topic(events: Iterable[SequenceRefused]) -> dict[TopicId | None, list[SequenceRefused]]:
+    """Keep apart what is of an older topic of the same name; a line may not tell the id."""
+    found: dict[TopicId | None, list[SequenceRefused]] = {}
+    for event in events:
+        found.setdefault(event.topic_id, []).append(event)
+    ids = [topic_id for topic_id in found if topic_id is not None]
+    if len(ids) == 1 and None in found:
+        found[ids[0]] += found.pop(None)
+    return found
+
+
+def _added(
+    snapshot: Snapshot,
+    episode: Episode | None,
+    events: list[SequenceRefused],
+    ended: Iterable[Episode],
+    topic_id: TopicId | None,
+) -> Episode | None:
+    """Return an episode with more refusals; None where every line is known from one that ended."""
+    now = microseconds(snapshot.taken_at)
+    refusals = distinct(refusal_of(event, now) for event in events)
+    if episode is not None and not _is_another(episode.topic_id, topic_id):
+        return with_refusals(episode, refusals, now, _leader_epoch(snapshot, episode.name))
+    new = [one for one in refusals if not any(_knows(before, one) for before in ended)]
+    return _opened(snapshot, events[0], tuple(new), topic_id) if new else None
+
+
+def _is_another(known: TopicId | None, told: TopicId | None) -> bool:
+    return None not in (known, told) and known != told
+
+
+def _knows(episode: Episode, refusal: Refusal) -> bool:
+    """Whether all lines of a refusal were read before."""
+    same = next((one for one in episode.refusals if one.key == refusal.key), None)
+    return (
+        same is not None and bool(refusal.times_us) and set(refusal.times_us) <= set(same.times_us)
+    )
+
+
+def _opened(
+    snapshot: Snapshot,
+    event: SequenceRefused,
+    refusals: tuple[Refusal, ...],
+    topic_id: TopicId | None,
+) -> Episode:
+    name, now = partition_of(event), microseconds(snapshot.taken_at)
+    row = row_of(snapshot, name)
+    known = None if row is None else snapshot.partitions.topic_id(row)
+    told = f"{snapshot.cluster_id}|{topic_id or known}|{name}|{event.producer_id}|{now}"
+    return Episode(
+        id=blake2b(told.encode(), digest_size=ID_BYTES).hexdigest(),
+        name=name,
+        topic_id=topic_id or known,
+        producer_id=event.producer_id,
+        refusals=bounded(refusals),
+        refusal_count=sum(one.count for one in refusals),
+        first_seen_us=now,
+        last_seen_us=now,
+        leader_epoch=_leader_epoch(snapshot, name),
+        verdict=UNJUDGED,
+    )
+
+
+def row_of(snapshot: Snapshot, name: TopicPartition | None) -> int | None:
+    """Return the row of a partition, None where the snapshot has no such partition."""
+    return None if name is None else snapshot.partitions.index.row(name.topic, name.partition)
+
+
+def _leader_epoch(snapshot: Snapshot, name: TopicPartition | None) -> int | None:
+    row = row_of(snapshot, name)
+    return None if row is None else snapshot.offsets.leader_epoch[row]
+
+
+def with_refusals(
+    episode: Episode, refusals: Iterable[Refusal], now_us: int, leader_epoch: int | None
+) -> Episode:
+    """Return an episode with refusals of another round; those that it knows add nothing.
+
+    What was proven in another leader epoch has to be proven again of what is refused once more.
+    """
+    known: dict[RefusalKey, Refusal] = {one.key: one for one in episode.refusals}
+    added, is_new = 0, False
+    for refusal in refusals:
+        before = known.get(refusal.key)
+        if before is None:
+            known[refusal.key], added, is_new = refusal, added + refusal.count, True
+            continue
+        both = merged(before, refusal)
+        added += both.count - before.count
+        if both is not before and before.proof and before.proof_leader_epoch != leader_epoch:
+            both, is_new = replace(refusal, count=both.count, times_us=both.times_us), True
+        known[refusal.key] = both
+    if not added:
+        return episode
+    return replace(
+        episode,
+        refusals=bounded(tuple(sorted(known.values(), key=order))),
+        refusal_count=episode.refusal_count + added,
+        last_seen_us=now_us,
+        asked=0 if is_new else episode.asked,
+    )
+
+
+def bounded(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:
+    """Keep the first and the latest of many distinct refusals; of the others those not proven."""
+    most = KEPT_FIRST + KEPT_LAST
+    if len(refusals) <= most:
+        return refusals
+    first, middle, last = refusals[:1], refusals[1:-KEPT_LAST], refusals[-KEPT_LAST:]
+    open_ones = [one for one in middle if one.proof is None]
+    chosen = (open_ones + [one for one in middle if one.proof is not None])[: KEPT_FIRST - 1]
+    return (*first, *sorted(chosen, key=order), *last)

@@ -1,0 +1,129 @@
+"""Proofs that no acknowledged record is missing before a refused batch: continuity, and healing.
+
+While a leader epoch lasts its leader loses nothing that it appended. If the last sequence was
+appended in the epoch that is still current after the refusal, nothing acknowledged can be missing
+between it and the refused batch. A client that sends what was missing shows the same: nobody sends
+again what was acknowledged. Epoch bumps of producers prove neither (DESIGN 6.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.episodes import Episode, StateLook
+from rules.facts.refusals import LogEntry, Refusal
+from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
+from rules.sequence.log_entries import is_last
+from rules.sequence.numbers import NO_BATCH, expected_sequence, is_ahead, last_sequence
+from rules.sequence.sight import Sight
+
+
+def proof_of(refusal: Refusal, episode: Episode, sight: Sight) -> SequenceReason | None:
+    """Return why no acknowledged record is missing before a refused batch; None: not proven."""
+    if refusal.form is SequenceForm.EARLIEST_SEEN:
+        return SequenceReason.EARLIEST_SEEN
+    if is_filled(refusal, episode):
+        return SequenceReason.FILLED
+    if refusal.proof is not None:
+        return refusal.proof
+    if sight.leader_epoch is None or not _knows_of_state(refusal, episode):
+        return None
+    return _continuity(refusal, episode.refusals, sight)
+
+
+def _continuity(refusal: Refusal, among: Iterable[Refusal], sight: Sight) -> SequenceReason | None:
+    before, epoch = refusal.before, sight.leader_epoch
+    if before is not None and before.leader_epoch == epoch and is_last(before, refusal):
+        return SequenceReason.SAME_LEADER_EPOCH
+    if not sight.is_after(refusal):
+        return None
+    if epoch == 0 and _began_before(refusal, sight):
+        return SequenceReason.FIRST_LEADER_EPOCH
+    if any(_moved_since(refusal, other, sight) for other in among):
+        return SequenceReason.MOVED_IN_LEADER_EPOCH
+    return None
+
+
+def _began_before(refusal: Refusal, sight: Sight) -> bool:
+    """Whether the partition was watched before the line came: it is not one created since."""
+    since = sight.epoch_since_us
+    return since is not None and since < refusal.seen_us
+
+
+def _moved_since(refusal: Refusal, earlier: Refusal, sight: Sight) -> bool:
+    """Whether its last sequence was appended after another refusal in the present leader epoch."""
+    if not refusal.form is earlier.form is SequenceForm.OUT_OF_ORDER:
+        return False
+    if refusal.offset is None or earlier.offset is None or refusal.offset <= earlier.offset:
+        return False
+    if not is_ahead(last_sequence(refusal), of=last_sequence(earlier)):
+        return False
+    is_proven = earlier.proof in CONTINUITY and earlier.proof_leader_epoch == sight.leader_epoch
+    return is_proven or sight.holds_at(earlier)
+
+
+def _knows_of_state(refusal: Refusal, episode: Episode) -> bool:
+    """Whether it is known that the leader remembers the producer, where the line says that it did not."""
+    if refusal.form is not SequenceForm.EXPECTED_ZERO:
+        return True
+    return episode.last_state is not None and episode.last_state.state is not None
+
+
+# ------------------------------------------------------------------ healing
+def is_filled(refusal: Refusal, episode: Episode) -> bool:
+    """Whether what was missing came later."""
+    return _is_next(refusal.after, refusal) or _state_moved(refusal, episode)
+
+
+def _is_next(entry: LogEntry | None, refusal: Refusal) -> bool:
+    """Whether an entry is the batch that the broker waited for, of the same producer epoch."""
+    if entry is None or entry.base_sequence != expected_sequence(refusal):
+        return False
+    epoch = _producer_epoch(refusal)
+    if epoch is not None:
+        return entry.producer_epoch == epoch
+    # An epoch begins at 0: without the epoch that was refused, 0 tells only that one began.
+    return last_sequence(refusal) == NO_BATCH or entry.base_sequence != 0
+
+
+def _producer_epoch(refusal: Refusal) -> int | None:
+    """Return the producer epoch of a refused batch, where it is known."""
+    before = refusal.before
+    if refusal.producer_epoch is not None:
+        return refusal.producer_epoch
+    if before is None or not is_last(before, refusal):
+        return None
+    is_new_after = last_sequence(refusal) == NO_BATCH and before.base_sequence is not None
+    return None if is_new_after else before.producer_epoch
+
+
+def _state_moved(refusal: Refusal, episode: Episode) -> bool:
+    """Whether the leader remembered the last sequence after the refusal, and then a later one."""
+    first, last = episode.first_state, episode.last_state
+    if first is None or last is None or first.state is None or last.state is None:
+        return False
+    if first.leader_epoch != last.leader_epoch:
+        return False
+    if refusal.form is SequenceForm.NEW_EPOCH:
+        return _has_begun(refusal, last, episode)
+    start, now = first.state, last.state
+    return (
+        first.looked_us > refusal.seen_us
+        and start.producer_epoch == now.producer_epoch
+        and start.last_sequence is not None
+        and now.last_sequence is not None
+        and start.last_sequence == refusal.current_sequence
+        and is_ahead(now.last_sequence, of=start.last_sequence)
+    )
+
+
+def _has_begun(refusal: Refusal, last: StateLook, episode: Episode) -> bool:
+    """Whether the refused epoch was accepted since: it can begin at 0 alone."""
+    return (
+        last.state is not None
+        and last.looked_us > refusal.seen_us
+        and last.leader_epoch == episode.leader_epoch
+        and last.state.producer_epoch == refusal.producer_epoch
+        and last.state.last_sequence is not None
+    )

@@ -1,0 +1,50 @@
+"""What a round shows of the partition of an episode, and what keeps it from seeing more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, TypeAlias
+
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import SequenceReason
+
+MICROSECOND: Final = timedelta(microseconds=1)
+# Clients give a batch up after `delivery.timeout.ms`, 120 s in Java and (as message.timeout.ms, 300 s)
+# the longest default of librdkafka apart: what has not come by then does not come (DESIGN 6.2).
+DELIVERY_TIMEOUT: Final = timedelta(seconds=120)
+# How far a broker's clock may be from ours where the time of a line is compared with a look of ours.
+CLOCKS_AGREE: Final = timedelta(seconds=2)
+
+# Who of a topic's producers, and nobody else, had records fail between two moments; None: it is not
+# known, or it was not exactly one.
+OnlyFailed: TypeAlias = Callable[[str, datetime, datetime], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """The partition of an episode in this round; times in microseconds since 1970-01-01 UTC."""
+
+    now_us: int
+    leader_epoch: int | None = None  # in the leader's own answer
+    epoch_since_us: int | None = None  # the round that first saw it
+    watched_from: int | None = None  # since which epoch every change is known
+    # It changed, and the new leader has not told yet what is left.
+    is_change_untold: bool = False
+    trouble: SequenceReason | None = None  # why nothing can be asked
+    look_trouble: SequenceReason | None = None  # why what was asked was not answered
+
+    def is_after(self, refusal: Refusal) -> bool:
+        """Whether the leader epoch of this round was seen after the refusal."""
+        if refusal.seen_us < self.now_us:
+            return True
+        last = refusal.last_us
+        return last is not None and last + CLOCKS_AGREE // MICROSECOND <= self.now_us
+
+    def holds_at(self, refusal: Refusal) -> bool:
+        """Whether the present leader epoch had begun when the refusal was written."""
+        since, first = self.epoch_since_us, refusal.first_us
+        if since is None or self.leader_epoch is None:
+            return False
+        return first is not None and first >= since + CLOCKS_AGREE // MICROSECOND

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 
 from rules.completeness import Completeness
-from rules.evidence import Evidence
+from rules.evidence import Evidence, EvidenceValue
 from rules.facts.snapshot import Snapshot
 from rules.judgement import (
     CommitSubjects,
@@ -234,13 +234,17 @@ def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Chang
 
 
 def _sharpened(entry: OpenFinding | None, finding: Finding) -> Finding:
-    """Keep the evidence of the event that this one says more of."""
+    """Keep the evidence of the event that this one says more of; None takes back what was told."""
     if entry is None or finding.reason not in finding.rule.sharpening:
         return finding
-    both = entry.evidence.keys() & finding.evidence.keys()
-    if any(entry.evidence[name] != finding.evidence[name] for name in both):
+    known, said = _known(entry.evidence), _known(finding.evidence)
+    if any(known[name] != said[name] for name in known.keys() & said.keys()):
         return finding  # it says more of another event
     return replace(finding, evidence={**entry.evidence, **finding.evidence})
+
+
+def _known(evidence: Evidence) -> dict[str, EvidenceValue]:
+    return {name: value for name, value in evidence.items() if value is not None}
 
 
 def _breach_step(entry: OpenFinding | None) -> Step:

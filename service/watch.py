@@ -23,11 +23,12 @@ from rules.errors import CollectError
 from rules.facts.gap import GapScope
 from rules.facts.last_look import refined
 from rules.facts.matching import matching_rows
-from rules.facts.memory import Memory, advance, shifted
+from rules.facts.memory import Memory, shifted
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
-from rules.question import EpochEndQuestion, ProducersQuestion, Question
+from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
+from rules.remembering import view_of_round
 from rules.view import View
 from service.clock import ClockReading, step_between
 from service.feeds import LogFeed, read_feeds, unread_feeds
@@ -59,14 +60,15 @@ class WatchedRound:
     def next_is_early(self) -> bool:
         """Whether the next round should not wait: a new leader, or a verdict that waits for it.
 
-        Where a leader would not tell where an epoch ended, asking sooner changes nothing. So it is
+        Where a leader would not tell what is asked, asking sooner changes nothing. It is early as well
         where log lines wait that one round could not take.
         """
         gaps = self.snapshot.gaps if self.snapshot is not None else ()
         is_behind = self.snapshot is not None and self.snapshot.broker_log.is_behind
-        is_refused = any(gap.scope is GapScope.EPOCHS for gap in gaps)
+        refused = {gap.scope for gap in gaps}
         urgent = (
-            (isinstance(asked, EpochEndQuestion) and not is_refused)
+            (isinstance(asked, EpochEndQuestion) and GapScope.EPOCHS not in refused)
+            or (isinstance(asked, BatchesQuestion) and GapScope.BATCHES not in refused)
             or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
             for asked in self.judged.questions
         )
@@ -179,14 +181,11 @@ class Watcher:
         return replace(snapshot, scrapes=scrapes, gaps=(*snapshot.gaps, *scrapes.gaps()))
 
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
-        known = self.remembered.memory
-        before = known if known and known.cluster_id == snapshot.cluster_id else None
-        memory = advance(snapshot, before)
-        view = View(snapshot=snapshot, memory=memory, before=before, now=snapshot.taken_at)
+        view = view_of_round(snapshot, self.remembered.memory)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = replace(
             self.remembered,
-            memory=memory,
+            memory=view.memory,
             unknown_since=judged.unknown_since,
             log_positions=snapshot.broker_log.positions or self.remembered.log_positions,
         )

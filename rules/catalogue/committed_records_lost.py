@@ -12,9 +12,11 @@ Inputs:
     The last look at each partition before its leader epoch changed, also over restarts of Tidemark:
     topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
     to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
-    lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers,
-    READ on the topic), so that a transaction that is lost whole is named; this is asked for once, and a
-    restart of Tidemark at that moment loses it. Brokers that tell no topic ids (before Kafka 2.8): UNKNOWN.
+    lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers and
+    batch headers, READ on the topic), so that a transaction that is lost whole is named, also if its
+    producer has gone on; a restart of Tidemark at that moment loses it. Where brokers' logs are read:
+    what the old leader writes when it comes back. Brokers that tell no topic ids (before Kafka 2.8):
+    UNKNOWN.
 
 Thresholds:
     None: one offset is enough. Offsets are counted, with markers and aborted records.
@@ -22,14 +24,17 @@ Thresholds:
 False positives:
     None are known. A topic that was created again has another id, and compaction does not change
     where an epoch ended. Records that were deleted, or that retention took, beyond that end make
-    the leader answer with its log start: a loss is understated then, or not seen.
+    the leader answer with its log start: a loss is understated then, or not seen. A machine that died,
+    and not only its broker, may have lost the end of its own log: `exact_to` is too low then.
 
 Runbook:
     `certain_from` to `certain_to` is gone for certain, of it `visible_to_read_committed` offsets
     could have been read. `possible_to` is how far what may have been committed was seen; what was
     appended after `last_look` is not known, and the count is a lower bound. Reason `transaction_lost`:
     the transactions in `lost_transactions` were committed, and this partition has nothing of them;
-    it comes a round later than the rest. Follow `advice` first:
+    it comes some rounds later than the rest. Reason `ex_leader_returned`: the old leader's log had
+    reached `exact_to`, and it was cut at `exact_from`; that is all that is gone, and in general an upper
+    bound of what was acknowledged, of which `proven_committed_offsets` are certain. Follow `advice` first:
     the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
     `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
     at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
@@ -48,8 +53,9 @@ from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Changes, Proof, proofs
+from rules.loss.returned import is_committed, newly_settled, told_return
 from rules.loss.told import told
-from rules.loss.whole_transactions import lost_transactions, told_transactions
+from rules.loss.whole_transactions import about_markers, lost_transactions, told_transactions
 from rules.question import EpochEndQuestion, ProducersQuestion
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -62,7 +68,7 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Committed records are gone after a leader change.",
     is_critical=True,
-    sharpening=("transaction_lost",),
+    sharpening=("transaction_lost", "ex_leader_returned"),
 )
 
 
@@ -75,6 +81,7 @@ class Why(Reason):
     TRANSACTION_LOST = (
         "transaction_lost"  # its coordinator calls it committed, and nothing is there
     )
+    EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     NOT_TOLD = "not_told"  # the new leader has not said yet where the older epoch ended
     NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a loss from another topic
     NOT_SEEN = "not_seen"  # the leader gave no answer
@@ -87,18 +94,21 @@ def judge(view: View) -> Judgement:
     proven = proofs(view)
     lost = {proof.row: proof for proof in proven if proof.certain is not None}
     gone = lost_transactions(view)
+    settled = {row: loss for row, loss in newly_settled(view).items() if is_committed(loss)}
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = lost.get(position)
         return {
             **({} if proof is None else told(view, proof)),
-            **(told_transactions(view, position, gone[position]) if position in gone else {}),
+            **(told_transactions(gone[position]) if position in gone else {}),
+            **(told_return(settled[position]) if position in settled else {}),
         }
 
     return decide(
         RULE,
         PartitionSubjects(snapshot),
         [
+            Case(marked(rows, settled), Verdict.BREACH, Why.EX_LEADER_RETURNED),
             Case(marked(rows, lost), Verdict.BREACH, Why.LOST),
             Case(marked(rows, gone), Verdict.BREACH, Why.TRANSACTION_LOST),
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
@@ -108,7 +118,11 @@ def judge(view: View) -> Judgement:
         ],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
         details=details,
-        questions=(*_questions(view, changes), *_about_transactions(view, proven)),
+        questions=(
+            *_questions(view, changes),
+            *_about_transactions(view, proven),
+            *about_markers(view),
+        ),
     )
 
 

@@ -13,7 +13,8 @@ Why it matters:
 Inputs:
     The last look before the change; where its epoch ended (OffsetForLeaderEpoch);
     `unclean.leader.election.enable`; committed leader epochs of groups. Partitions at risk are
-    looked at every second, so that `unknown_since` is short.
+    looked at every second, so that `unknown_since` is short. Where brokers' logs are read: what the old
+    leader writes when it comes back.
 
 Thresholds:
     None: one such change is enough.
@@ -28,8 +29,11 @@ Runbook:
     `possible_from` to `possible_to` was seen and is gone, and may have been committed; what was
     appended after `unknown_since` is not known. Follow `advice`: the old leader's own log settles
     it. When it comes back, its broker log says how far it had come ("Follower ... starts ... from
-    offset N") and where it truncates: the difference is the loss. Reason `read_beyond_epoch_end`:
-    at least `at_least_offsets` are gone; the groups are in `groups_beyond`.
+    offset N") and where it truncates: the difference is the loss. Where Tidemark reads that log it says
+    so, with the reason `ex_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
+    bound of what was acknowledged; if committed records are among it, committed_records_lost says so.
+    Reason `read_beyond_epoch_end`: at least `at_least_offsets` are gone; the groups are in
+    `groups_beyond`.
 """
 
 from __future__ import annotations
@@ -44,6 +48,7 @@ from rules.facts.column import Column, marked
 from rules.facts.loss_memory import beyond_epoch_end, is_new
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Proof, proofs
+from rules.loss.returned import newly_settled, told_return
 from rules.loss.told import SHOWN, told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -56,6 +61,7 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Records may be gone after a leader change.",
     milder=(("unseen", Severity.WARNING),),
+    sharpening=("ex_leader_returned",),
 )
 
 
@@ -65,6 +71,7 @@ class Why(Reason):
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
     UNSEEN = "unseen"  # nothing that was seen is missing; what was not seen may be
+    EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
 
 
@@ -77,14 +84,19 @@ def judge(view: View) -> Judgement:
     possible = [row for row, proof in open_ended.items() if proof.possible is not None]
     beyond = beyond_epoch_end(view.snapshot)
     read = _read_beyond(view, beyond)
+    settled = {row: loss for row, loss in newly_settled(view).items() if loss.certain_to is None}
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _told(view, open_ended.get(position), read.get(position, []), beyond)
+        return {
+            **_told(view, open_ended.get(position), read.get(position, []), beyond),
+            **(told_return(settled[position]) if position in settled else {}),
+        }
 
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
         [
+            Case(marked(rows, settled), Verdict.BREACH, Why.EX_LEADER_RETURNED),
             Case(marked(rows, possible), Verdict.BREACH, Why.POSSIBLE),
             Case(marked(rows, read), Verdict.BREACH, Why.READ_BEYOND_EPOCH_END),
             Case(marked(rows, open_ended), Verdict.BREACH, Why.UNSEEN),

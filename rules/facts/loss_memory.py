@@ -1,40 +1,114 @@
-"""Which commits have been told to lie beyond what is there, so that each is told once.
+"""What is remembered of losses: what was told, so that it is told once, and what may settle it.
 
 A commit above the high watermark, or beyond the end of its own leader epoch, stays so until its
-group commits again. It is an event of the round in which it is first seen.
+group commits again. It is an event of the round in which it is first seen. What a leader change may
+have lost is kept for a day, because the old leader's own log lines settle it when it comes back; and
+its lines are kept for a while, because they may be read before the loss is proven.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
+from rules.facts.broker_log import (
+    FollowerStarted,
+    IsrShrunk,
+    LogLoaded,
+    LogTruncated,
+    WatermarkWentBack,
+)
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.snapshot import Snapshot
+from rules.facts.transaction_memory import CommittedTransaction
 
 # Topic id, or its name where brokers tell none; partition, group, committed offset.
 CommitFact: TypeAlias = tuple[str, int, str, int]
 
+# What a broker writes that is left alone by its followers, or comes back and follows another.
+ReplicaEvent: TypeAlias = IsrShrunk | LogLoaded | FollowerStarted | LogTruncated | WatermarkWentBack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaLine:
+    """A line that may settle a loss."""
+
+    event: ReplicaEvent
+    read_us: int  # microseconds since 1970-01-01 UTC, by our own clock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToldLoss:
+    """A leader change that lost committed records, or may have; times as above."""
+
+    name: TopicPartition
+    topic_id: TopicId | None
+    leader_before: int | None
+    leader_epoch_before: int
+    leader: int | None
+    leader_epoch: int
+    epoch_end: int  # where the older epoch ended in the new leader's log, exclusive
+    certain_to: int | None  # offsets from that end to here were seen to be committed, and are gone
+    last_look_us: int
+    told_us: int
+    # What the old leader's log lines told since.
+    ex_leader_log_end: int | None = None  # where its own log had ended, before it was cut
+    ex_leader_high_watermark: int | None = None  # its own, from which it was set back
+    alone_since_us: int | None = None  # when it wrote that nobody else is in sync
+    # Committed transactions of which nothing is left, and those of which that is not known yet: the
+    # log is looked through for their markers, from this record time on.
+    missing: tuple[CommittedTransaction, ...] = ()
+    doubtful: tuple[CommittedTransaction, ...] = ()
+    doubtful_since_us: int = 0
+
+    @property
+    def key(self) -> tuple[TopicPartition, TopicId | None, int]:
+        """What tells it from every other loss of one cluster."""
+        return self.name, self.topic_id, self.leader_epoch_before
+
+    @property
+    def lost_to(self) -> int | None:
+        """[epoch_end, lost_to) is all that is gone, as the old leader told it; None: it has not.
+
+        In general an upper bound of what was acknowledged: its last records may not have been.
+        """
+        end = self.ex_leader_log_end
+        return end if end is not None and end > self.epoch_end else None
+
+    @property
+    def committed_to(self) -> int | None:
+        """Offsets below this one were committed, of those that are gone; None: nothing proves any."""
+        known = (self.certain_to, self.ex_leader_high_watermark)
+        return max((one for one in known if one is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossMemory:
-    """The commits that the last rounds saw beyond an end."""
+    """The commits that the last rounds saw beyond an end, and the losses of the last day."""
 
     beyond_epoch_end: frozenset[CommitFact] = frozenset()
     beyond_log_end: frozenset[CommitFact] = frozenset()
+    told: tuple[ToldLoss, ...] = ()  # the latest last
+    lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
-    """Return the memory one round later; what this round could not see is kept."""
+    """Return the memory of commits one round later; what this round could not see is kept.
+
+    What this round says of losses is put in when it was compared with the looks before
+    (`rules.loss.returned`).
+    """
     before = old or LossMemory()
     beyond_log = snapshot.commits.beyond_high_watermark(snapshot.offsets)
     beyond_epoch = np.flatnonzero(beyond_epoch_end(snapshot).valid)
     ends = _epoch_is_told(snapshot)
     watermarks = snapshot.offsets.high_watermark.take(snapshot.commits.row).valid
-    return LossMemory(
+    return replace(
+        before,
         beyond_epoch_end=facts_of(snapshot, beyond_epoch.tolist())
         | _unseen(snapshot, before.beyond_epoch_end, ends),
         beyond_log_end=facts_of(snapshot, beyond_log.tolist())
@@ -44,9 +118,26 @@ def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
 
 def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
     """Return the memory of a process that could read an earlier one's only after some rounds."""
+    known = {one.key for one in seen.told}
     return LossMemory(
         beyond_epoch_end=stored.beyond_epoch_end | seen.beyond_epoch_end,
         beyond_log_end=stored.beyond_log_end | seen.beyond_log_end,
+        told=(*(one for one in stored.told if one.key not in known), *seen.told),
+        lines=(*stored.lines, *seen.lines),
+    )
+
+
+def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossMemory:
+    """Return the memory with its times changed; lines have times of the brokers' clocks."""
+    if not memory.told and not memory.lines:
+        return memory
+    return replace(
+        memory,
+        told=tuple(
+            replace(one, last_look_us=change(one.last_look_us), told_us=change(one.told_us))
+            for one in memory.told
+        ),
+        lines=tuple(replace(line, read_us=change(line.read_us)) for line in memory.lines),
     )
 
 

@@ -24,7 +24,12 @@ from rules.facts.episodes import (
     sequences_with_times,
 )
 from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
-from rules.facts.loss_memory import LossMemory, advance_losses, losses_under
+from rules.facts.loss_memory import (
+    LossMemory,
+    advance_losses,
+    losses_under,
+    losses_with_times,
+)
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
@@ -208,6 +213,7 @@ def _with_times(
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
         transactions=with_times(memory.transactions, change_one),
+        losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),
         taken_us=change_one(memory.taken_us) if memory.taken_us else 0,
     )

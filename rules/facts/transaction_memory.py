@@ -72,7 +72,9 @@ class CommittedTransaction:
 
     transactional_id: str
     producer_id: int
+    producer_epoch: int  # of its records
     marker_epoch: int  # the epoch that a partition with its marker has for the producer, or a later
+    started_us: int
     ended_us: int  # microseconds since 1970-01-01 UTC, by the coordinator's clock
 
 
@@ -340,7 +342,9 @@ def _committed(
         one = CommittedTransaction(
             transactional_id=ended.transactional_id,
             producer_id=ended.producer_id,
+            producer_epoch=ended.producer_epoch,
             marker_epoch=ended.marker_epoch,
+            started_us=round(ended.started_at.timestamp() * MICROSECONDS_PER_SECOND),
             ended_us=round(ended.ended_at.timestamp() * MICROSECONDS_PER_SECOND),
         )
         for name in ended.partitions:

@@ -28,6 +28,7 @@ from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.standing import Standing
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
+from service.storage.loss_format import losses_of, plain
 
 FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
@@ -139,9 +140,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         _put_standing(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
     into[OUTCOMES] = _text(_aborting(memory.transactions))
-    into[LOSSES] = _text(
-        [sorted(memory.losses.beyond_epoch_end), sorted(memory.losses.beyond_log_end)]
-    )
+    into[LOSSES] = _text(plain(memory.losses))
 
 
 def _memory(arrays: Arrays) -> Memory:
@@ -157,18 +156,8 @@ def _memory(arrays: Arrays) -> Memory:
         last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
         commits=_commits(arrays, of_commits),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
-        losses=_losses(arrays),
+        losses=losses_of(_read(arrays[LOSSES])) if LOSSES in arrays else LossMemory(),
     )
-
-
-def _losses(arrays: Arrays) -> LossMemory:
-    if LOSSES not in arrays:
-        return LossMemory()
-    beyond_epoch_end, beyond_log_end = (
-        frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in told)
-        for told in _read(arrays[LOSSES])
-    )
-    return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
 
 
 def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.clock import monotonic
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import LossTruth, prepare_loss
-from service.sandbox.faults.loss_truth import PartitionTruth
+from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
 from tests.integration.watching import Watch, told
@@ -167,15 +171,26 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
         assert said(watch.round(), "records_possibly_lost", truth.topic, 0) is None, "told once"
 
 
+@pytest.mark.parametrize(
+    ("protocol", "goes_on"),
+    [
+        pytest.param(Protocol.V1, False, id="v1"),
+        pytest.param(Protocol.V2, False, id="v2"),
+        pytest.param(Protocol.V2, True, id="v2-that-goes-on-at-once"),
+    ],
+)
 def test_a_committed_transaction_that_is_lost_whole_is_named(
-    faults: Sandbox, make_reader: MakeReader
+    faults: Sandbox, make_reader: MakeReader, *, protocol: Protocol, goes_on: bool
 ) -> None:
     watch = Watch(make_reader())
     watch.round()  # the coordinators' log is followed from its end on
-    with prepare_loss("committed-loss", faults, transactional=True) as prepared:
+    with prepare_loss("committed-loss", faults, transactional=True, protocol=protocol) as prepared:
+        watch.round()
         watch.round()
         truth = prepared.strike()
         [one] = truth.partitions
+        if goes_on:
+            commit_next(faults, truth.topic, one.transactions[-1])
         made = watch.until(
             lambda made: (
                 (finding := said(made, "committed_records_lost", truth.topic, one.partition))
@@ -186,6 +201,43 @@ def test_a_committed_transaction_that_is_lost_whole_is_named(
         assert finding is not None
         rows = finding.evidence["lost_transactions"]
         assert isinstance(rows, list)
-        assert {row["transactional_id"] for row in rows} == {
+        assert [row["transactional_id"] for row in reversed(rows)] == [
             lost.transactional_id for lost in one.transactions
-        }
+        ]
+
+
+def test_the_next_transaction_after_a_lost_one_goes_on_and_no_broker_writes_a_word(
+    faults: Sandbox,
+) -> None:
+    with prepare_loss("committed-loss", faults, transactional=True) as prepared:
+        truth = prepared.strike()
+        [one] = truth.partitions
+        last, read = one.transactions[-1], lengths(faults)
+        commit_next(faults, truth.topic, last)
+        later = [line for path, length in read.items() for line in lines_from(path, length)]
+        about = (f"producer {last.producer_id} ", last.transactional_id, "sequence", "epoch of")
+        assert [line for line in later if any(word in line for word in about)] == []
+
+
+def commit_next(faults: Sandbox, topic: str, last: LostTransaction) -> None:
+    """Let the producer of a lost transaction commit its next one: nothing keeps it from that."""
+    with RawCluster(faults) as cluster:
+        producer = RawProducer(
+            cluster=cluster, transactional_id=last.transactional_id, protocol=Protocol.V2
+        )
+        producer.go_on(last.producer_id, last.producer_epoch + 1)
+        producer.produce(TopicPartition(topic, 0), 3)
+        producer.end(commit=True)
+
+
+def lengths(faults: Sandbox) -> dict[Path, int]:
+    """Return how long the log files of every node are."""
+    nodes = [one.node.id for one in faults.status()]
+    paths = [path for node in nodes for path in faults.log_directory(node).glob("*.log")]
+    return {path: path.stat().st_size for path in paths}
+
+
+def lines_from(path: Path, length: int) -> list[str]:
+    with path.open("rb") as log:
+        log.seek(length)
+        return log.read().decode().splitlines()

@@ -10,12 +10,12 @@ from rules.catalogue.all_rules import RULES, judge_round
 from rules.completeness import Completeness
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import TopicPartition
-from rules.facts.memory import Memory, advance
+from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import TransactionLog
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
+from rules.remembering import view_of_round
 from rules.verdict import Kind
-from rules.view import View
 from tests.factories import (
     at,
     commits,
@@ -49,8 +49,8 @@ def told(looks: Sequence[Snapshot]) -> list[tuple[int, str, dict[str, Any]]]:
     entries: dict[Identity, OpenFinding] = {}
     made: list[tuple[int, Change]] = []
     for number, seen in enumerate(looks):
-        before, memory = memory, advance(seen, memory)
-        view = View(snapshot=seen, memory=memory, before=before, now=seen.taken_at)
+        view = view_of_round(seen, memory)
+        memory = view.memory
         said = judge_round(view, {}).judgements
         changes = next_changes(entries, said, completeness=Completeness.of(seen), now=seen.taken_at)
         entries = apply_changes(entries, changes, seen.taken_at)

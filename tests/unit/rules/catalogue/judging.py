@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from rules.facts.memory import advance
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding, Judgement
+from rules.remembering import view_of_round
 from rules.verdict import Verdict
 from rules.view import View
 from tests.factories import NOON, partitions, snapshot
@@ -47,10 +47,8 @@ def view_of(looks: list[Snapshot]) -> View:
     """Return the view of the last round, with the memory of those before."""
     before = None
     for look in looks[:-1]:
-        before = advance(look, before)
-    last = looks[-1]
-    memory = advance(last, before)
-    return View(snapshot=last, memory=memory, before=before, now=last.taken_at)
+        before = view_of_round(look, before).memory
+    return view_of_round(looks[-1], before)
 
 
 def judged(judge: Judge, case: Case) -> Finding:

@@ -1,0 +1,119 @@
+"""What is carried from round to round of losses: those of the last day, and lines that may settle them.
+
+Lines may be read before the loss is proven: a broker that was only paused is back within a second.
+Most of them settle nothing, such as those of every restart, and are kept for minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from rules.facts.broker_log import (
+    FollowerStarted,
+    IsrShrunk,
+    LogEvent,
+    LogLoaded,
+    LogTruncated,
+    WatermarkWentBack,
+    partition_of,
+)
+from rules.facts.identity import TopicPartition
+from rules.facts.last_look import microseconds
+from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
+from rules.loss.proof import Proof, proofs
+from rules.loss.returned import settled
+from rules.loss.whole_transactions import with_transactions
+from rules.view import View
+
+TOLD_KEPT: Final = timedelta(days=1)  # as long as the finding of an event
+MAX_TOLD: Final = 1000  # a broker that leads more of them at once is looked up in its own log
+LINES_KEPT: Final = timedelta(minutes=5)  # of partitions without a loss
+ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it dies
+MAX_LINES: Final = 5000  # those of losses, then the latest
+OF_A_CUT: Final = (LogTruncated, WatermarkWentBack)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def remember_losses(view: View) -> LossMemory:
+    """Return the memory with what this round proved, and what was written since the last one."""
+    memory, now_us = view.memory.losses, microseconds(view.now)
+    found = [_told(proof, now_us) for proof in proofs(view) if proof.is_open_ended]
+    events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
+    read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
+    if not (found or read or memory.told or memory.lines):
+        return memory
+    told = _latest([*memory.told, *found], now_us)
+    lines = _kept([*memory.lines, *read], told, now_us)
+    by_name: dict[TopicPartition | None, list[ReplicaLine]] = {}
+    for line in lines:
+        by_name.setdefault(partition_of(line.event), []).append(line)
+    return replace(
+        memory,
+        told=tuple(
+            with_transactions(view, settled(loss, by_name.get(loss.name, ()))) for loss in told
+        ),
+        lines=tuple(lines),
+    )
+
+
+def _told(proof: Proof, now_us: int) -> ToldLoss:
+    certain = proof.certain
+    return ToldLoss(
+        name=proof.name,
+        topic_id=proof.before.topic_id,
+        leader_before=proof.before.leader,
+        leader_epoch_before=proof.before.leader_epoch,
+        leader=proof.leader,
+        leader_epoch=proof.leader_epoch,
+        epoch_end=proof.epoch_end,
+        certain_to=None if certain is None else certain.end,
+        last_look_us=proof.before.looked_at_us,
+        told_us=now_us,
+    )
+
+
+def _latest(told: Iterable[ToldLoss], now_us: int) -> list[ToldLoss]:
+    """Return each loss once, without the old ones."""
+    oldest = now_us - TOLD_KEPT // MICROSECOND
+    by_key = {loss.key: loss for loss in told if loss.told_us > oldest}
+    return list(by_key.values())[-MAX_TOLD:]
+
+
+def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
+    """Return a line that can belong to a loss; a cut that no leader asked for cannot."""
+    match event:
+        case LogTruncated():
+            return None if event.epoch_end is None else event
+        case IsrShrunk():
+            return event if len(event.isr) == 1 else None
+        case LogLoaded() | FollowerStarted() | WatermarkWentBack():
+            return event
+        case _:
+            return None
+
+
+def _kept(lines: Iterable[ReplicaLine], told: Iterable[ToldLoss], now_us: int) -> list[ReplicaLine]:
+    """Return each line once, as long as it may be needed: of too many those that most likely are."""
+    of_losses = {loss.name for loss in told}
+    by_event = {line.event: line for line in lines if _is_recent(line, of_losses, now_us)}
+    kept = list(by_event.values())
+    if len(kept) <= MAX_LINES:
+        return kept
+    cut = {partition_of(line.event) for line in kept if isinstance(line.event, OF_A_CUT)}
+
+    def worth(line: ReplicaLine) -> tuple[bool, bool, int]:
+        name = partition_of(line.event)
+        return name in of_losses, name in cut, line.read_us
+
+    best = sorted(kept, key=worth, reverse=True)[:MAX_LINES]
+    return sorted(best, key=lambda line: line.read_us)
+
+
+def _is_recent(line: ReplicaLine, of_losses: set[TopicPartition], now_us: int) -> bool:
+    if partition_of(line.event) in of_losses:
+        return line.read_us > now_us - TOLD_KEPT // MICROSECOND
+    kept = ALONE_KEPT if isinstance(line.event, IsrShrunk) else LINES_KEPT
+    return line.read_us > now_us - kept // MICROSECOND

@@ -1,0 +1,169 @@
+"""What an old leader's own log lines tell when it comes back: exactly what a leader change lost.
+
+It says up to where its log had reached ("Follower ... starts ... from offset N", or the log that it
+loaded), and then cuts it where the new leader says that its epoch ended, at C: [C, N) is gone. That
+is all that is gone, and in general an upper bound of what was acknowledged, because its last records
+may not have been. If it sets back its own high watermark from H, the records below H were committed.
+Nothing is lost by a cut alone: only what a leader change may have lost is settled here, and only
+where the new leader's end of that epoch is the one that was told of it.
+Source: the brokers' log lines after 14 losses on Kafka 4.1; KIP-101.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from rules.evidence import EvidenceValue
+from rules.facts.broker_log import (
+    FollowerStarted,
+    IsrShrunk,
+    LogLoaded,
+    LogTruncated,
+    WatermarkWentBack,
+    partition_of,
+)
+from rules.facts.last_look import microseconds
+from rules.facts.loss_memory import ReplicaEvent, ReplicaLine, ToldLoss
+from rules.loss.told import moment
+from rules.view import View
+
+E = TypeVar("E", bound=ReplicaEvent)
+
+
+def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
+    """Return the loss with what these lines tell of it; what they do not tell stays as it was."""
+    own = [line.event for line in lines if partition_of(line.event) == loss.name]
+    cut = next(iter(sorted(_cuts(loss, own), key=_moment)), None)
+    if cut is None:
+        return loss
+    end = _end_before(loss, cut, own)
+    is_shorter = end is not None and loss.certain_to is not None and end < loss.certain_to
+    return replace(
+        loss,
+        # A log that lacks what was seen is no measure: a machine that died lost its end.
+        ex_leader_log_end=loss.ex_leader_log_end if end is None or is_shorter else end,
+        ex_leader_high_watermark=_watermark(loss, cut, own) or loss.ex_leader_high_watermark,
+        alone_since_us=_alone_since(loss, own) or loss.alone_since_us,
+    )
+
+
+def newly_settled(view: View) -> dict[int, ToldLoss]:
+    """Return by row the losses of which this round learned more from log lines."""
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
+    found: dict[int, ToldLoss] = {}
+    for loss in view.memory.losses.told:
+        row = row_of(view, loss)
+        if row is not None and loss.lost_to is not None and _learned(before.get(loss.key), loss):
+            found[row] = loss
+    return found
+
+
+def row_of(view: View, loss: ToldLoss) -> int | None:
+    """Return where the partition of a loss is now; None where it is gone, or created again."""
+    partitions = view.snapshot.partitions
+    row = partitions.index.row(loss.name.topic, loss.name.partition)
+    is_same = row is not None and partitions.topic_id(row) == loss.topic_id
+    return row if is_same else None
+
+
+def is_committed(loss: ToldLoss) -> bool:
+    """Whether it is proven that committed records are among what is gone."""
+    return loss.committed_to is not None and loss.committed_to > loss.epoch_end
+
+
+def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
+    """Return what is known by now as evidence; None takes back what was told before."""
+    lost_to, committed_to = loss.lost_to or loss.epoch_end, loss.committed_to
+    proven = None if committed_to is None else min(committed_to, lost_to) - loss.epoch_end
+    return {
+        "topic_id": loss.topic_id,
+        "leader_before": loss.leader_before,
+        "leader_epoch_before": loss.leader_epoch_before,
+        "leader": loss.leader,
+        "leader_epoch": loss.leader_epoch,
+        "epoch_end": loss.epoch_end,
+        "exact_from": loss.epoch_end,
+        "exact_to": lost_to,
+        "exact_offsets": lost_to - loss.epoch_end,
+        "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
+        "ex_leader": loss.leader_before,
+        "alone_since": None if loss.alone_since_us is None else moment(loss.alone_since_us),
+        "last_look": moment(loss.last_look_us),
+        "unknown_since": None,
+        "advice": None,  # its disk has no more what it had
+    }
+
+
+def _learned(before: ToldLoss | None, after: ToldLoss) -> bool:
+    if before is None:
+        return True
+    return (before.lost_to, is_committed(before)) != (after.lost_to, is_committed(after))
+
+
+def _cuts(loss: ToldLoss, own: Sequence[ReplicaEvent]) -> list[LogTruncated]:
+    """Return where the old leader cut its log at the end that the loss was proven by."""
+    return [
+        event
+        for event in _of(LogTruncated, own)
+        if event.epoch_end == loss.epoch_end == event.offset
+        and event.epoch is not None
+        and event.epoch <= loss.leader_epoch_before
+        and event.origin.broker_id in (None, loss.leader_before)
+    ]
+
+
+def _end_before(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+    """Return how far the log had reached when it was cut: by the last line before that tells."""
+    started = [
+        event
+        for event in _of(FollowerStarted, own)
+        if event.leader_epoch > loss.leader_epoch_before and _precedes(event, cut)
+    ]
+    loaded = [event for event in _of(LogLoaded, own) if _precedes(event, cut)]
+    ends: Sequence[FollowerStarted | LogLoaded] = started or loaded
+    return max(ends, key=_moment).log_end_offset if ends else None
+
+
+def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+    """Return the high watermark from which it was set back to the cut."""
+    back = [
+        event.offset_before
+        for event in _of(WatermarkWentBack, own)
+        if event.offset == loss.epoch_end < event.offset_before and _is_same_broker(event, cut)
+    ]
+    return max(back, default=None)
+
+
+def _alone_since(loss: ToldLoss, own: Sequence[ReplicaEvent]) -> int | None:
+    """Return when it wrote last that it alone is in sync, by its own clock."""
+    times = [
+        event.origin.at
+        for event in _of(IsrShrunk, own)
+        if event.isr == (loss.leader_before,) and event.origin.at is not None
+    ]
+    return microseconds(max(times)) if times else None
+
+
+def _of(kind: type[E], events: Sequence[ReplicaEvent]) -> list[E]:
+    return [event for event in events if isinstance(event, kind)]
+
+
+def _precedes(event: FollowerStarted | LogLoaded, cut: LogTruncated) -> bool:
+    """Whether a line of the same broker is not later; where no time is told, it is taken to be so."""
+    if not _is_same_broker(event, cut):
+        return False
+    at, cut_at = event.origin.at, cut.origin.at
+    return at is None or cut_at is None or at <= cut_at
+
+
+def _is_same_broker(event: ReplicaEvent, cut: LogTruncated) -> bool:
+    ids = {event.origin.broker_id, cut.origin.broker_id} - {None}
+    is_told = None not in (event.origin.broker_id, cut.origin.broker_id)
+    return len(ids) == 1 if is_told else event.origin.source == cut.origin.source
+
+
+def _moment(event: ReplicaEvent) -> int:
+    """Return the time of a line, for an order in which those without time come first."""
+    return 0 if event.origin.at is None else microseconds(event.origin.at)

@@ -1,0 +1,22 @@
+"""Makes the view of a round: the look, what was remembered, and the memory that holds both.
+
+Some of the memory takes conclusions, such as a proof of loss, and not only what was seen. It is put
+in here, in a second step, so that the vocabulary of facts knows nothing of conclusions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rules.facts.memory import Memory, advance
+from rules.facts.snapshot import Snapshot
+from rules.loss.remembered import remember_losses
+from rules.view import View
+
+
+def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
+    """Return what the rules are given; memory of another cluster id is not `before`."""
+    same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
+    memory = advance(snapshot, same)
+    view = View(snapshot=snapshot, memory=memory, before=same, now=snapshot.taken_at)
+    return replace(view, memory=replace(memory, losses=remember_losses(view)))

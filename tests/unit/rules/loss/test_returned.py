@@ -1,0 +1,358 @@
+"""What the lines of a returning old leader settle, and what they do not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+
+from rules.catalogue import committed_records_lost, records_possibly_lost
+from rules.facts.broker_log import LogEvent
+from rules.facts.column import Column
+from rules.facts.identity import BrokerId
+from rules.facts.loss_memory import LossMemory, ReplicaEvent
+from rules.facts.memory import Memory, laid_under, shifted
+from rules.judgement import Finding
+from rules.loss import remembered
+from rules.remembering import view_of_round
+from rules.verdict import Verdict
+from tests.factories import at, epoch_ends, snapshot, topic_id
+from tests.unit.rules.loss.replica_lines import (
+    CLEAN,
+    LATER,
+    alone,
+    cut,
+    led_by_1,
+    led_by_2,
+    loaded,
+    started,
+    went_back,
+    written,
+)
+
+COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
+JUDGES: Final = {
+    COMMITTED: committed_records_lost.judge,
+    POSSIBLY: records_possibly_lost.judge,
+}
+RETURNED: Final = "ex_leader_returned"
+
+PROVEN: Final = (led_by_1(), led_by_2())  # 27 offsets are gone for certain
+UNSEEN: Final = (led_by_1(watermark=73), led_by_2())  # a burst that no look saw
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One breach: in which round, by which rule, why."""
+
+    number: int
+    rule: str
+    finding: Finding
+
+
+def play(*looks: dict[str, Any], memory: Memory | None = None, first: int = 0) -> list[Said]:
+    """Judge round after round, 15 s apart; return the breaches of both rules."""
+    found: list[Said] = []
+    for number, look in enumerate(looks, first):
+        seen = snapshot(taken_at=at(15 * number), **look)
+        view = view_of_round(seen, memory)
+        memory = view.memory
+        for rule, judge in JUDGES.items():
+            breaches = judge(view).findings(Verdict.BREACH)
+            found += [Said(number, rule, finding) for finding in breaches]
+    return found
+
+
+def settled(*looks: dict[str, Any]) -> list[Said]:
+    return [one for one in play(*looks) if one.finding.reason == RETURNED]
+
+
+def exact(said: Said) -> tuple[object, object, object]:
+    told = said.finding.evidence
+    return told["exact_from"], told["exact_to"], told["proven_committed_offsets"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """Lines that are read in the round after the change, and what both rules make of them."""
+
+    because: str
+    change: tuple[dict[str, Any], ...] = PROVEN
+    lines: tuple[LogEvent, ...]
+    told: dict[str, tuple[int, int, int | None]] = field(default_factory=dict)
+
+
+CASES: Final = {
+    "all-lines": Case(
+        because="its log had reached 100 and was cut at the end that the loss was proven by",
+        lines=(loaded(), started(), cut(), went_back()),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "beyond-what-was-seen": Case(
+        because="what was appended after the last look is counted by its own log",
+        lines=(started(160), cut()),
+        told={COMMITTED: (73, 160, 27)},
+    ),
+    "watermark-beyond-what-was-seen": Case(
+        because="it set back its own high watermark from 150: so much was committed",
+        lines=(started(160), cut(), went_back(150)),
+        told={COMMITTED: (73, 160, 77)},
+    ),
+    "burst-that-no-look-saw": Case(
+        because="how much is gone is known; nothing proves that any of it was acknowledged",
+        change=UNSEEN,
+        lines=(started(), cut()),
+        told={POSSIBLY: (73, 100, None)},
+    ),
+    "burst-that-was-committed": Case(
+        because="its own high watermark proves that 22 of the 27 were",
+        change=UNSEEN,
+        lines=(started(), cut(), went_back(95)),
+        told={COMMITTED: (73, 100, 22), POSSIBLY: (73, 100, 22)},
+    ),
+    "only-server-log": Case(
+        because="the line about the follower is in another file; the log that was loaded tells as much",
+        lines=(loaded(), cut()),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "follower-line-rather-than-loaded": Case(
+        because="the line about the follower is the one that stands just before the cut",
+        lines=(loaded(90), started(100), cut()),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "no-broker-id": Case(
+        because="without a broker's id the lines of one source belong together",
+        lines=(loaded(broker=None), cut(broker=None)),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "no-times": Case(
+        because="without times the lines are taken to be in order",
+        lines=(started(second=None), cut(second=None)),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "lines-of-a-second-return": Case(
+        because="the first cut is the one that counts; the log had grown when it was restarted again",
+        lines=(started(100), cut(), started(400, second=90), loaded(400, second=89)),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "started-twice-before-the-cut": Case(
+        because="leaders may change once more before it fetches",
+        lines=(started(100), started(100, epoch=7, second=40.5), cut()),
+        told={COMMITTED: (73, 100, 27)},
+    ),
+    "cut-alone": Case(because="how far its log had reached is not told", lines=(cut(),)),
+    "follower-alone": Case(because="it may not have been cut at all", lines=(started(),)),
+    "own-high-watermark": Case(
+        because="a cut that no leader asked for is ordinary",
+        lines=(started(), cut(epoch=None, epoch_end=None), went_back()),
+    ),
+    "another-end": Case(
+        because="a cut elsewhere belongs to another leader change",
+        lines=(started(), cut(80, epoch_end=80)),
+    ),
+    "a-later-epoch": Case(
+        because="a cut in an epoch after the loss belongs to another leader change",
+        lines=(started(), cut(epoch=6)),
+    ),
+    "own-end": Case(because="its log had nothing more", lines=(started(73), cut())),
+    "own-end-unseen": Case(
+        because="its log had nothing more, and nothing more was seen",
+        change=UNSEEN,
+        lines=(started(73), cut()),
+    ),
+    "another-broker": Case(
+        because="another replica that lagged has less than the old leader had",
+        lines=(started(90, broker=3), cut(broker=3)),
+    ),
+    "lines-of-two-brokers": Case(
+        because="how far another broker had come says nothing of this one",
+        lines=(started(90, broker=3), cut()),
+    ),
+    "older-epoch": Case(
+        because="a line from before the change says nothing of what was there at the change",
+        lines=(started(60, epoch=5, second=1), cut()),
+    ),
+    "followed-later": Case(
+        because="how far the log has come since the cut is not what was there before",
+        lines=(cut(), started(500, second=99)),
+    ),
+    "lost-its-end": Case(
+        because="it lacks what was seen: its machine died, and its log is no measure",
+        lines=(started(85), cut()),
+    ),
+    "clean": Case(
+        because="a leader that was paused and resumed may cut what was never acknowledged",
+        change=CLEAN,
+        lines=(started(), cut(), went_back(74)),
+    ),
+    "no-change": Case(
+        because="nothing was lost here",
+        change=(led_by_1(), led_by_1()),
+        lines=(started(), cut(), went_back()),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_case(case: Case) -> None:
+    found = settled(*case.change, LATER | written(*case.lines))
+    assert {one.rule: exact(one) for one in found} == case.told, case.because
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_the_order_of_the_lines_does_not_matter(case: Case) -> None:
+    times = [line.origin.at for line in case.lines]
+    if None in times:
+        return
+    found = settled(*case.change, LATER | written(*reversed(case.lines)))
+    assert {one.rule: exact(one) for one in found} == case.told
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_lines_that_come_one_by_one_settle_the_same(case: Case) -> None:
+    found = settled(*case.change, *(LATER | written(line) for line in case.lines))
+    ranges = {rule: told[:2] for rule, told in case.told.items()}
+    assert {one.rule: exact(one)[:2] for one in found} == ranges
+
+
+# ------------------------------------------------------------------ when lines and proof come
+LINES: Final[tuple[ReplicaEvent, ...]] = (alone(), loaded(), started(), cut(), went_back())
+
+
+def test_lines_of_the_round_that_proves_the_loss_are_told_with_it() -> None:
+    [said] = play(led_by_1(), led_by_2() | written(*LINES))
+    assert (said.number, said.rule, said.finding.reason) == (1, COMMITTED, RETURNED)
+    told = said.finding.evidence
+    assert (told["certain_to"], told["exact_to"], told["unknown_since"]) == (100, 100, None)
+
+
+def test_lines_that_were_read_before_the_proof_are_kept_for_it() -> None:
+    found = play(led_by_1(), LATER | written(*LINES), led_by_2())
+    assert [(one.number, one.finding.reason) for one in found] == [(2, RETURNED)]
+
+
+def test_a_loss_is_settled_once() -> None:
+    again = LATER | written(*LINES)
+    found = settled(*PROVEN, again, again, LATER)
+    assert [(one.number, one.rule) for one in found] == [(2, COMMITTED)]
+
+
+def test_committed_records_that_are_proven_later_are_told_when_they_are() -> None:
+    found = settled(*UNSEEN, LATER | written(started(), cut()), LATER | written(went_back()))
+    assert [(one.number, one.rule) for one in found] == [
+        (2, POSSIBLY),
+        (3, COMMITTED),
+        (3, POSSIBLY),
+    ]
+
+
+def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> None:
+    [one] = settled(*PROVEN, LATER | written(*LINES))
+    assert one.finding.evidence == {
+        "topic_id": topic_id("orders"),
+        "leader_before": 1,
+        "leader_epoch_before": 5,
+        "leader": 2,
+        "leader_epoch": 6,
+        "epoch_end": 73,
+        "exact_from": 73,
+        "exact_to": 100,
+        "exact_offsets": 27,
+        "proven_committed_offsets": 27,
+        "ex_leader": 1,
+        "alone_since": "2025-06-02T12:00:05.000+00:00",
+        "last_look": "2025-06-02T12:00:00.000+00:00",
+        "unknown_since": None,
+        "advice": None,
+    }
+
+
+def test_a_day_later_nothing_is_settled_any_more() -> None:
+    day = 24 * 60 * 60 // 15
+    memory = memory_of(*PROVEN)
+    assert play(LATER | written(*LINES), memory=memory, first=day - 1) != []
+    assert play(LATER | written(*LINES), memory=memory, first=day + 2) == []
+
+
+def test_a_topic_that_was_created_again_has_lost_nothing() -> None:
+    placed = replace(LATER["partitions"], topic_ids=(topic_id("orders", creation=1),))
+    assert settled(*PROVEN, LATER | {"partitions": placed} | written(*LINES)) == []
+
+
+def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
+    third = LATER | {
+        "partitions": replace(LATER["partitions"], leader=Column.of([3])),
+        "offsets": replace(LATER["offsets"], leader_epoch=Column.of([7])),
+    }
+    looks = (*PROVEN, third | {"epoch_ends": epoch_ends((0, 6, 90))})
+    second: tuple[LogEvent, ...] = (
+        replace(started(120, epoch=7), origin=replace(started().origin, broker_id=BrokerId(2))),
+        replace(
+            cut(90, epoch=6, epoch_end=90), origin=replace(cut().origin, broker_id=BrokerId(2))
+        ),
+    )
+    found = settled(*looks, third | written(started(), cut()), third | written(*second))
+    assert [(one.number, exact(one)[:2]) for one in found] == [(3, (73, 100)), (4, (90, 120))]
+
+
+# ------------------------------------------------------------------ memory
+def memory_of(*looks: dict[str, Any]) -> Memory:
+    memory: Memory | None = None
+    for number, look in enumerate(looks):
+        memory = view_of_round(snapshot(taken_at=at(15 * number), **look), memory).memory
+    assert memory is not None
+    return memory
+
+
+def test_a_healthy_restart_leaves_nothing_behind_for_long() -> None:
+    memory = memory_of(*CLEAN, LATER | written(*LINES))
+    assert memory.losses.told == ()
+    assert len(memory.losses.lines) == len(LINES)
+    later = snapshot(taken_at=at(3000), **LATER)
+    [kept] = view_of_round(later, memory).memory.losses.lines
+    assert kept.event == alone(), "a leader may be alone for long before it dies"
+
+
+def test_lines_that_came_on_two_ways_are_kept_once() -> None:
+    memory = memory_of(*PROVEN, LATER | written(*LINES), LATER | written(*LINES))
+    assert len(memory.losses.lines) == len(LINES)
+
+
+def test_of_too_many_lines_those_of_losses_and_of_cuts_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(remembered, "MAX_LINES", 4)
+    others = [replace(started(), partition=number) for number in range(1, 20)]
+    elsewhere: list[ReplicaEvent] = [replace(started(), partition=30), replace(cut(), partition=30)]
+    lines: tuple[ReplicaEvent, ...] = (cut(), started(), *elsewhere, *others)
+    memory = memory_of(*PROVEN, LATER | written(*lines))
+    assert {line.event.partition for line in memory.losses.lines} == {0, 30}
+
+
+def test_of_too_many_losses_the_latest_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remembered, "MAX_TOLD", 1)
+    memory = memory_of(*PROVEN)
+    older = replace(memory.losses.told[0], leader_epoch_before=1, told_us=1)
+    full = replace(memory, losses=LossMemory(told=(older, *memory.losses.told)))
+    kept = view_of_round(snapshot(taken_at=at(60), **LATER), full).memory.losses.told
+    assert kept == memory.losses.told
+
+
+def test_a_step_of_the_clock_moves_what_is_remembered() -> None:
+    memory = memory_of(*PROVEN, LATER | written(*LINES))
+    by_us = timedelta(hours=30) // timedelta(microseconds=1)
+    moved = shifted(memory, by_us).losses
+    assert moved.told[0].told_us - memory.losses.told[0].told_us == by_us
+    assert moved.lines[0].read_us - memory.losses.lines[0].read_us == by_us
+    assert moved.lines[0].event == memory.losses.lines[0].event
+
+
+def test_what_an_earlier_process_told_is_settled_by_one_that_began_without_it() -> None:
+    stored = memory_of(*PROVEN)
+    seen = view_of_round(snapshot(taken_at=at(60), **LATER | written(*LINES)), None).memory
+    joined = laid_under(stored, seen)
+    assert [one.key for one in joined.losses.told] == [one.key for one in stored.losses.told]
+    [said] = play(LATER, memory=joined, first=5)
+    assert said.finding.reason == RETURNED

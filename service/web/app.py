@@ -18,7 +18,7 @@ from rules.errors import StoreError
 from service.events import Event
 from service.web.access import Access
 from service.web.document import PROBLEM, openapi_document
-from service.web.edge import BodyLimit, Busy, Stamp
+from service.web.edge import BodyLimit, Busy, HearOut, Stamp
 from service.web.ports import Log, Sources
 from service.web.problems import ProblemError, on_problem
 from service.web.queries import no_repeats
@@ -54,6 +54,7 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         middleware=[
             Middleware(Stamp),
+            Middleware(HearOut),
             Middleware(ExceptionMiddleware, handlers=_last_resort(log)),
             # First who asks: strangers must not take the places of those who may.
             Middleware(Access, tokens=tokens, is_loopback=is_loopback),

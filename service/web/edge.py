@@ -26,9 +26,8 @@ SCRAPE_PATH: Final = "/metrics"
 SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
 INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
 INGEST_AGAIN_SECONDS: Final = 1
-MAX_THROWN_AWAY: Final = (
-    32 * 1024 * 1024
-)  # bytes; the largest batch of a shipper's defaults has 10 MB
+MAX_UNHEARD: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
+UNHEARD_SECONDS: Final = 5.0
 ALWAYS: Final[Mapping[str, str]] = {
     "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
     "X-Content-Type-Options": "nosniff",
@@ -54,6 +53,48 @@ class Stamp:
             await send(message)
 
         await self._app(scope, receive, stamped)
+
+
+class HearOut:
+    """Reads the rest of a body of log lines before a refusal is answered.
+
+    A shipper sends all of a body before it looks for an answer, and would find a broken connection
+    instead: it would send the same again and again, and nobody would know why.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, limit: int = MAX_UNHEARD, seconds: float = UNHEARD_SECONDS
+    ) -> None:
+        self._app = app
+        self._limit = limit
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        if not scope["path"].startswith(INGEST) or "expect" in Headers(scope=scope):
+            await self._app(scope, receive, send)  # who expects to be asked sends nothing before
+            return
+        is_over = False
+
+        async def hear() -> Message:
+            nonlocal is_over
+            message = await receive()
+            is_over = not message.get("more_body", False)
+            return message
+
+        async def hear_out() -> None:
+            size = 0
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    while not is_over and size <= self._limit:
+                        size += len((await hear()).get("body", b""))
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await hear_out()
+            await send(message)
+
+        await self._app(scope, hear, answer)
 
 
 class Busy:
@@ -140,8 +181,6 @@ class BodyLimit:
             return
         limit = self._log_limit if scope["path"].startswith(INGEST) else self._limit
         if not length.isdigit() or len(length) > 18 or int(length) > limit:
-            if limit == self._log_limit and "expect" not in headers:
-                await self._throw_away(receive)
             raise _too_large(limit)
         try:
             async with asyncio.timeout(self._seconds):
@@ -150,19 +189,6 @@ class BodyLimit:
             raise _closing(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from exc
         if body is not None:
             await self._app(scope, _replayed(body, receive), send)
-
-    async def _throw_away(self, receive: Receive) -> None:
-        """Read what a shipper sends before it looks for an answer; it would find a broken connection.
-
-        Without an answer it would send the same again and again, and nobody would know why.
-        """
-        size, is_more = 0, True
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._seconds):
-                while is_more and size <= MAX_THROWN_AWAY:
-                    message = await receive()
-                    size += len(message.get("body", b""))
-                    is_more = message.get("more_body", False)
 
 
 async def _read(receive: Receive, limit: int) -> bytes | None:

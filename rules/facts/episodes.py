@@ -41,7 +41,9 @@ class LeaderChange:
     leader_before: BrokerId | None
     # Where the older epoch ended in the new leader's log; None: told by the controller's line alone.
     epoch_end: int | None
-    lost_from: int | None  # what is certainly lost; `lost_to` is exclusive
+    # What is gone, as far as it is known; `lost_to` is exclusive. Of the kind `lost` it was committed;
+    # an old leader that comes back tells of the others all that it had.
+    lost_from: int | None
     lost_to: int | None
     seen_us: int  # the round that proved it
 
@@ -69,6 +71,7 @@ class Episode:
     last_seen_us: int
     leader_epoch: int | None  # of the partition, when it was first seen
     verdict: SequenceVerdict
+    leading: int = 0  # the place of the refusal that decides
     largest_batch: int | None = None  # records, of whatever producer, near there
     batches_looked_us: int | None = None  # when the log was last looked through up to the refusals
     first_state: StateLook | None = None
@@ -85,6 +88,11 @@ class Episode:
     def key(self) -> EpisodeKey:
         """Return what the episode is of."""
         return self.name, self.producer_id
+
+    @property
+    def shown(self) -> Refusal:
+        """Return the refusal of which the verdict is."""
+        return self.refusals[min(self.leading, len(self.refusals) - 1)]
 
     @property
     def is_told(self) -> bool:
@@ -138,7 +146,14 @@ def _sharper(one: LeaderChange, other: LeaderChange) -> LeaderChange:
     """Return one change with the more exact of what is known of it."""
     kinds = tuple(ChangeKind)
     proven, said = (one, other) if one.epoch_end is not None else (other, one)
-    return replace(proven, kind=min(proven.kind, said.kind, key=kinds.index))
+    ends = [change.lost_to for change in (one, other) if change.lost_to is not None]
+    starts = [change.lost_from for change in (one, other) if change.lost_from is not None]
+    return replace(
+        proven,
+        kind=min(proven.kind, said.kind, key=kinds.index),
+        lost_from=min(starts, default=None),
+        lost_to=max(ends, default=None),
+    )
 
 
 # ------------------------------------------------------------------ the clock was set

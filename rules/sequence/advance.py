@@ -17,7 +17,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import SequenceReason
+from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.facts.snapshot import Snapshot
 from rules.loss.proof import Changes
 from rules.sequence.changes import advance_changes
@@ -25,9 +25,9 @@ from rules.sequence.classify import (
     ASKED_AT_ONCE,
     ASKED_IN_A_ROW,
     ASKED_IN_ALL,
-    classify,
     is_final,
     is_patient,
+    leading,
 )
 from rules.sequence.gathering import gathered, row_of
 from rules.sequence.log_entries import looked_up, reaches
@@ -36,6 +36,7 @@ from rules.sequence.sight import MICROSECOND, OnlyFailed, Sight
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
+LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # an old leader that comes back tells the exact range
 ENDED_KEPT: Final = timedelta(hours=24)
 MAX_ENDED: Final = 1000
 MAX_OPEN: Final = 1000
@@ -83,7 +84,9 @@ def _advanced(
         episode = _with_changes(episode, changes)
         episode = _with_states(_with_batches(episode, snapshot), snapshot, sight)
     episode = replace(episode, refusals=tuple(_proven(episode, sight)))
-    episode = replace(episode, verdict=classify(episode, sight, only_failed))
+    decided = leading(episode, sight, only_failed)
+    place = episode.refusals.index(decided.refusal)
+    episode = replace(episode, verdict=decided.verdict, leading=place)
     is_asking = _wants_more(episode, sight)
     return replace(
         episode,
@@ -254,7 +257,9 @@ def _ended(episode: Episode, now_us: int) -> Episode:
 
 def _is_over(episode: Episode, sight: Sight) -> bool:
     """Whether nothing was refused for a while, and nothing more is to be found out."""
-    if sight.now_us < episode.last_seen_us + ENDS_AFTER // MICROSECOND:
+    is_loss = episode.verdict.class_ is SequenceClass.LOSS
+    waits = LOSS_ENDS_AFTER if is_loss else ENDS_AFTER
+    if sight.now_us < episode.last_seen_us + waits // MICROSECOND:
         return False
     return episode.verdict.is_confirmed or is_final(episode, sight)
 

@@ -7,6 +7,7 @@ and then only counts as a break of the watch: from then on "only clean changes" 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -18,6 +19,7 @@ from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joine
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
+from rules.facts.loss_memory import ToldLoss
 from rules.facts.snapshot import Snapshot
 from rules.loss.election import Election
 from rules.loss.proof import Changes, Proof, proofs
@@ -40,7 +42,26 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
     for event in view.snapshot.broker_log.events:
         if isinstance(event, UncleanChange):
             _add_line(found, view.snapshot, event)
+    for loss in view.memory.losses.told if found else ():
+        _settle(found, loss)
     return _forgotten(found, watch, microseconds(view.now))
+
+
+def _settle(found: Kept, loss: ToldLoss) -> None:
+    """Take the exact end of a loss, as the log of the old leader told it when it came back."""
+    known = next(
+        (one for one in found.get(loss.name, ()) if one.leader_epoch == loss.leader_epoch), None
+    )
+    if known is None or loss.lost_to is None:
+        return
+    is_committed = (loss.committed_to or 0) > loss.epoch_end
+    exact = replace(
+        known,
+        kind=ChangeKind.LOST if is_committed else known.kind,
+        lost_from=loss.epoch_end,
+        lost_to=loss.lost_to,
+    )
+    _add(found, loss.name, exact)
 
 
 def _add(found: Kept, name: TopicPartition, change: LeaderChange | None) -> None:

@@ -47,15 +47,8 @@ class Judged:
     verdict: SequenceVerdict
 
 
-def classify(
-    episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None
-) -> SequenceVerdict:
-    """Return what is said of an episode by all that is known of it."""
-    return leading(episode, sight, only_failed).verdict
-
-
 def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Judged:
-    """Return the refusal that decides, with its verdict."""
+    """Return what is said of an episode by all that is known of it, and the refusal that decides."""
     suspicions = suspicions_of(episode.refusals, episode.largest_batch)
     worst = min((_judged(episode, suspicion, sight) for suspicion in suspicions), key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
@@ -175,9 +168,10 @@ def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVer
         if _was_looked_at(episode, refusal):
             return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, refusal, lost)
         return _lost(Phase.SUSPECTED, _missing(episode, refusal, sight), refusal)
-    if any(one.kind is ChangeKind.UNCLEAN for one in between):
+    unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
+    if unclean is not None:
         if _was_looked_at_late(episode):
-            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal)
+            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal, unclean)
         return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, refusal)
     if any(_may_lie_between(one, refusal, sight) for one in episode.changes):
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, refusal)

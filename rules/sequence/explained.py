@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from rules.evidence import Evidence, EvidenceValue
 from rules.facts.broker_log import SequenceRefused
+from rules.facts.episodes import Episode
 from rules.facts.refusals import Refusal, distinct, refusal_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+from rules.sequence.facts_told import for_and_against, looked_up_told
+from rules.sequence.log_entries import is_last
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
     gap_of,
@@ -95,6 +98,32 @@ def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = Non
         refusals=sum(one.count for one in known),
         verdict=verdict,
         evidence=numbers_told(shown, known, largest_batch),
+    )
+
+
+def explain_episode(episode: Episode) -> Explained:
+    """Explain an episode by all that was found out of it."""
+    shown = episode.shown
+    epoch = shown.producer_epoch
+    if epoch is None and shown.before is not None and is_last(shown.before, shown):
+        epoch = shown.before.producer_epoch
+    return Explained(
+        producer_id=episode.producer_id,
+        producer_epoch=epoch,
+        topic=None if episode.name is None else episode.name.topic,
+        partition=None if episode.name is None else episode.name.partition,
+        offset=shown.offset,
+        incoming_sequence=shown.incoming_sequence,
+        current_sequence=shown.current_sequence,
+        gap=gap_of(shown),
+        refusals=episode.refusal_count,
+        verdict=episode.verdict,
+        evidence={
+            **numbers_told(shown, episode.refusals, episode.largest_batch),
+            "refusals": episode.refusal_count,
+            **looked_up_told(episode, shown),
+            **for_and_against(episode, shown),
+        },
     )
 
 

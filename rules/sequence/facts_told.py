@@ -1,0 +1,140 @@
+"""What speaks for a verdict and what against it, in sentences with their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from rules.evidence import EvidenceValue, Scalar
+from rules.facts.episodes import ChangeKind, Episode, LeaderChange
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import CONTINUITY, SequenceClass, SequenceReason
+from rules.loss.told import moment
+from rules.sequence.log_entries import is_last
+from rules.sequence.numbers import (
+    BEFORE_IN_FLIGHT,
+    REPEATS,
+    gap_of,
+    records_per_batch,
+    standing_with,
+)
+from rules.sequence.proofs import is_filled
+
+Fact: TypeAlias = tuple[str, SequenceClass]  # a sentence, and the class that it speaks for
+HARMLESS = frozenset(
+    {SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE, SequenceClass.SEQUENCE_RESTART}
+)
+
+
+def for_and_against(episode: Episode, refusal: Refusal) -> dict[str, EvidenceValue]:
+    """Return the facts that speak for what is said of an episode, and those that do not."""
+    class_ = episode.verdict.class_
+    facts = [*_numbers(episode, refusal), *_log(episode, refusal), *_leaders(episode)]
+    pro: list[dict[str, Scalar]] = []
+    contra: list[dict[str, Scalar]] = []
+    for fact, speaks_for in facts:
+        (pro if _agrees(speaks_for, class_) else contra).append({"fact": fact})
+    return {"evidence_for": pro, "evidence_against": contra}
+
+
+def looked_up_told(episode: Episode, refusal: Refusal) -> dict[str, EvidenceValue]:
+    """Return what was found around the refused batch, and what the leader remembers."""
+    before, after, look = refusal.before, refusal.after, episode.last_state
+    state = None if look is None else look.state
+    return {
+        "leader_epoch_first_seen": episode.leader_epoch,
+        "appended_offset": None if before is None else before.last_offset,
+        "appended_leader_epoch": None if before is None else before.leader_epoch,
+        "next_offset": None if after is None else after.base_offset,
+        "next_sequence": None if after is None else after.base_sequence,
+        "next_producer_epoch": None if after is None else after.producer_epoch,
+        "state_known": None if look is None else state is not None,
+        "state_producer_epoch": None if state is None else state.producer_epoch,
+        "state_last_sequence": None if state is None else state.last_sequence,
+        "leader_changes": [_change_told(change) for change in episode.changes],
+    }
+
+
+def _agrees(speaks_for: SequenceClass, class_: SequenceClass) -> bool:
+    return speaks_for is class_ or {speaks_for, class_} <= HARMLESS
+
+
+def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
+    gap, beside = gap_of(refusal), standing_with(refusal, episode.refusals)
+    if gap is None:
+        yield (
+            (
+                f"sequence {refusal.incoming_sequence} is not above the last one, "
+                f"{refusal.current_sequence}"
+            ),
+            SequenceClass.STALE_RETRY,
+        )
+        return
+    in_flight = BEFORE_IN_FLIGHT * records_per_batch(beside, episode.largest_batch)
+    class_ = SequenceClass.REORDERING if gap <= in_flight else SequenceClass.LOSS
+    yield f"{gap} records are missing, and up to {in_flight} may be in flight before it", class_
+    times = sum(one.count for one in beside if one.incoming_sequence == refusal.incoming_sequence)
+    if times >= REPEATS:
+        yield f"the same batch was refused {times} times", SequenceClass.LOSS
+
+
+def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
+    before, look = refusal.before, episode.last_state
+    if refusal.proof is SequenceReason.FILLED and is_filled(refusal, episode):
+        where = "" if refusal.after is None else f" at offset {refusal.after.base_offset}"
+        yield f"the sequence that was expected came{where}", SequenceClass.REORDERING
+    if refusal.proof in CONTINUITY:
+        yield (
+            f"leader epoch {refusal.proof_leader_epoch} lasted from the last accepted batch on",
+            SequenceClass.REORDERING,
+        )
+    elif before is not None and is_last(before, refusal) and gap_of(refusal) is not None:
+        yield (
+            (
+                f"the last accepted batch, up to offset {before.last_offset}, is of leader epoch "
+                f"{before.leader_epoch}, and the leader has changed since"
+            ),
+            SequenceClass.LOSS,
+        )
+    if look is not None and look.state is None:
+        yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
+
+
+def _leaders(episode: Episode) -> Iterator[Fact]:
+    reason = episode.verdict.reason
+    if reason is SequenceReason.RECORD_ERROR:
+        yield (
+            "exactly one producer of the topic had records fail at that time",
+            SequenceClass.CLIENT_FAILURE,
+        )
+    if reason is SequenceReason.CLEAN_CHANGES:
+        yield (
+            "every leader change since the last accepted batch was clean",
+            SequenceClass.CLIENT_FAILURE,
+        )
+    for change in episode.changes:
+        yield _change_fact(change), SequenceClass.LOSS
+
+
+def _change_fact(change: LeaderChange) -> str:
+    head = f"broker {change.leader} became leader in epoch {change.leader_epoch}"
+    match change.kind:
+        case ChangeKind.LOST:
+            return f"{head} without the committed offsets {change.lost_from} to {change.lost_to}"
+        case ChangeKind.UNCLEAN:
+            return f"{head}, and was not in sync"
+        case ChangeKind.NOT_KNOWN:
+            return f"{head}, and too much happened unseen to say how"
+
+
+def _change_told(change: LeaderChange) -> dict[str, Scalar]:
+    return {
+        "kind": str(change.kind),
+        "leader_epoch": change.leader_epoch,
+        "leader": change.leader,
+        "leader_before": change.leader_before,
+        "epoch_end": change.epoch_end,
+        "lost_from": change.lost_from,
+        "lost_to": change.lost_to,
+        "seen_at": moment(change.seen_us),
+    }

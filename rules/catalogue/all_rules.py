@@ -23,6 +23,7 @@ from rules.catalogue import (
     partition_under_min_isr,
     producer_fenced,
     read_committed_consumers_blocked,
+    record_error_rate_high,
     records_possibly_lost,
     transaction_abort_ratio_high,
     transaction_hanging,
@@ -161,6 +162,12 @@ RULES: Final = (
         transaction_abort_ratio_high.Why,
         transaction_abort_ratio_high.__doc__,
         transaction_abort_ratio_high.judge,
+    ),
+    Rule(
+        record_error_rate_high.RULE,
+        record_error_rate_high.Why,
+        record_error_rate_high.__doc__,
+        record_error_rate_high.judge,
     ),
 )
 OWN_SIGHT: Final = observation_stale.RULE

@@ -279,3 +279,29 @@ def test_who_sends_much_before_looking_finds_the_answer(alone: Serve, secret: st
     assert answer.status == (401 if secret else 413)
     assert json.loads(answer.read())["status"] == answer.status
     link.close()
+
+
+# ------------------------------------------------------------------ rounds
+def inbox_of(served: Served) -> tuple[str | None, int]:
+    """Return up to where the last stored round has read, and how many deliveries are after it."""
+    database = open_database(None, served.start.directory, attach=True)
+    try:
+        inbox = StoredInbox(lambda: database.engine, "default")
+        position = inbox.stored_position("http")
+        left = inbox.after(int(position or 0), max_events=10**6, max_rows=10**6)
+    finally:
+        database.close()
+    return position, len(left.parsed)
+
+
+def test_a_round_reads_what_came_and_the_next_process_goes_on_behind_it(serve: Serve) -> None:
+    served = serve().wait_ready()
+    assert inbox_of(served) == (None, 0), "nobody sent anything"
+    for number in (1, 2):
+        assert post(served, record(number)).status_code == 202
+    assert wait_until(lambda: inbox_of(served) == ("2", 0), timeout_seconds=WAIT_SECONDS)
+    served.kill()
+    again = serve().wait_ready()
+    assert inbox_of(again) == ("2", 0)
+    assert post(again, record(3)).status_code == 202
+    assert wait_until(lambda: inbox_of(again) == ("3", 0), timeout_seconds=WAIT_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -12,6 +13,9 @@ from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
 from service.clock import wait_until
+from service.log_inbox import remove_read
+from service.storage.checkpoint_format import Checkpoint
+from service.storage.clusters import ClusterKey
 from service.storage.inbox import (
     KEPT_READ,
     SILENT,
@@ -20,7 +24,9 @@ from service.storage.inbox import (
     WaitingLines,
 )
 from service.storage.log_format import ParsedLines
-from tests.factories import NOON
+from service.storage.rounds import store_rounds
+from tests.factories import CLUSTER_ID, NOON
+from tests.integration.storage.given import made_round
 from tests.integration.storage.given_lines import (
     MUCH,
     add,
@@ -107,12 +113,37 @@ def test_what_was_read_goes_after_an_hour(inbox: StoredInbox) -> None:
     add(inbox, delivery(1, received_at=old), delivery(2, received_at=old))
     add(inbox, delivery(3, received_at=new), delivery(4, received_at=old))
     third = read(inbox, rows=3).last_id
+    assert third is not None
     assert inbox.remove_read(third, NOON + KEPT_READ) == 0, "a repetition must be known for an hour"
     assert inbox.remove_read(third, NOON + KEPT_READ + SECOND) == 2
     assert offsets(read(inbox)) == [3, 4]
-    assert inbox.remove_read(None, NOON + 99 * KEPT_READ) == 0, "no stored round has read any"
+    assert inbox.remove_read(0, NOON + 99 * KEPT_READ) == 0, "no stored round has read any"
     assert inbox.remove_read(third, NOON + 2 * KEPT_READ) == 1
     assert offsets(read(inbox)) == [4], "it waits for a round, however old it is"
+
+
+def store_position(engine: Engine, position: str, cluster_id: str = CLUSTER_ID) -> None:
+    """Store the first round of a cluster, which has read so far."""
+    kept = made_round(ClusterKey("default", cluster_id), 1, [], NOON)
+    checkpoint = Checkpoint(log_positions={"http": position, "files": "99"})
+    store_rounds(engine, [replace(kept, checkpoint=checkpoint)])
+
+
+def test_only_what_a_stored_round_has_read_is_removed(inbox: StoredInbox, database: Engine) -> None:
+    add(inbox, *(delivery(number) for number in range(3)))
+    late = NOON + 2 * KEPT_READ
+    assert (inbox.stored_position("http"), remove_read(inbox, late)) == (None, 0)
+    store_position(database, "2")
+    assert (inbox.stored_position("http"), remove_read(inbox, late)) == ("2", 2)
+    assert offsets(read(inbox)) == [2]
+
+
+def test_a_position_that_is_none_of_ours_removes_nothing(
+    inbox: StoredInbox, database: Engine
+) -> None:
+    add(inbox, delivery(1))
+    store_position(database, "damaged")
+    assert remove_read(inbox, NOON + 2 * KEPT_READ) == 0
 
 
 def test_a_stream_that_is_silent_for_a_day_is_forgotten(inbox: StoredInbox) -> None:

@@ -73,6 +73,23 @@ class LossFacts(Model):
     possible_from: Annotated[int | None, Field(description="Gone, may have been committed")]
     possible_to: int | None
     possible_offsets: int | None
+    exact_from: Annotated[
+        int | None, Field(description="All that is gone, as the old leader told when it came back")
+    ]
+    exact_to: int | None
+    exact_offsets: Annotated[
+        int | None,
+        Field(description="In general an upper bound: its last records may never be acknowledged"),
+    ]
+    proven_committed_offsets: Annotated[
+        int | None,
+        Field(description="Of the exact ones so many, from the first on, were committed"),
+    ]
+    ex_leader: Annotated[int | None, Field(description="The broker whose log lines tell it")]
+    alone_since: Annotated[
+        datetime | None,
+        Field(description="When it wrote that no other replica is in sync, by its own clock"),
+    ]
     uncommitted_from: Annotated[
         int | None, Field(description="Gone, was above the high watermark when last seen")
     ]

@@ -52,10 +52,17 @@ def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -
         case LossClass.UNREPLICATED_LOST:
             return [*_write_again(facts), *_reset_groups(place, facts)]
         case _:
-            return [*_save(place, facts), *_reset_groups(place, facts), *_mend(place)]
+            return [*_save(place, facts), *_reset_groups(place, facts), *_mend(place, facts)]
 
 
 def _save(place: _Place, facts: LossFacts) -> Iterator[str]:
+    if facts.exact_to is not None:
+        yield (
+            f"Broker {facts.ex_leader} has come back and cut its log: offsets {facts.exact_from} to "
+            f"{facts.exact_to - 1} are all that is gone. Unless somebody copied the folder "
+            f"{place.folder} before, no copy is left."
+        )
+        return
     if facts.leader_before is None:
         yield (
             "Keep every broker down that was a replica of this partition and is not in sync: one of "
@@ -95,11 +102,10 @@ def _keep_down(facts: LossFacts) -> str:
     )
 
 
-def _mend(place: _Place) -> Iterator[str]:
-    yield (
-        "Have the producers write the lost records again, from the copy or from where they came "
-        "from. Only then start the old leader."
-    )
+def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:
+    write = "Have the producers write the lost records again, from the copy or from where they came"
+    is_back = facts.exact_to is not None
+    yield f"{write} from." if is_back else f"{write} from. Only then start the old leader."
     yield (
         f"Turn off unclean.leader.election.enable for {place.topic}, and set min.insync.replicas "
         "to 2 or more."

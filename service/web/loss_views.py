@@ -43,6 +43,8 @@ NUMBERS: Final = (
     "leader_epoch",
     "epoch_end",
     "ex_leader_end",
+    "ex_leader",
+    "proven_committed_offsets",
     "at_least_offsets",
     "committed_offset",
     "committed_leader_epoch",
@@ -51,7 +53,7 @@ NUMBERS: Final = (
     "group_count",
     "lost_transaction_count",
 )
-SPANS: Final = ("certain", "possible", "uncommitted")
+SPANS: Final = ("certain", "possible", "exact", "uncommitted")
 TRANSACTIONS: Final = ("open_transactions", "lost_transactions")
 OF_THE_LOSS: Final = frozenset({"topic_id"})  # no fact of one time
 
@@ -98,6 +100,7 @@ def facts_of(reason: str, told: Mapping[str, Any]) -> dict[str, Any]:
         "visible_to_read_committed": visible if has_certain else None,
         "last_look": _moment(told.get("last_look")),
         "unknown_since": _moment(told.get("unknown_since")),
+        "alone_since": _moment(told.get("alone_since")),
         "groups_beyond": _groups(told.get("groups_beyond")),
         "advice": _text(told.get("advice")),
     }

@@ -129,6 +129,7 @@ def _short(told: str | None) -> str:
         return ABSENT
     return (
         told.replace(" offsets", "")
+        .replace(" in all", ", all")
         .replace(" and what came after", ", after")
         .replace("what came after", "after")
     )
@@ -143,7 +144,7 @@ def _began(loss: Row) -> str:
 
 def certain(loss: Row) -> str | None:
     """Return what is gone for certain: a range, or what a commit or a transaction proves."""
-    found = span(loss, "certain")
+    found = _proven(loss) or span(loss, "certain")
     if found is not None:
         return found
     if loss.get("at_least_offsets") is not None:
@@ -153,10 +154,20 @@ def certain(loss: Row) -> str | None:
 
 
 def possible(loss: Row) -> str | None:
-    """Return what may be gone, seen and unseen."""
+    """Return what may be gone, seen and unseen; all of it, once the old leader has told."""
+    if loss.get("exact_to") is not None:
+        return f"{span(loss, 'exact')} in all"
     unseen = loss.get("unknown_since")
     parts = [span(loss, "possible"), f"what came after {_clock(unseen)}" if unseen else None]
     return " and ".join(part for part in parts if part) or None
+
+
+def _proven(loss: Row) -> str | None:
+    """Return what the old leader's own log lines prove to have been committed."""
+    start, count = loss.get("exact_from"), loss.get("proven_committed_offsets")
+    if start is None or count is None:
+        return None
+    return f"[{start}, {start + count}) {count} offsets"
 
 
 def _since(loss: Row) -> str:
@@ -190,6 +201,8 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("election", loss.get("election")),
         ("older epoch ends at", began or None),
         ("old leader itself had", _end(loss.get("ex_leader_end"))),
+        ("old leader came back", _came_back(loss)),
+        ("it was alone since", _time_or_none(loss.get("alone_since"))),
         ("group", loss.get("group")),
         ("committed", _commit(loss)),
         ("high watermark", loss.get("high_watermark")),
@@ -213,6 +226,13 @@ def _leader(broker: int | None, epoch: int | None) -> str | None:
 
 def _end(offset: int | None) -> str | None:
     return None if offset is None else f"what lies before offset {offset}"
+
+
+def _came_back(loss: Row) -> str | None:
+    if loss.get("exact_to") is None:
+        return None
+    cut = f"its log had reached offset {loss['exact_to']} and was cut at {loss.get('exact_from')}"
+    return f"broker {_or_absent(loss.get('ex_leader'))}: {cut}"
 
 
 def _commit(loss: Row) -> str | None:

@@ -39,6 +39,17 @@ PROVEN: Final[dict[str, Any]] = {
     "open_transactions": [{"transactional_id": "payments-7"}],
     "advice": ADVICE,
 }
+# What is known when the old leader has come back, beside what was told before.
+SETTLED: Final[dict[str, Any]] = PROVEN | {
+    "exact_from": 73,
+    "exact_to": 117,
+    "exact_offsets": 44,
+    "proven_committed_offsets": 27,
+    "ex_leader": 1,
+    "alone_since": "2025-06-02T11:59:30.000+00:00",
+    "unknown_since": None,
+    "advice": None,
+}
 BEYOND: Final[dict[str, Any]] = {
     "committed_offset": 90,
     "committed_leader_epoch": 5,

@@ -9,7 +9,7 @@ import pytest
 from service.web.finding_views import from_memory, from_storage
 from service.web.loss_models import Loss, LossClass
 from service.web.loss_views import facts_of, groups_in, loss_of
-from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss, past_loss
+from tests.unit.service.web.losses import BEYOND, PROVEN, SETTLED, open_loss, past_loss
 
 
 def loss(evidence: dict[str, Any], **more: Any) -> Loss:
@@ -101,6 +101,23 @@ def test_an_old_leader_that_is_up_is_stopped() -> None:
     first = loss(PROVEN | {"ex_leader_end": 117}).next_steps[0]
     assert first.startswith("Stop broker 1 at once")
     assert "offset 117" in first
+
+
+def test_an_old_leader_that_has_come_back_tells_exactly_what_is_gone() -> None:
+    found = loss(SETTLED, reason="ex_leader_returned")
+    assert (found.exact_from, found.exact_to, found.exact_offsets) == (73, 117, 44)
+    assert (found.proven_committed_offsets, found.ex_leader) == (27, 1)
+    assert str(found.alone_since) == "2025-06-02 11:59:30+00:00"
+    assert (found.unknown_since, found.advice, found.more) == (None, None, {})
+
+
+def test_nobody_is_told_to_save_what_is_cut_already() -> None:
+    first, second, *rest = loss(SETTLED, reason="ex_leader_returned").next_steps
+    assert first.startswith(
+        "Broker 1 has come back and cut its log: offsets 73 to 116 are all that is"
+    )
+    assert second.startswith("Stop the consumers")
+    assert not any("old leader" in step or "cp -a" in step for step in rest)
 
 
 def test_a_leader_that_lost_its_own_log_has_no_other_copy() -> None:

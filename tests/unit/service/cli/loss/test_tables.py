@@ -13,7 +13,7 @@ from service.cli.loss import tables
 from service.cli.loss.asking import Known
 from service.web.finding_views import from_memory
 from service.web.loss_views import loss_of
-from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss
+from tests.unit.service.web.losses import BEYOND, PROVEN, SETTLED, open_loss
 
 UNSEEN = {"last_look": PROVEN["last_look"], "unknown_since": PROVEN["unknown_since"]}
 
@@ -48,6 +48,21 @@ def test_a_proven_loss_is_one_line() -> None:
         "06-02 12:00:00",
         "billing, audit",
     ]
+
+
+def test_a_loss_that_is_settled_shows_all_of_it_and_nothing_unknown() -> None:
+    told = re.split(r"  +", line(evidence=SETTLED).strip())
+    assert told[2:4] == ["[73, 100) 27", "[73, 117) 44, all"]
+    full = printed(tables.in_full(row(evidence=SETTLED, reason="ex_leader_returned")))
+    assert re.search(r"possible +\[73, 117\) 44 offsets in all\n", full)
+    assert "broker 1: its log had reached offset 117 and was cut at 73" in full
+    assert re.search(r"it was alone since +2025-06-02 11:59:30", full)
+
+
+def test_a_burst_that_no_look_saw_is_shown_when_it_is_settled() -> None:
+    evidence = {"exact_from": 73, "exact_to": 117, "ex_leader": 1}
+    told = line(rule="records_possibly_lost", reason="ex_leader_returned", evidence=evidence)
+    assert re.search(r" -  +\[73, 117\) 44, all", told)
 
 
 def test_what_nobody_saw_is_no_number() -> None:

@@ -70,7 +70,11 @@ MOST_PARTITIONS = 100
     show_default=True,
     help="Records at most in one batch, and in one transaction.",
 )
-@click.option("--transactional", is_flag=True, help="Lose whole committed transactions.")
+@click.option(
+    "--transactional",
+    is_flag=True,
+    help="Lose whole committed transactions; of sequences: the client writes in a transaction.",
+)
 @click.option(
     "--protocol",
     type=click.Choice(["v1", "v2"]),
@@ -83,6 +87,29 @@ MOST_PARTITIONS = 100
     "--old-leader-returns/--old-leader-stays-down",
     help="Whether the killed leader comes back and truncates.  [default: it stays down until "
     "undone]",
+)
+@click.option(
+    "--client",
+    type=click.Choice(["raw", "librdkafka", "java"]),
+    default="raw",
+    show_default=True,
+    help="Who writes where sequences go wrong: single requests, or a client library.",
+)
+@click.option(
+    "--form",
+    type=click.Choice(["out-of-order", "earliest-seen", "new-epoch", "expected-zero"]),
+    default="out-of-order",
+    show_default=True,
+    help="How the broker refuses a batch whose sequence does not follow; others by raw alone.",
+)
+@click.option(
+    "--burst", is_flag=True, help="What is lost was written just before, so that nobody saw it."
+)
+@click.option(
+    "--other-borders", is_flag=True, help="The batch that comes again is cut in another way."
+)
+@click.option(
+    "--resend", is_flag=True, help="The client sends the refused batch again, in a new epoch."
 )
 @click.option(
     "-o",
@@ -113,6 +140,10 @@ def command(
       tidemark sandbox fault committed-loss --transactional --readers --records 40
       tidemark sandbox fault committed-loss --transactional --protocol v1
       tidemark sandbox fault double-failover --records 0
+      tidemark sandbox fault sequence-reordering --records 3 --batch 3
+      tidemark sandbox fault sequence-reordering --client librdkafka
+      tidemark sandbox fault sequence-loss              expected 3, got 27
+      tidemark sandbox fault sequence-loss --client java --old-leader-returns
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.sandbox.faults import FAULTS, begin_fault  # noqa: PLC0415 - help stays fast
 
@@ -137,13 +168,18 @@ def command(
             _hold(made, stop, seconds, output)
 
 
-def _options(*, timeout: float | None, protocol: str, **choices: Any) -> FaultOptions:
-    from service.sandbox.faults import FaultOptions  # noqa: PLC0415 - help stays fast
+def _options(
+    *, timeout: float | None, protocol: str, client: str, form: str, **choices: Any
+) -> FaultOptions:
+    from rules.facts.broker_log import SequenceForm  # noqa: PLC0415 - help stays fast
+    from service.sandbox.faults import Client, FaultOptions  # noqa: PLC0415 - as above
     from service.sandbox.workloads.raw_producer import Protocol  # noqa: PLC0415 - as above
 
     return FaultOptions(
         timeout=None if timeout is None else timedelta(seconds=timeout),
         protocol=Protocol(protocol),
+        client=Client(client),
+        form=SequenceForm(form.replace("-", "_")),
         **choices,
     )
 

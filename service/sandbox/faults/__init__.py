@@ -1,23 +1,38 @@
 """Faults by name on the sandbox's brokers, each with the truth that a watcher has to find."""
 
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.making import LossName, Made, begin_fault, make_fault, prepare_loss
+from service.sandbox.faults.making import (
+    LossName,
+    Made,
+    SequenceName,
+    begin_fault,
+    make_fault,
+    prepare_loss,
+    prepare_sequence,
+)
 from service.sandbox.faults.prepared import Prepared
 from service.sandbox.faults.registry import FAULTS, AnyTruth, Fault
+from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.faults.stage import FaultOptions
 from service.sandbox.faults.truth import Truth
 
 __all__ = [
     "FAULTS",
     "AnyTruth",
+    "Client",
     "Fault",
     "FaultOptions",
     "LossName",
     "LossTruth",
     "Made",
     "Prepared",
+    "SequenceEpisode",
+    "SequenceName",
+    "SequenceTruth",
     "Truth",
     "begin_fault",
     "make_fault",
     "prepare_loss",
+    "prepare_sequence",
 ]

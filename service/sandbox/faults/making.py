@@ -9,11 +9,13 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar, overload
 
 from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.prepared import Prepared
-from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyTruth, Fault
-from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyStrike, AnyTruth, Fault
+from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stage import FaultOptions, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import RawCluster
@@ -28,6 +30,14 @@ LossName = Literal[
     "topic-recreated",
     "records-deleted",
     "clean-failover-under-load",
+]
+SequenceName = Literal[
+    "sequence-reordering",
+    "sequence-loss",
+    "sequence-two-producers",
+    "sequence-duplicate",
+    "sequence-stale-retry",
+    "sequence-restart",
 ]
 
 
@@ -58,16 +68,33 @@ def make_fault(
     name: LossName, sandbox: Sandbox, **options: Any
 ) -> AbstractContextManager[LossTruth]: ...
 @overload
+def make_fault(
+    name: SequenceName, sandbox: Sandbox, **options: Any
+) -> AbstractContextManager[SequenceTruth]: ...
+@overload
 def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Truth]: ...
 def make_fault(name: str, sandbox: Sandbox, **options: Any) -> AbstractContextManager[Any]:
     """Make a fault for the length of a block; `options` are those of FaultOptions."""
     return _made(name, sandbox, FaultOptions(**options))
 
 
-@contextlib.contextmanager
-def prepare_loss(name: LossName, sandbox: Sandbox, **options: Any) -> Iterator[Prepared]:
+def prepare_loss(
+    name: LossName, sandbox: Sandbox, **options: Any
+) -> AbstractContextManager[Prepared[LossTruth]]:
     """Prepare a fault about losses for the length of a block, which decides when to strike."""
-    stage, strike = _begin(name, sandbox, FaultOptions(**options), _prepare_of)
+    return _prepared(name, sandbox, FaultOptions(**options))
+
+
+def prepare_sequence(
+    name: SequenceName, sandbox: Sandbox, **options: Any
+) -> AbstractContextManager[Prepared[SequenceTruth]]:
+    """Prepare a fault about sequences for the length of a block, which decides when to strike."""
+    return _prepared(name, sandbox, FaultOptions(**options))
+
+
+@contextlib.contextmanager
+def _prepared(name: str, sandbox: Sandbox, options: FaultOptions) -> Iterator[Any]:
+    stage, strike = _begin(name, sandbox, options, _prepare_of)
     try:
         yield Prepared(stage=stage, strike_once=strike)
     finally:
@@ -94,6 +121,8 @@ def _begin(
     if fault is None:
         raise SandboxError(f"there is no fault {name!r}; there are: {', '.join(FAULTS)}")
     _require_taken(fault, options)
+    if "client" in fault.takes:
+        _require_fitting(fault, options)
     step = step_of(fault)
     with contextlib.ExitStack() as undo:
         stage = Stage(
@@ -109,7 +138,7 @@ def _begin(
     return stage, made
 
 
-def _prepare_of(fault: Fault) -> Callable[[Stage], Strike]:
+def _prepare_of(fault: Fault) -> Callable[[Stage], AnyStrike]:
     if fault.prepare is None:
         raise SandboxError(f"{fault.name} is made in one step")
     return fault.prepare
@@ -127,3 +156,14 @@ def _require_taken(fault: Fault, options: FaultOptions) -> None:
             f"{fault.name} needs at least {fault.least_records} records, one partition, "
             "and one record in a batch"
         )
+
+
+def _require_fitting(fault: Fault, options: FaultOptions) -> None:
+    """Refuse a form that the fault cannot lead to, or that the chosen client cannot make."""
+    is_raw, form = options.client is Client.RAW, options.form.replace("_", "-")
+    if options.form not in fault.forms:
+        raise SandboxError(f"{fault.name} never leads to --form {form}")
+    if not is_raw and options.form is not SequenceForm.OUT_OF_ORDER:
+        raise SandboxError(f"{fault.name} makes --form {form} with --client raw alone")
+    if is_raw and options.transactional:
+        raise SandboxError(f"{fault.name} needs --client librdkafka or java to be --transactional")

@@ -1,20 +1,24 @@
-"""A fault about losses in two steps, so that a watcher can look just before the blow."""
+"""A fault about losses or sequences in two steps, so that a watcher can look just before the blow."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from service.sandbox.faults.loss_truth import LossTruth
-from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.stage import Stage
+
+TruthT = TypeVar("TruthT", LossTruth, SequenceTruth)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class Prepared(Generic[TruthT]):
     """Everything is written and acknowledged, and nothing has happened yet."""
 
     stage: Stage
-    strike_once: Strike
+    strike_once: Callable[[], TruthT]
 
     @property
     def topic(self) -> str:
@@ -26,7 +30,7 @@ class Prepared:
         """Groups that have read to its end."""
         return tuple(self.stage.groups)
 
-    def strike(self) -> LossTruth:
+    def strike(self) -> TruthT:
         """Let it happen, once; return the verified truth.
 
         Raises:

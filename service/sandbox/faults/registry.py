@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
+from rules.facts.broker_log import SequenceForm
 from service.sandbox.faults.clean_failover import prepare_clean_failover
 from service.sandbox.faults.committed_loss import prepare_committed_loss
 from service.sandbox.faults.double_failover import prepare_double_failover
@@ -17,6 +18,16 @@ from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.open_transaction import make_open, make_overdue
 from service.sandbox.faults.records_deleted import prepare_records_deleted
 from service.sandbox.faults.scene import Strike
+from service.sandbox.faults.sequence_loss import prepare_sequence_loss
+from service.sandbox.faults.sequence_reordering import prepare_reordering
+from service.sandbox.faults.sequence_retries import (
+    prepare_duplicate,
+    prepare_restart,
+    prepare_stale_retry,
+)
+from service.sandbox.faults.sequence_scene import SequenceStrike
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.sequence_two_producers import prepare_two_producers
 from service.sandbox.faults.stage import Stage
 from service.sandbox.faults.stuck_marker import make_stuck_marker
 from service.sandbox.faults.topic_recreated import prepare_topic_recreated
@@ -24,11 +35,13 @@ from service.sandbox.faults.truth import Truth
 from service.sandbox.faults.unclean_without_loss import prepare_unclean_without_loss
 from service.sandbox.faults.unreplicated_loss import prepare_unreplicated_loss
 
-AnyTruth: TypeAlias = Truth | LossTruth
+AnyTruth: TypeAlias = Truth | LossTruth | SequenceTruth
+AnyStrike: TypeAlias = Strike | SequenceStrike
 DEFAULT_TIMEOUT: Final = timedelta(seconds=60)  # Kafka's own, of transaction.timeout.ms
 OF_TRANSACTIONS: Final = frozenset({"topic", "partition", "timeout"})
 OF_LOSSES: Final = frozenset({"topic", "partitions", "records", "batch"})
 RETURN: Final = frozenset({"old_leader_returns"})
+OF_SEQUENCES: Final = frozenset({"topic", "batch"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,17 +51,20 @@ class Fault:
     name: str
     summary: str
     make: Callable[[Stage], AnyTruth]
-    prepare: Callable[[Stage], Strike] | None = None  # the first of two steps, where there are two
+    prepare: Callable[[Stage], AnyStrike] | None = (
+        None  # the first of two steps, where there are two
+    )
     timeout: timedelta | None = None  # of its transaction, unless the caller gives another
     needs_hold: bool = False  # whether somebody has to undo it, so that the sandbox stays usable
     takes: frozenset[str] = OF_TRANSACTIONS  # the options that it heeds
     least_records: int = 1
+    forms: frozenset[SequenceForm] = frozenset(SequenceForm)  # that it can lead to
 
 
 def _in_two_steps(
     name: str,
     summary: str,
-    prepare: Callable[[Stage], Strike],
+    prepare: Callable[[Stage], AnyStrike],
     *,
     takes: frozenset[str] = OF_LOSSES,
     least_records: int = 1,
@@ -142,6 +158,45 @@ _ALL: Final = (
         "the leader dies under acks=all writes; nothing acknowledged is lost",
         prepare_clean_failover,
         takes=frozenset({"topic", "partitions", "records"}) | RETURN,
+    ),
+    _in_two_steps(
+        "sequence-reordering",
+        "batches of a producer arrive in another order; the retries heal it",
+        prepare_reordering,
+        takes=OF_SEQUENCES | {"records", "client", "form", "transactional"},
+    ),
+    replace(
+        _in_two_steps(
+            "sequence-loss",
+            "acknowledged records of a producer are gone, and it goes on behind them",
+            prepare_sequence_loss,
+            takes=OF_SEQUENCES | RETURN | {"records", "client", "form", "transactional", "burst"},
+        ),
+        forms=frozenset(SequenceForm) - {SequenceForm.EARLIEST_SEEN},
+    ),
+    _in_two_steps(
+        "sequence-two-producers",
+        "two producers of a partition at once: one lost records, one is reordered",
+        prepare_two_producers,
+        takes=OF_SEQUENCES | RETURN | {"records"},
+    ),
+    _in_two_steps(
+        "sequence-duplicate",
+        "one of the last five batches comes again; no broker says a word",
+        prepare_duplicate,
+        takes=OF_SEQUENCES,
+    ),
+    _in_two_steps(
+        "sequence-stale-retry",
+        "a batch comes again that the broker holds and remembers no more",
+        prepare_stale_retry,
+        takes=OF_SEQUENCES | {"other_borders", "resend"},
+    ),
+    _in_two_steps(
+        "sequence-restart",
+        "a client's bug: new epochs of a producer begin above 0, again and again",
+        prepare_restart,
+        takes=OF_SEQUENCES,
     ),
 )
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType({fault.name: fault for fault in _ALL})

@@ -9,6 +9,7 @@ from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
+from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.sequence_lines import Refusal
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode
@@ -19,7 +20,7 @@ from service.sandbox.workloads.sequenced_producer import SEQUENCES
 class Expected:
     """What has to be seen of one producer; None where the client decides it."""
 
-    sequence_class: str
+    sequence_class: SequenceClass
     client: Client
     producer_epoch: int
     form: SequenceForm = SequenceForm.OUT_OF_ORDER

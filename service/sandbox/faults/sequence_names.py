@@ -1,4 +1,4 @@
-"""The classes and rules of sequence gaps, as the truths name them."""
+"""The rules of sequence gaps, as the truths name them, and who writes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,6 @@ class Client(StrEnum):
     LIBRDKAFKA = "librdkafka"
     JAVA = "java"
 
-
-REORDERING: Final = "reordering"
-LOSS: Final = "loss"
-STALE_RETRY: Final = "stale_retry"
-SEQUENCE_RESTART: Final = "sequence_restart"
-STATE_LOST: Final = "producer_state_lost"
 
 GAP_LOSS: Final = "sequence_gap_loss"
 GAP_REORDERING: Final = "sequence_gap_reordering"

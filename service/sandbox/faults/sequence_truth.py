@@ -10,6 +10,7 @@ from typing import Any
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicId
+from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.loss_truth import LossTruth, PartitionTruth
 from service.sandbox.faults.sequence_names import Client
 
@@ -18,7 +19,7 @@ from service.sandbox.faults.sequence_names import Client
 class SequenceEpisode:
     """What happened to one producer on one partition; the sequences are of the first line."""
 
-    sequence_class: str  # that has to be found
+    sequence_class: SequenceClass  # that has to be found
     partition: int
     client: Client
     form: SequenceForm

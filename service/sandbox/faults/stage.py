@@ -10,10 +10,12 @@ from datetime import timedelta
 from typing import Final
 
 from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
 from service.clock import wait_until
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
+from service.sandbox.faults.sequence_names import Client
 from service.sandbox.layout import default_directory
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
@@ -40,6 +42,11 @@ class FaultOptions:
     protocol: Protocol = Protocol.V2  # of those transactions
     readers: bool = False  # a group had read to the end, and stays away
     old_leader_returns: bool = False  # else it stays dead until the fault is undone
+    client: Client = Client.RAW  # of faults about sequences: who writes
+    form: SequenceForm = SequenceForm.OUT_OF_ORDER  # likewise: how a broker refuses
+    burst: bool = False  # sequence-loss: written just before the leader dies
+    other_borders: bool = False  # sequence-stale-retry: the same records in another batch
+    resend: bool = False  # sequence-stale-retry: once more, in a new epoch
 
 
 @dataclass(slots=True, kw_only=True)

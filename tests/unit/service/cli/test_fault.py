@@ -6,16 +6,19 @@ import json
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from rules.facts.broker_log import SequenceForm
 from service.cli import fault as fault_command
 from service.cli.exit_codes import ExitCode
 from service.cli.main import run
 from service.sandbox import faults
-from service.sandbox.faults import FAULTS
+from service.sandbox.faults import FAULTS, Client
 from service.sandbox.tools import TOOLS
 
 
@@ -44,6 +47,13 @@ def test_the_tools_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.splitlines() == list(TOOLS)
 
 
+@pytest.mark.parametrize(("option", "choices"), [("client", Client), ("form", SequenceForm)])
+def test_every_choice_can_be_made(option: str, choices: type[StrEnum]) -> None:
+    [given] = [one for one in fault_command.command.params if one.name == option]
+    assert isinstance(given.type, click.Choice)
+    assert [one.replace("-", "_") for one in given.type.choices] == list(choices)
+
+
 @pytest.mark.parametrize("words", ["sandbox fault", "sandbox tool"])
 def test_the_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run([*words.split(), "--help"]) == ExitCode.OK
@@ -61,6 +71,13 @@ def test_the_help_has_examples(words: str, capsys: pytest.CaptureFixture[str]) -
         (["fault", "stuck-marker", "--unlisted"], ExitCode.SANDBOX, "not take --unlisted"),
         (["fault", "open-transaction", "--readers"], ExitCode.SANDBOX, "not take --readers"),
         (["fault", "committed-loss", "--batch", "0"], ExitCode.USAGE, "--batch"),
+        (["fault", "sequence-loss", "--form", "new_epoch"], ExitCode.USAGE, "--form"),
+        (["fault", "sequence-loss", "--client", "python"], ExitCode.USAGE, "--client"),
+        (
+            ["fault", "sequence-loss", "--client", "java", "--form", "new-epoch"],
+            ExitCode.SANDBOX,
+            "with --client raw alone",
+        ),
         (["fault", "committed-loss", "--old-leader-returns"], ExitCode.SANDBOX, "sandbox up"),
         (["fault", "open-transaction"], ExitCode.SANDBOX, "tidemark sandbox up"),
         (["tool"], ExitCode.USAGE, "which tool? tidemark sandbox tool --list"),

@@ -10,18 +10,22 @@ from typing import Any, get_args
 import pytest
 
 from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import (
     FAULTS,
+    Client,
     FaultOptions,
     LossName,
+    SequenceName,
     Truth,
     begin_fault,
     make_fault,
     prepare_loss,
+    prepare_sequence,
 )
 
 NOWHERE = Sandbox(Path("/nonexistent"))
@@ -66,6 +70,10 @@ def test_an_unknown_fault_names_those_there_are() -> None:
         ("committed-loss", {"timeout": timedelta(seconds=1)}, "does not take --timeout"),
         ("unreplicated-loss", {"transactional": True}, "does not take --transactional"),
         ("records-deleted", {"old_leader_returns": True}, "does not take --old-leader-returns"),
+        ("sequence-loss", {"resend": True}, "does not take --resend"),
+        ("sequence-stale-retry", {"burst": True}, "does not take --burst"),
+        ("sequence-restart", {"client": Client.JAVA}, "does not take --client"),
+        ("committed-loss", {"form": SequenceForm.NEW_EPOCH}, "does not take --form"),
         ("committed-loss", {"records": 0}, "needs at least 1 records"),
         ("double-failover", {"partitions": 0}, "needs at least 0 records, one partition"),
         ("double-failover", {"batch": 0}, "one record in a batch"),
@@ -84,12 +92,47 @@ def test_a_double_failover_may_lose_nothing() -> None:
 
 
 def test_the_faults_in_two_steps_are_those_whose_name_tells_the_kind_of_truth() -> None:
-    assert [fault.name for fault in FAULTS.values() if fault.prepare] == [*get_args(LossName)]
+    assert [fault.name for fault in FAULTS.values() if fault.prepare] == [
+        *get_args(LossName),
+        *get_args(SequenceName),
+    ]
 
 
 def test_a_fault_of_one_step_cannot_be_prepared() -> None:
     name: Any = "open-transaction"
     with pytest.raises(SandboxError, match="in one step"), prepare_loss(name, NOWHERE):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("sequence-reordering", {"transactional": True}, "needs --client librdkafka or java"),
+        ("sequence-loss", {"transactional": True}, "needs --client librdkafka or java"),
+        (
+            "sequence-reordering",
+            {"client": Client.JAVA, "form": SequenceForm.NEW_EPOCH},
+            "makes --form new-epoch with --client raw alone",
+        ),
+        (
+            "sequence-loss",
+            {"client": Client.LIBRDKAFKA, "form": SequenceForm.EXPECTED_ZERO},
+            "makes --form expected-zero with --client raw alone",
+        ),
+        (
+            "sequence-loss",
+            {"form": SequenceForm.EARLIEST_SEEN},
+            "never leads to --form earliest-seen",
+        ),
+    ],
+)
+def test_choices_that_do_not_go_together_are_refused(
+    name: SequenceName, options: dict[str, Any], said: str
+) -> None:
+    with (
+        pytest.raises(SandboxError, match=f"{name} {said}"),
+        prepare_sequence(name, NOWHERE, **options),
+    ):
         pass
 
 

@@ -11,9 +11,10 @@ from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.sequence_check import Expected, Seen, episode, gap_of
 from service.sandbox.faults.sequence_lines import Refusal
-from service.sandbox.faults.sequence_names import LOSS, REORDERING, Client
+from service.sandbox.faults.sequence_names import Client
 
 WHERE = TopicPartition("orders", 3)
 REFUSAL = Refusal(
@@ -27,7 +28,9 @@ REFUSAL = Refusal(
 )
 NEW_EPOCH = replace(REFUSAL, form=SequenceForm.NEW_EPOCH, current_sequence=None, producer_epoch=1)
 LAST = 2**31 - 1
-EXPECTED = Expected(sequence_class=LOSS, client=Client.RAW, producer_epoch=0, refused=(27,))
+EXPECTED = Expected(
+    sequence_class=SequenceClass.LOSS, client=Client.RAW, producer_epoch=0, refused=(27,)
+)
 
 
 def batch(base_sequence: int, count: int, base_offset: int, **changes: Any) -> BatchSeen:
@@ -113,7 +116,9 @@ def test_of_a_lost_epoch_nothing_is_left() -> None:
         pytest.param(replace(EXPECTED, form=SequenceForm.NEW_EPOCH), "form", id="another form"),
         pytest.param(replace(EXPECTED, current_sequence=3), "sequence before", id="another end"),
         pytest.param(
-            replace(EXPECTED, sequence_class=REORDERING, is_healed=True), "healing", id="no healing"
+            replace(EXPECTED, sequence_class=SequenceClass.REORDERING, is_healed=True),
+            "healing",
+            id="no healing",
         ),
     ],
 )

@@ -1,0 +1,162 @@
+"""Acknowledged records of one producer are gone, and it goes on behind them.
+
+As in committed-loss a stale replica becomes leader. The producer's next batch does not follow what
+that one has: "expected 3, got 27", where 24 records were lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
+from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.committed_loss import elect_stale, leave_alone
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.replicas import await_condition, await_in_sync, revive
+from service.sandbox.faults.rule_names import (
+    COMMITTED_BEYOND_END,
+    COMMITTED_LOST,
+    UNCLEAN_ELECTION,
+    UNREPLICATED_LOST,
+)
+from service.sandbox.faults.scene import KEPT, Before, Scene, Verdict, make_scene
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Client
+from service.sandbox.faults.sequence_scene import (
+    SequenceStrike,
+    Told,
+    await_refusal,
+    end_of,
+    episode_of,
+    only_producer,
+    open_client,
+    sequence_truth,
+    write_all,
+)
+from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
+from service.sandbox.faults.sequence_writer import TRIES, RawWriter
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.java_stepwise import JavaTransactionalProducer
+from service.sandbox.workloads.producer import value_of
+from service.sandbox.workloads.raw_producer import VALUE_BYTES
+from service.sandbox.workloads.stepwise_producer import StepwiseProducer
+
+REPLICATED: Final = 3  # records of the producer that every replica has
+NEXT: Final = 5  # records that it goes on with
+LOST: Final = Verdict(
+    rule=COMMITTED_LOST,
+    also=(UNCLEAN_ELECTION,),
+    silent=(UNREPLICATED_LOST, COMMITTED_BEYOND_END),
+)
+TOLD: Final = Told(
+    rule=GAP_LOSS,
+    also=(COMMITTED_LOST, UNCLEAN_ELECTION),
+    silent=(GAP_REORDERING, *LOST.silent),
+    ends="never",
+)
+# Nobody has seen the burst: from offsets alone the election is all that can be told.
+UNSEEN: Final = replace(
+    TOLD, also=(UNCLEAN_ELECTION,), silent=(GAP_REORDERING, COMMITTED_BEYOND_END)
+)
+
+
+def prepare_sequence_loss(stage: Stage) -> SequenceStrike:
+    """Let only the leader hold the last acknowledged records of a producer."""
+    options = stage.options
+    scene = make_scene(stage, is_unclean=True)
+    writer = RawWriter.begun(scene) if options.client is Client.RAW else open_client(scene)
+    if options.form is not SequenceForm.EXPECTED_ZERO:
+        write_all(scene, writer, REPLICATED)
+    leave_alone(scene)
+    if isinstance(writer, RawWriter) and options.form is not SequenceForm.OUT_OF_ORDER:
+        writer.begin_epoch()
+    if not options.burst:
+        write_all(scene, writer, options.records)
+    return partial(_strike, scene, writer)
+
+
+def _strike(scene: Scene, writer: StepwiseProducer) -> SequenceTruth:
+    stage, where = scene.stage, scene.partitions[0]
+    noted = _write_burst(scene, writer) if stage.options.burst else None
+    producer_id, epoch = only_producer(scene)
+    before = elect_stale(scene, noted)
+    _go_on(scene, writer, producer_id)
+    ends = return_leader(scene)
+    loss = scene.truth(before, LOST, ends=ends)
+    found = episode_of(scene, where, producer_id, _expected(scene, epoch))
+    _require_gap(found, loss)
+    told_application = writer.has_given_up()
+    writer.close()
+    return sequence_truth(
+        scene,
+        replace(UNSEEN if stage.options.burst else TOLD, ends=ends),
+        [found],
+        loss=loss,
+        told_application=told_application,
+    )
+
+
+def return_leader(scene: Scene) -> str:
+    """Bring the old leader back, if the caller wants it; return when the fault is over."""
+    if not scene.stage.options.old_leader_returns:
+        return "never: the records are on the old leader's disk until it comes back and truncates"
+    revive(scene.stage, scene.pair.leader)
+    await_in_sync(scene.stage, scene.partitions, [scene.pair.leader])
+    return "never: the old leader has come back and truncated its log"
+
+
+def _write_burst(scene: Scene, writer: StepwiseProducer) -> Before:
+    """Look, write what is to be lost, and leave no time: nobody else has looked since."""
+    before = scene.before()
+    [state], [records] = before.states, before.records
+    write_all(scene, writer, scene.stage.options.records)
+    before.states = scene.look()
+    if not isinstance(writer, JavaTransactionalProducer):  # its records are random letters
+        first = state.high_watermark - KEPT  # as many records as it has sent before
+        if isinstance(writer, RawWriter):  # whose records are named by their sequences
+            first = writer.next_sequence - scene.stage.options.records
+        for number, offset in enumerate(
+            range(state.high_watermark, before.states[0].high_watermark), start=first
+        ):
+            records[offset] = value_of(number, VALUE_BYTES)
+    return before
+
+
+def _go_on(scene: Scene, writer: StepwiseProducer, producer_id: int) -> None:
+    """Let the producer go on with its next records, which the new leader refuses."""
+    end = end_of(scene)
+    if isinstance(writer, RawWriter):
+        writer.be_refused(NEXT)
+        return
+    writer.hand_over(NEXT)
+    await_refusal(scene, scene.partitions[0], producer_id)
+    options = scene.stage.options
+    if options.client is Client.JAVA and not options.transactional:
+        await_condition(  # under a new epoch, and its application never knows
+            lambda: end_of(scene) >= end + NEXT, f"the Java client does not go on on {scene.topic}"
+        )
+
+
+def _expected(scene: Scene, epoch: int) -> Expected:
+    options = scene.stage.options
+    is_raw, is_plain = options.client is Client.RAW, options.form is SequenceForm.OUT_OF_ORDER
+    is_counted = is_raw or not (options.client is Client.JAVA and options.transactional)
+    incoming = options.records + (REPLICATED if is_plain else 0)
+    return Expected(
+        sequence_class=SequenceClass.LOSS,
+        client=options.client,
+        producer_epoch=epoch,
+        form=options.form,
+        refused=(incoming,) * TRIES if is_raw else None,
+        current_sequence=REPLICATED - 1 if is_plain and is_counted else None,
+        is_healed=False,
+    )
+
+
+def _require_gap(found: SequenceEpisode, loss: LossTruth) -> None:
+    """Hold two ways to count against each other: missing sequences, and offsets that are gone."""
+    if found.gap != loss.lost_offsets:
+        raise SandboxError(f"{loss.fault} came otherwise: {loss.lost_offsets} are gone, {found}")

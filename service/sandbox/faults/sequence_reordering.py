@@ -1,0 +1,156 @@
+"""Batches that arrive in another order than they were sent: refused at first, and taken later.
+
+By single requests each form of the broker's refusal can be made. A client library only sends in
+order; there a request is spoiled on its way, so that those behind it come too early.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import TopicPartition
+from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.replicas import await_condition
+from service.sandbox.faults.scene import Scene, make_scene
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_names import (
+    DUPLICATES,
+    GAP_REORDERING,
+    NOTHING_LOST,
+    SEQUENCE_BUG,
+    Client,
+)
+from service.sandbox.faults.sequence_scene import (
+    SequenceStrike,
+    Told,
+    await_refusal,
+    end_of,
+    episode_of,
+    only_producer,
+    open_client,
+    sequence_truth,
+    write_all,
+)
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.sequence_verification import overtake
+from service.sandbox.faults.sequence_writer import in_transaction
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.corrupting_proxy import CorruptingProxy
+from service.sandbox.workloads.raw_producer import Protocol
+from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
+from service.sandbox.workloads.stepwise_producer import (
+    MOST_UNDER_WAY,
+    StepwiseLibrdkafka,
+    StepwiseProducer,
+)
+
+TOLD: Final = Told(
+    rule=GAP_REORDERING,
+    silent=(*NOTHING_LOST, DUPLICATES, SEQUENCE_BUG),
+    ends="it is over: the retries were taken",
+)
+
+
+def prepare_reordering(stage: Stage) -> SequenceStrike:
+    """Let a producer write its first batch, as far as the form leaves it one."""
+    options = stage.options
+    if options.client is not Client.RAW:
+        return _prepare_live(stage)
+    scene = make_scene(stage)
+    if options.form is SequenceForm.EXPECTED_ZERO:
+        return partial(_strike_transaction, scene)
+    if options.form is SequenceForm.EARLIEST_SEEN:
+        return partial(overtake, scene, TOLD)
+    producer = new_producer(stage.cluster, stage.new_name)
+    producer.send(scene.partitions[0], 0, options.batch)
+    return partial(_strike, scene, producer)
+
+
+# ---------------------------------------------------------------------- by single requests
+def swap(scene: Scene, where: TopicPartition, producer: SequencedProducer, first: int) -> int:
+    """Send a batch before the records that belong in front of it; return its sequence."""
+    options = scene.stage.options
+    early, late = after(first, options.records), first
+    producer.expect_refusal(where, early, options.batch)
+    for size in scene.batches(options.records):
+        producer.send(where, late, size)
+        late = after(late, size)
+    producer.send(where, early, options.batch)
+    return early
+
+
+def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+    """Swap batches within an epoch, or at the beginning of a new one."""
+    form, batch = scene.stage.options.form, scene.stage.options.batch
+    if form is SequenceForm.NEW_EPOCH:
+        producer.producer_epoch += 1
+    return _told(scene, producer, batch if form is SequenceForm.OUT_OF_ORDER else 0)
+
+
+def _strike_transaction(scene: Scene) -> SequenceTruth:
+    """Swap the first batches of a transaction: its leader knows nothing of the producer yet."""
+    owner = scene.stage.producer(protocol=Protocol.V2)
+    owner.begin()
+    truth = _told(scene, in_transaction(owner), 0)
+    owner.end(commit=True)
+    scene.stage.await_release(scene.partitions[0], owner, truth.episodes[0].offset)
+    return truth
+
+
+def _told(scene: Scene, producer: SequencedProducer, first: int) -> SequenceTruth:
+    where, form = scene.partitions[0], scene.stage.options.form
+    refused = swap(scene, where, producer, first)
+    expected = Expected(
+        sequence_class=SequenceClass.REORDERING,
+        client=Client.RAW,
+        producer_epoch=producer.producer_epoch,
+        form=form,
+        refused=(refused,),
+        current_sequence=first - 1 if form is SequenceForm.OUT_OF_ORDER else None,
+        is_healed=True,
+    )
+    found = episode_of(scene, where, producer.producer_id, expected)
+    return sequence_truth(scene, TOLD, [found])
+
+
+# ---------------------------------------------------------------------- by client libraries
+def _prepare_live(stage: Stage) -> SequenceStrike:
+    scene = make_scene(stage)
+    ports = {node.id: node.port for node in stage.sandbox.state.brokers}
+    proxy = stage.undo.enter_context(CorruptingProxy(ports))
+    batch = _batch(stage)
+    client = open_client(scene, bootstrap_servers=proxy.bootstrap_servers, batch=batch)
+    write_all(scene, client, batch)
+    return partial(_strike_live, scene, proxy, client)
+
+
+def _batch(stage: Stage) -> int:
+    """Return how many records go in one batch, so that at least two of them are under way."""
+    is_limited = stage.options.client is Client.LIBRDKAFKA
+    return min(stage.options.batch, MOST_UNDER_WAY // 2 if is_limited else stage.options.batch)
+
+
+def _strike_live(scene: Scene, proxy: CorruptingProxy, client: StepwiseProducer) -> SequenceTruth:
+    where, options = scene.partitions[0], scene.stage.options
+    producer_id, epoch = only_producer(scene)
+    end = end_of(scene)
+    proxy.spoil_next()
+    client.hand_over(options.records)
+    await_refusal(scene, where, producer_id)
+    told_application = client.has_given_up()
+    if told_application and isinstance(client, StepwiseLibrdkafka):
+        client.start_over(options.records)
+    await_condition(
+        lambda: end_of(scene) >= end + options.records, f"{scene.topic} did not take the retries"
+    )
+    client.close()
+    expected = Expected(
+        sequence_class=SequenceClass.REORDERING, client=options.client, producer_epoch=epoch
+    )
+    found = episode_of(scene, where, producer_id, expected)
+    if proxy.spoiled != 1 or found.appended_epoch != found.leader_epoch:
+        raise SandboxError(f"{scene.stage.fault} came otherwise: {found}")
+    return sequence_truth(scene, TOLD, [found], told_application=told_application)

@@ -1,0 +1,124 @@
+"""Batches that a partition holds already, or that belong to an epoch that is over: nothing is lost.
+
+A leader remembers the last five batches of a producer. One that is among them, to the letter, is
+acknowledged again without a word; every other repetition is refused as out of order.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
+from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.scene import Scene, make_scene
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_names import (
+    DUPLICATES,
+    EVERY_SEQUENCE_RULE,
+    GAP_REORDERING,
+    NOTHING_LOST,
+    SEQUENCE_BUG,
+    Client,
+)
+from service.sandbox.faults.sequence_scene import (
+    SequenceStrike,
+    Told,
+    end_of,
+    episode_of,
+    sequence_truth,
+)
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
+
+REMEMBERED: Final = 5  # batches per producer (ProducerStateEntry of the broker)
+TRIES: Final = 3
+DUPLICATE: Final = Told(
+    silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST), ends="it is over: it was acknowledged again"
+)
+STALE: Final = Told(
+    rule=DUPLICATES,
+    silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
+    ends="it is over: the records are there already",
+)
+RESTART: Final = Told(
+    rule=SEQUENCE_BUG,
+    silent=(*NOTHING_LOST, DUPLICATES),
+    ends="never: the client goes on like that until it is mended",
+)
+
+
+# ---------------------------------------------------------------------- the same batch again
+def prepare_duplicate(stage: Stage) -> SequenceStrike:
+    """Write as many batches as a leader remembers."""
+    return partial(_strike_duplicate, *_written(stage, REMEMBERED))
+
+
+def _strike_duplicate(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+    where, end = scene.partitions[0], end_of(scene)
+    first = end - REMEMBERED * scene.stage.options.batch
+    offset = producer.send(where, 0, scene.stage.options.batch)
+    if (offset, end_of(scene)) != (first, end):
+        raise SandboxError(f"{where} took the duplicate as a new batch at {offset}")
+    return sequence_truth(scene, DUPLICATE, [])
+
+
+def prepare_stale_retry(stage: Stage) -> SequenceStrike:
+    """Write one batch more than a leader remembers, or two that will come again as one."""
+    batches = 2 if stage.options.other_borders else REMEMBERED + 1
+    return partial(_strike_stale_retry, *_written(stage, batches), batches)
+
+
+def _strike_stale_retry(scene: Scene, producer: SequencedProducer, batches: int) -> SequenceTruth:
+    options, where = scene.stage.options, scene.partitions[0]
+    count = options.batch * (2 if options.other_borders else 1)
+    producer.expect_refusal(where, 0, count)
+    expected = Expected(
+        sequence_class=SequenceClass.STALE_RETRY,
+        client=Client.RAW,
+        producer_epoch=producer.producer_epoch,
+        refused=(0,),
+        current_sequence=batches * options.batch - 1,
+        is_healed=False,
+    )
+    if options.resend:
+        producer.producer_epoch += 1
+        producer.send(where, 0, count)
+    found = episode_of(scene, where, producer.producer_id, expected)
+    return sequence_truth(scene, STALE, [found])
+
+
+# ---------------------------------------------------------------------- a client's mistake
+def prepare_restart(stage: Stage) -> SequenceStrike:
+    """Write the batch whose sequences the client will not forget."""
+    return partial(_strike_restart, *_written(stage, 1))
+
+
+def _strike_restart(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+    """Go on with the old sequences in two new epochs, again and again."""
+    where, batch = scene.partitions[0], scene.stage.options.batch
+    for _ in range(2):
+        producer.producer_epoch += 1
+        for _ in range(TRIES):
+            producer.expect_refusal(where, batch, batch)
+    expected = Expected(
+        sequence_class=SequenceClass.SEQUENCE_RESTART,
+        client=Client.RAW,
+        producer_epoch=1,
+        form=SequenceForm.NEW_EPOCH,
+        refused=(batch,) * 2 * TRIES,
+        is_healed=False,
+    )
+    found = episode_of(scene, where, producer.producer_id, expected)
+    return sequence_truth(scene, RESTART, [found])
+
+
+def _written(stage: Stage, batches: int) -> tuple[Scene, SequencedProducer]:
+    """Return a producer that has written so many batches."""
+    scene = make_scene(stage)
+    producer, batch = new_producer(stage.cluster, stage.new_name), stage.options.batch
+    for number in range(batches):
+        producer.send(scene.partitions[0], number * batch, batch)
+    return scene, producer

@@ -1,0 +1,145 @@
+"""What faults about sequences share: who writes, what brokers wrote of it, and the truth."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rules.errors import SandboxError
+from rules.facts.identity import TopicPartition
+from service.sandbox.faults.disk_batches import batches_on_disk
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.replicas import await_condition
+from service.sandbox.faults.scene import Scene
+from service.sandbox.faults.sequence_check import Expected, Seen, episode
+from service.sandbox.faults.sequence_lines import old_epochs_on, refusals_on
+from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
+from service.sandbox.workloads.java_stepwise import (
+    JavaConsoleProducer,
+    JavaTransactionalProducer,
+)
+from service.sandbox.workloads.log_requests import log_end
+from service.sandbox.workloads.raw_cluster import patiently
+from service.sandbox.workloads.stepwise_producer import StepwiseLibrdkafka, StepwiseProducer
+
+SequenceStrike = Callable[[], SequenceTruth]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """The rules that have to find it, those that would be wrong, and when it is over."""
+
+    rule: str | None = None
+    also: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
+    ends: str
+
+
+# ---------------------------------------------------------------------- who writes
+def open_client(
+    scene: Scene, *, bootstrap_servers: str | None = None, batch: int | None = None
+) -> StepwiseProducer:
+    """Return the client library that the caller chose; undoing the fault ends it."""
+    stage, batch = scene.stage, batch or scene.stage.options.batch
+    servers = bootstrap_servers or stage.sandbox.bootstrap_servers
+    name = stage.new_name if stage.options.transactional else None
+    client: StepwiseProducer
+    if stage.options.client is Client.LIBRDKAFKA:
+        client = StepwiseLibrdkafka(servers, scene.topic, batch=batch, transactional_id=name)
+    elif name is None:
+        client = JavaConsoleProducer(
+            sandbox=stage.sandbox, bootstrap_servers=servers, topic=scene.topic, batch=batch
+        )
+    else:
+        client = JavaTransactionalProducer(
+            sandbox=stage.sandbox,
+            bootstrap_servers=servers,
+            topic=scene.topic,
+            batch=batch,
+            transactional_id=name,
+        )
+    stage.undo.callback(client.close)
+    return client
+
+
+def end_of(scene: Scene) -> int:
+    """Return the log end of the first partition."""
+    return patiently(partial(log_end, scene.stage.cluster, scene.partitions[0]))
+
+
+def write_all(scene: Scene, client: StepwiseProducer, count: int) -> None:
+    """Hand records over and wait until as many are appended and replicated."""
+    wanted = end_of(scene) + count
+    client.hand_over(count)
+    await_condition(
+        lambda: scene.look()[0].high_watermark >= wanted,
+        f"{scene.topic} does not take the records of the {scene.stage.options.client} client",
+    )
+    client.hold()
+
+
+def only_producer(scene: Scene) -> tuple[int, int]:
+    """Return the id and the epoch of the one producer that the leader remembers."""
+    found = patiently(partial(scene.stage.cluster.producers, scene.partitions[0]))
+    if len(found) != 1:
+        raise SandboxError(f"{scene.topic} has {len(found)} producers, and was to have one")
+    return found[0].producer_id, found[0].producer_epoch
+
+
+# ---------------------------------------------------------------------- what became of it
+def await_refusal(scene: Scene, where: TopicPartition, producer_id: int) -> None:
+    """Wait until a broker has written that it refused a batch."""
+    await_condition(
+        lambda: any(
+            one.producer_id == producer_id for one in refusals_on(scene.stage.sandbox, where)
+        ),
+        f"no broker refused a batch of {scene.topic}",
+    )
+
+
+def seen_of(scene: Scene, where: TopicPartition, producer_id: int) -> Seen:
+    """Look at the brokers' logs, and at the leader's files, for one producer."""
+    sandbox, placed = scene.stage.sandbox, patiently(partial(scene.stage.cluster.placed, where))
+    return Seen(
+        refusals=[one for one in refusals_on(sandbox, where) if one.producer_id == producer_id],
+        batches=batches_on_disk(sandbox, placed.leader, where).get(producer_id, []),
+        leader_epoch=placed.leader_epoch,
+    )
+
+
+def episode_of(
+    scene: Scene, where: TopicPartition, producer_id: int, expected: Expected
+) -> SequenceEpisode:
+    """Return what happened to one producer; raise when it is not what was expected."""
+    return episode(where, expected, seen_of(scene, where, producer_id))
+
+
+def sequence_truth(
+    scene: Scene,
+    told: Told,
+    episodes: Sequence[SequenceEpisode],
+    *,
+    loss: LossTruth | None = None,
+    told_application: bool = False,
+) -> SequenceTruth:
+    """Put the truth together; a line of another producer on the topic is none of it."""
+    sandbox = scene.stage.sandbox
+    lines = sum(len(refusals_on(sandbox, where)) for where in scene.partitions)
+    if lines != sum(one.lines for one in episodes):
+        raise SandboxError(f"{scene.stage.fault} came otherwise: {lines} lines for {episodes}")
+    return SequenceTruth(
+        fault=scene.stage.fault,
+        topic=scene.topic,
+        topic_id=scene.topic_id() if loss is None else loss.topic_id,
+        rule=told.rule,
+        also=told.also,
+        silent=told.silent,
+        episodes=tuple(episodes),
+        old_epoch_lines=sum(len(old_epochs_on(sandbox, where)) for where in scene.partitions),
+        told_application=told_application,
+        loss=loss,
+        ends=told.ends,
+        undo=() if loss is None else loss.undo,
+    )

@@ -1,0 +1,78 @@
+"""A transaction's second batch overtakes its first one while the coordinator is being asked.
+
+Since Kafka 3.6 a leader asks the coordinator before it opens a transaction (KIP-890), and both
+batches wait for the answer. The leader remembers the lower sequence, and refuses the higher one:
+"earliest seen sequence", which can be nothing but a reordering.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.sequence_verdicts import SequenceClass
+from service.clock import pause
+from service.sandbox.faults.scene import Scene
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_names import Client
+from service.sandbox.faults.sequence_scene import Told, episode_of, sequence_truth
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.raw_producer import Protocol
+from service.sandbox.workloads.sequenced_producer import SequencedProducer
+
+ARRIVAL_SECONDS: Final = (
+    0.3  # until a request waits at the leader; the coordinator's session lasts 4
+)
+
+
+def overtake(scene: Scene, told: Told) -> SequenceTruth:
+    """Send both batches while the coordinator is paused, the later one first."""
+    stage, where = scene.stage, scene.partitions[0]
+    owner = stage.producer(protocol=Protocol.V1)
+    owner.begin()
+    owner.add(where)
+    with RawCluster(stage.sandbox) as one, RawCluster(stage.sandbox) as other:
+        early, late = (
+            SequencedProducer(
+                cluster=cluster,
+                producer_id=owner.producer_id,
+                producer_epoch=owner.producer_epoch,
+                transactional_id=owner.transactional_id,
+            )
+            for cluster in (one, other)
+        )
+        _send_both(scene, early, late)
+        early.send(where, stage.options.records, stage.options.batch)
+    owner.end(commit=True)
+    stage.await_release(where, owner, 0)
+    expected = Expected(
+        sequence_class=SequenceClass.REORDERING,
+        client=Client.RAW,
+        producer_epoch=owner.producer_epoch,
+        form=SequenceForm.EARLIEST_SEEN,
+        refused=(stage.options.records,),
+        current_sequence=0,
+        is_healed=True,
+    )
+    found = episode_of(scene, where, owner.producer_id, expected)
+    return sequence_truth(scene, told, [found])
+
+
+def _send_both(scene: Scene, early: SequencedProducer, late: SequencedProducer) -> None:
+    stage, where = scene.stage, scene.partitions[0]
+    records, batch = stage.options.records, stage.options.batch
+    coordinator = stage.cluster.coordinator(stage.new_name)
+    with ThreadPoolExecutor(2) as pool:
+        stage.undo.callback(stage.sandbox.resume, coordinator)
+        stage.sandbox.pause(coordinator)
+        try:
+            refused = pool.submit(early.expect_refusal, where, records, batch)
+            pause(ARRIVAL_SECONDS)
+            taken = pool.submit(late.send, where, 0, records)
+            pause(ARRIVAL_SECONDS)
+        finally:
+            stage.sandbox.resume(coordinator)
+        refused.result()
+        taken.result()

@@ -1,0 +1,75 @@
+"""Single requests in the place of a client that writes in order and then goes on behind a loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Self
+
+from rules.facts.broker_log import SequenceForm
+from service.sandbox.faults.scene import Scene
+from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
+from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
+
+TRIES: Final = 3  # an old client sends a refused batch again and again
+
+
+@dataclass(slots=True, kw_only=True)
+class RawWriter:
+    """A stepwise producer of single requests, in batches as the caller of the fault wants them."""
+
+    scene: Scene
+    producer: SequencedProducer
+    owner: RawProducer | None  # of the transaction; None: without
+    next_sequence: int = field(default=0, init=False)
+
+    @classmethod
+    def begun(cls, scene: Scene) -> Self:
+        """Return one with a producer id of its own; the form decides whether it has a transaction."""
+        stage = scene.stage
+        if stage.options.form is not SequenceForm.EXPECTED_ZERO:
+            producer = new_producer(stage.cluster, stage.new_name)
+            return cls(scene=scene, producer=producer, owner=None)
+        owner = stage.producer(protocol=Protocol.V2)
+        owner.begin()
+        return cls(scene=scene, producer=in_transaction(owner), owner=owner)
+
+    def begin_epoch(self) -> None:
+        """Begin with sequence 0 in a new epoch; a transaction has begun with one already."""
+        if self.owner is None:
+            self.producer.producer_epoch += 1
+        self.next_sequence = 0
+
+    def hand_over(self, count: int) -> None:
+        """Append so many records more."""
+        for size in self.scene.batches(count):
+            self.producer.send(self.scene.partitions[0], self.next_sequence, size)
+            self.next_sequence = after(self.next_sequence, size)
+
+    def hold(self) -> None:
+        """Do nothing: it sends nothing by itself."""
+
+    def be_refused(self, count: int) -> None:
+        """Try to append so many records more, several times, and give them up."""
+        for _ in range(TRIES):
+            self.producer.expect_refusal(self.scene.partitions[0], self.next_sequence, count)
+        if self.owner is not None:
+            self.owner.end(commit=False)
+            self.scene.stage.await_release(self.scene.partitions[0], self.owner, 0)
+
+    def has_given_up(self) -> bool:
+        """Answer what an application would have been told."""
+        return True
+
+    def close(self) -> None:
+        """Do nothing: there are no connections of its own."""
+
+
+def in_transaction(owner: RawProducer) -> SequencedProducer:
+    """Return a producer whose batches belong to the owner's transaction (transactions v2)."""
+    return SequencedProducer(
+        cluster=owner.cluster,
+        producer_id=owner.producer_id,
+        producer_epoch=owner.producer_epoch,
+        transactional_id=owner.transactional_id,
+        api=PRODUCE_V2,
+    )

@@ -15,6 +15,7 @@ from typing import Protocol
 from rules.catalogue.all_rules import count_verdicts
 from rules.completeness import Completeness
 from rules.facts.memory import Memory, laid_under
+from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import (
     Change,
@@ -70,8 +71,9 @@ class Pipeline:
         monotonic: Callable[[], float],
         process: Callable[[], ProcessFigures] = ProcessFigures,
         risk: RiskPort | None = None,
+        endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
     ) -> None:
-        """`process` tells how the process is now."""
+        """`process` tells how the process is now, `endpoints` how reading metrics goes."""
         self._watcher = watcher
         self._keeper = keeper
         self._exposition = exposition
@@ -79,6 +81,7 @@ class Pipeline:
         self._monotonic = monotonic
         self._process = process
         self._risk = risk
+        self._endpoints = endpoints
         self._cluster_id = ""  # empty until a broker or an earlier process has told it
         self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
         self._totals = SelfMetrics(
@@ -246,6 +249,7 @@ class Pipeline:
             clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
             process=self._process(),
             risk=None if self._risk is None else self._risk.figures(),
+            endpoints=self._endpoints(),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,

@@ -26,6 +26,7 @@ def endpoint_state(name: str = PAGE, **overrides: Any) -> EndpointState:
         answered_since=at(-600),
         answered_at=NOON,
         is_fresh=True,
+        is_up=True,
         took_seconds=0.01,
         samples=4,
     )

@@ -77,6 +77,7 @@ class Tracker:
             answered_since=None if since_us is None else wall(since_us + ahead_us),
             answered_at=None if answered is None else wall(answered.began_us + ahead_us),
             is_fresh=answered is not None and now_us - answered.ended_us <= self.fresh_us,
+            is_up=answered is not None and not self.failed,
             took_seconds=self._took_seconds,
             samples=self._samples,
             troubles=self.troubles,

@@ -47,6 +47,7 @@ class EndpointState:
     answered_since: datetime | None  # aware, UTC; without a break longer than an answer stays fresh
     answered_at: datetime | None  # the latest answer; None: there was none yet
     is_fresh: bool  # False: what it said is too old to be used
+    is_up: bool  # the latest attempt gave an answer
     took_seconds: float | None  # the latest attempt
     samples: int  # kept of the latest answer
     lag: timedelta = timedelta(0)  # a value may be so old already when it is told

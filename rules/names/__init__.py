@@ -83,6 +83,12 @@ from rules.names.process import (
     STANDARD_METRICS,
     TASK_RESTARTS,
 )
+from rules.names.scrapes import (
+    SCRAPE_DURATION,
+    SCRAPE_METRICS,
+    SCRAPE_SAMPLES,
+    SCRAPE_UP,
+)
 from rules.names.transactions import (
     DURATION_BUCKETS,
     ENDED_METRICS,
@@ -151,6 +157,10 @@ __all__ = [
     "ROUNDS",
     "ROUND_DURATION",
     "ROUND_INTERVAL",
+    "SCRAPE_DURATION",
+    "SCRAPE_METRICS",
+    "SCRAPE_SAMPLES",
+    "SCRAPE_UP",
     "SELF_METRICS",
     "SERIES_DROPPED",
     "STANDARD_METRICS",

@@ -9,9 +9,10 @@ from rules.names.groups import COMMIT_METRICS, GROUP_METRICS
 from rules.names.itself import WATCHING_METRICS
 from rules.names.partitions import PARTITION_METRICS
 from rules.names.process import PROCESS_METRICS
+from rules.names.scrapes import SCRAPE_METRICS
 from rules.names.transactions import ENDED_METRICS, OPEN_METRICS
 
-SELF_METRICS: Final = (*WATCHING_METRICS, *PROCESS_METRICS)
+SELF_METRICS: Final = (*WATCHING_METRICS, *SCRAPE_METRICS, *PROCESS_METRICS)
 
 METRICS: Final = (
     *PARTITION_METRICS,

@@ -33,6 +33,7 @@ class Unit(StrEnum):
     TRANSACTIONS = "transactions"
     GAPS = "gaps"
     SERIES = "series"
+    SAMPLES = "samples"
     FINDINGS = "findings"
     SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
     PARTITIONS = "partitions"

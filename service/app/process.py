@@ -12,9 +12,11 @@ from typing import Final, TextIO
 
 from collectors.risk_looks import RiskReader
 from collectors.wire.pool import Pool
+from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.app.cluster import cluster_reader
 from service.app.front import address_of, make_front
+from service.app.scrapes import scrape_watch
 from service.clock import monotonic, utc_now
 from service.data_directory import DataDirectory
 from service.events import Event
@@ -30,6 +32,7 @@ from service.risk_watch import RiskPace, RiskWatch
 from service.round_log import RoundLog
 from service.round_loop import RoundLoop
 from service.rounds import ClusterReader, Scope
+from service.scrape_watch import ScrapeWatch
 from service.serve import Parts, Service
 from service.settings import LogFormat, Settings
 from service.settings.advice import warnings
@@ -56,6 +59,7 @@ class _Base:
     supervisor: Supervisor
     reader: ClusterReader
     risk: RiskWatch
+    scrapes: ScrapeWatch | None  # None: no endpoint of metrics is set up
     store: PostgresStore
     stored_inbox: StoredInbox
     inbox: LogInbox
@@ -98,6 +102,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
                 _retention(base),
                 _inbox_retention(base),
                 Task(name="risk_looks", run=base.risk.run),
+                *_scraping(base.scrapes),
             ],
             front=front,
             supervisor=base.supervisor,
@@ -134,6 +139,7 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         supervisor=Supervisor(log, stop, monotonic=monotonic),
         reader=cluster_reader(settings.kafka),
         risk=_risk(settings, stop),
+        scrapes=scrape_watch(settings.scrapes, stop, log),
         store=store,
         stored_inbox=stored_inbox,
         inbox=LogInbox(
@@ -187,6 +193,7 @@ def _pipeline(base: _Base) -> Pipeline:
         monotonic=monotonic,
         attempt=base.supervisor.attempt,
         light_looks=base.risk.take,
+        scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
         feeds=[base.inbox],
     )
     waiting = settings.database.waiting_rounds
@@ -206,6 +213,7 @@ def _pipeline(base: _Base) -> Pipeline:
         monotonic=monotonic,
         process=lambda: process_figures(base.supervisor.restarts, base.writer.lost),
         risk=base.risk,
+        endpoints=tuple if base.scrapes is None else base.scrapes.endpoints,
     )
 
 
@@ -218,6 +226,10 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
         stop=base.stop,
     )
     return Task(name="rounds", run=loop.run, on_died=pipeline.note_died)
+
+
+def _scraping(scrapes: ScrapeWatch | None) -> list[Task]:
+    return [] if scrapes is None else [Task(name="scrapes", run=scrapes.run)]
 
 
 def _retention(base: _Base) -> Task:

@@ -13,6 +13,7 @@ from rules import names
 from rules.facts.column import Column, Ragged
 from rules.facts.gap import GapCause
 from rules.facts.groups import Group
+from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.metrics.labels import CLOSE, closed, label
@@ -139,6 +140,7 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
     """Write the metrics about Tidemark; `seen` holds those that need a snapshot."""
     values = {**seen, **_counted(totals), **_latest(totals), **_stored(totals)}
     values |= _at_risk(totals.risk)
+    values |= _scraped(totals.endpoints)
     found = {
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
@@ -218,6 +220,16 @@ def _at_risk(risk: RiskFigures | None) -> dict[Metric, Values]:
         names.RISK_UNSEEN: [({}, risk.unseen)],
         names.RISK_LOOKS: [({}, risk.looks)],
         names.RISK_LOOK_DURATION: took,
+    }
+
+
+def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
+    """Give the figures of every endpoint that was asked."""
+    asked = [({"endpoint": one.name}, one) for one in endpoints if one.took_seconds is not None]
+    return {
+        names.SCRAPE_UP: [(labels, int(one.is_up)) for labels, one in asked],
+        names.SCRAPE_DURATION: [(labels, one.took_seconds or 0.0) for labels, one in asked],
+        names.SCRAPE_SAMPLES: [(labels, one.samples) for labels, one in asked],
     }
 
 

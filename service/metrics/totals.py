@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
@@ -70,6 +71,7 @@ class SelfMetrics:
     open_findings: OpenCounts = field(default_factory=dict)
     store: StoreFigures | None = None
     risk: RiskFigures | None = None
+    endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
     ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

@@ -13,6 +13,7 @@ from service.settings.groups import (
     ServiceSettings,
     Settings,
 )
+from service.settings.scrapes import ScrapeSettings
 from service.settings.sources import (
     MAX_SECRET_BYTES,
     Source,
@@ -34,6 +35,7 @@ __all__ = [
     "LogLevel",
     "MetricsSettings",
     "SandboxSettings",
+    "ScrapeSettings",
     "ServiceSettings",
     "Settings",
     "Source",

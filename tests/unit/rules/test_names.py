@@ -16,6 +16,7 @@ LABELS = {
     "class",
     "cluster",
     "controller_id",
+    "endpoint",
     "group",
     "outcome",
     "partition",

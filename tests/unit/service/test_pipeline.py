@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rules.errors import StoreError
+from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.names import ENDED_METRICS
@@ -36,6 +37,7 @@ from tests.factories import (
     transactions,
 )
 from tests.fakes import CountedFeed, MemoryStore, ScriptedSource
+from tests.scraped import PAGE, endpoint_state
 
 STUCK: dict[str, Any] = {"offsets": offsets(log_end_offset=[100, 130, 100])}
 QUIET: dict[str, Any] = {}
@@ -52,6 +54,7 @@ class Service:
         *looks: dict[str, Any] | None,
         after_rounds: int = 0,
         risk: RiskPort | None = None,
+        endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
         feeds: Sequence[LogFeed] = (),
     ) -> None:
         self.source = ScriptedSource(*looks)
@@ -76,6 +79,7 @@ class Service:
             latest=self.latest,
             monotonic=self.source.monotonic,
             risk=risk,
+            endpoints=endpoints,
         )
 
     def rounds(self, count: int | None = None) -> list[MadeRound]:
@@ -395,6 +399,17 @@ def test_without_looks_between_rounds_nothing_is_told_of_them() -> None:
     service = Service(MemoryStore(), QUIET)
     service.rounds()
     assert "tidemark_risk" not in service.page()
+
+
+def test_the_page_shows_how_reading_metrics_goes_also_when_the_cluster_is_away() -> None:
+    states = [endpoint_state()]
+    service = Service(MemoryStore(), QUIET, None, endpoints=lambda: tuple(states))
+    service.rounds(1)
+    up = f'tidemark_scrape_up{{cluster="default",endpoint="{PAGE}"}}'
+    assert f"{up} 1" in service.page()
+    states[0] = endpoint_state(is_up=False)
+    service.rounds(1)
+    assert f"{up} 0" in service.page()
 
 
 def test_feeds_go_on_after_a_restart_where_the_last_stored_round_ended() -> None:

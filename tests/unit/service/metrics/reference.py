@@ -193,6 +193,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     for reason in ("topic_pattern", "group_pattern", "limit"):
         yield "tidemark_series_dropped", {"reason": reason}, 0
     yield from risk_samples(totals)
+    yield from scrape_samples(totals)
 
 
 def process_samples(process: ProcessFigures) -> Iterator[Sample]:
@@ -214,6 +215,15 @@ def risk_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_risk_unseen_partitions", {}, risk.unseen
         yield "tidemark_risk_looks_total", {}, risk.looks
         yield "tidemark_risk_look_duration_seconds", {}, risk.took_seconds
+
+
+def scrape_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    for one in totals.endpoints:
+        labels = {"endpoint": one.name}
+        if one.took_seconds is not None:
+            yield "tidemark_scrape_up", labels, int(one.is_up)
+            yield "tidemark_scrape_duration_seconds", labels, one.took_seconds
+            yield "tidemark_scrape_samples", labels, one.samples
 
 
 def store_samples(totals: SelfMetrics) -> Iterator[Sample]:

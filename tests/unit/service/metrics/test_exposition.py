@@ -39,6 +39,7 @@ from tests.factories import (
     snapshot,
     unseen_offsets,
 )
+from tests.scraped import endpoint_state
 from tests.unit.service.metrics.reading import (
     OPENMETRICS,
     TEXT,
@@ -87,6 +88,11 @@ TOTALS_OF_A_DAY = SelfMetrics(
     store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
     risk=RiskFigures(
         at_risk=500, watched=400, unseen=3, looks=86_400, took_seconds=0.25, requests=LIGHT_REQUESTS
+    ),
+    endpoints=(
+        endpoint_state(),
+        endpoint_state("http://app-2:8081/metrics", is_up=False, samples=0, took_seconds=5.0),
+        endpoint_state("http://new:8081/metrics", is_up=False, took_seconds=None),
     ),
     ended=EndedTransactions().after(
         TransactionLog(

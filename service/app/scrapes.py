@@ -1,0 +1,55 @@
+"""Builds the reader of metrics of brokers and clients, where any are set up."""
+
+from __future__ import annotations
+
+import asyncio
+
+from collectors.scrapes.asking import Asking, Limits, tls_context
+from collectors.scrapes.listing import EndpointLists
+from rules.facts.scrapes import EndpointKind
+from service.clock import monotonic, utc_now
+from service.log import Log
+from service.scrape_watch import ScrapePace, ScrapeWatch
+from service.settings import ScrapeSettings
+from service.settings.scrapes import parted
+
+
+def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> ScrapeWatch | None:
+    """Build it; None where no endpoint is set up. Nothing is asked yet.
+
+    Raises:
+        SettingsError: the authority's certificate cannot be used.
+    """
+    if not settings.is_set:
+        return None
+    asking = Asking(
+        limits=Limits(
+            seconds=settings.timeout_seconds,
+            max_body_bytes=settings.max_body_bytes,
+            max_series=settings.max_series,
+        ),
+        credentials={
+            EndpointKind.PAGE: settings.page_credentials(),
+            EndpointKind.PROMETHEUS: settings.server_credentials(),
+        },
+        matchers=settings.prometheus_matchers,
+        tls=tls_context(settings.ssl_ca_location),
+    )
+    lists = EndpointLists(
+        fixed=settings.endpoints(),
+        patterns=parted(settings.target_files),
+        limit=settings.max_endpoints,
+    )
+    return ScrapeWatch(
+        asking,
+        lists.read,
+        ScrapePace(
+            interval_seconds=settings.interval_seconds,
+            timeout_seconds=settings.timeout_seconds,
+            max_series=settings.max_series,
+        ),
+        utc_now=utc_now,
+        monotonic=monotonic,
+        stop=stop,
+        log=log,
+    )

@@ -1,0 +1,36 @@
+"""How much of the brokers' logs one look reads, so that a round ends in time whatever waits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+LOOK_BYTES: Final = 64 << 20
+LOOK_SECONDS: Final = 2.0  # beside the limits of a round, which are 10 s, in an interval of 15 s
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookLimits:
+    """What one look may take; it goes on from there in the next one."""
+
+    bytes: int = LOOK_BYTES
+    seconds: float = LOOK_SECONDS
+
+
+class Budget:
+    """What is left of a look."""
+
+    def __init__(self, limits: LookLimits, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._deadline = monotonic() + limits.seconds
+        self._bytes = limits.bytes
+
+    def spend(self, size: int) -> None:
+        """Take so many bytes as read."""
+        self._bytes -= size
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the rest has to wait for the next look."""
+        return self._bytes <= 0 or self._monotonic() >= self._deadline

@@ -1,0 +1,154 @@
+"""Log files on a disk of this machine, or mounted there.
+
+Everything that the operating system refuses becomes a `Trouble` here, once. Nothing blocks but the
+disk itself: a pipe that lies where a log was expected is told, and not opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import stat as modes
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from collectors.broker_log.files import FileId, FileStat, OpenFile, Trouble
+from rules.facts.gap import GapCause
+
+CAUSES: Final = {
+    errno.EACCES: GapCause.NOT_AUTHORIZED,
+    errno.EPERM: GapCause.NOT_AUTHORIZED,
+    errno.ENOENT: GapCause.GONE,
+    errno.ENOTDIR: GapCause.GONE,
+    errno.EMFILE: GapCause.LIMIT,
+    errno.ENFILE: GapCause.LIMIT,
+    errno.ELOOP: GapCause.UNREADABLE,
+    errno.ENAMETOOLONG: GapCause.UNREADABLE,
+}
+KINDS: Final = (
+    (modes.S_ISDIR, "a folder"),
+    (modes.S_ISFIFO, "a pipe"),
+    (modes.S_ISSOCK, "a socket"),
+    (modes.S_ISCHR, "a device"),
+    (modes.S_ISBLK, "a device"),
+)
+FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Disk:
+    """The files of this machine."""
+
+    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+        """Return the paths that a pattern matches, ordered.
+
+        A folder that may not be listed matches nothing, as if it were empty: that is told apart.
+        """
+        found = sorted(glob.glob(pattern))  # noqa: PTH207 - the pattern is absolute
+        if found or not glob.has_magic(pattern):
+            return found or _known(pattern)
+        try:
+            with os.scandir(_fixed_folder(pattern)):
+                return []
+        except OSError as exc:
+            return _trouble(_fixed_folder(pattern), exc)
+
+    def stat(self, path: str) -> FileStat | Trouble:
+        """Return a file as it is, following symbolic links."""
+        try:
+            real = os.path.realpath(path)
+            return _checked(real, Path(real).stat())
+        except OSError as exc:
+            return _trouble(path, exc)
+
+    def folder_of(self, path: str) -> Sequence[FileStat] | Trouble:
+        """Return all regular files in the folder of a path; what vanishes meanwhile is left out."""
+        folder = str(Path(path).parent)
+        try:
+            with os.scandir(folder) as entries:
+                found = [_listed(entry) for entry in entries]
+        except OSError as exc:
+            return _trouble(folder, exc)
+        return [file for file in found if isinstance(file, FileStat)]
+
+    def open(self, path: str) -> OpenFile | Trouble:
+        """Open a regular file to be read."""
+        seen = self.stat(path)  # opening a pipe would wake whoever writes to it
+        if isinstance(seen, Trouble):
+            return seen
+        try:
+            return _Descriptor(os.open(path, FLAGS), path)
+        except OSError as exc:
+            return _trouble(path, exc)
+
+
+class _Descriptor:
+    """A file that is open."""
+
+    def __init__(self, number: int, path: str) -> None:
+        self._number = number
+        self._path = path
+
+    def stat(self) -> FileStat | Trouble:
+        """Return how it is now."""
+        try:
+            return _checked(self._path, os.fstat(self._number))
+        except OSError as exc:
+            return _trouble(self._path, exc)
+
+    def read(self, offset: int, size: int) -> bytes | Trouble:
+        """Return up to `size` bytes from an offset."""
+        try:
+            return os.pread(self._number, size, offset)
+        except OSError as exc:
+            return _trouble(self._path, exc)
+
+    def close(self) -> None:
+        """Let it go."""
+        os.close(self._number)
+
+
+def _listed(entry: os.DirEntry[str]) -> FileStat | Trouble:
+    try:
+        return _checked(entry.path, entry.stat(follow_symlinks=False))
+    except OSError as exc:
+        return _trouble(entry.path, exc)
+
+
+def _known(path: str) -> Sequence[str] | Trouble:
+    """Tell a single path that is not there from one in a folder that may not be looked into."""
+    try:
+        Path(path).lstat()
+    except OSError as exc:
+        return [] if exc.errno == errno.ENOENT else _trouble(path, exc)
+    return [path]
+
+
+def _fixed_folder(pattern: str) -> str:
+    """Return the folder up to which a pattern names exactly one."""
+    whole = Path(pattern)
+    return str(next(one for one in whole.parents if not glob.has_magic(str(one))))
+
+
+def _checked(path: str, seen: os.stat_result) -> FileStat | Trouble:
+    if not modes.S_ISREG(seen.st_mode):
+        kind = next((name for is_kind, name in KINDS if is_kind(seen.st_mode)), "no file")
+        return Trouble(why=f"{path} is {kind}, no log file", cause=GapCause.UNREADABLE)
+    return FileStat(
+        path=path,
+        id=FileId(seen.st_dev, seen.st_ino),
+        size=seen.st_size,
+        modified_ns=seen.st_mtime_ns,
+    )
+
+
+def _trouble(path: str, error: OSError) -> Trouble:
+    number = error.errno or 0
+    why = (error.strerror or str(error)).lower()
+    # What is not in the table is a disk or a mount that may come back.
+    return Trouble(
+        why=f"{path}: {why}",
+        cause=CAUSES.get(number, GapCause.UNREACHABLE),
+        is_passing=number not in CAUSES or CAUSES[number] is GapCause.LIMIT,
+    )

@@ -1,0 +1,85 @@
+"""What is asked of a file system where brokers' logs lie, and what it may answer.
+
+A file is known by device and inode, never by its name alone: a rotation gives a file another name,
+and another file its name. Whatever cannot be had is a `Trouble`, a value, since one file that
+cannot be read says nothing of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple, Protocol
+
+from rules.facts.gap import GapCause
+
+# What a file begins with that was compressed: its bytes are no lines.
+MAGIC: Final = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"\x04\x22\x4d\x18", "lz4"),
+    (b"\x1f\x9d", "compress"),
+    (b"PK\x03\x04", "zip"),
+)
+
+
+class FileId(NamedTuple):
+    """Which file it is, whatever it is called; an inode is used again after its file is gone."""
+
+    device: int
+    inode: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """A regular file as it is now."""
+
+    path: str  # absolute, without symbolic links
+    id: FileId
+    size: int  # bytes
+    modified_ns: int  # since 1970, by the clock of whoever keeps the file
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why something could not be read."""
+
+    why: str  # for a person, one line, naming the file
+    cause: GapCause
+    is_passing: bool = False  # the next look may well succeed
+
+
+class OpenFile(Protocol):
+    """A file that is held open: it can be read to its end whatever becomes of its name."""
+
+    def stat(self) -> FileStat | Trouble:
+        """Return how it is now."""
+
+    def read(self, offset: int, size: int) -> bytes | Trouble:
+        """Return up to `size` bytes from an offset; fewer only at the end."""
+
+    def close(self) -> None:
+        """Let it go."""
+
+
+class Files(Protocol):
+    """Where log files lie."""
+
+    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+        """Return the paths that a pattern matches, ordered; none is no trouble."""
+
+    def stat(self, path: str) -> FileStat | Trouble:
+        """Return a file as it is, following symbolic links; what is no regular file is a trouble."""
+
+    def folder_of(self, path: str) -> Sequence[FileStat] | Trouble:
+        """Return all regular files in the folder of a path that has no symbolic links."""
+
+    def open(self, path: str) -> OpenFile | Trouble:
+        """Open a regular file to be read; never blocks."""
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return with what a file was compressed by its first bytes, None if it was not."""
+    return next((name for magic, name in MAGIC if head.startswith(magic)), None)

@@ -1,0 +1,171 @@
+"""Finds what there is to read of a log: the first time, as usual, and after a rotation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from collectors.broker_log.files import FileId, Files, FileStat, Trouble, compression_of
+from collectors.broker_log.handles import Handles
+from collectors.broker_log.log_reading import LogReading, end_of
+from collectors.broker_log.positions import FileMark, LogMark, SourceMark
+from collectors.broker_log.rotation import (
+    Plan,
+    Scene,
+    Step,
+    begins_like_any,
+    is_same,
+    plan,
+    rotated_before,
+)
+from rules.facts.gap import GapCause
+
+SCANS: Final = 5  # of a folder, until two in a row agree: it is not listed at one moment
+ABSENT_FILES_KEPT: Final = 2  # of a log that is not there: those by which it is known again
+NOTHING: Final = Plan(steps=())
+
+
+class LogFinder:
+    """Finds logs within one look; folders are listed once, and only after a rotation."""
+
+    def __init__(self, files: Files, handles: Handles, *, read_existing: bool) -> None:
+        self._files = files
+        self._handles = handles
+        self._read_existing = read_existing
+        self._folders: dict[str, Sequence[FileStat] | Trouble | None] = {}
+
+    def find(self, path: str, source: SourceMark | None) -> LogReading:
+        """Return what is to be read of the log at a path.
+
+        Args:
+            path: its own name, as the pattern gave it or an earlier look knew it.
+            source: what is known of its source; None at the first look.
+        """
+        known = None if source is None else source.logs.get(path)
+        live = self._files.stat(path)
+        is_gone = isinstance(live, Trouble) and live.cause is GapCause.GONE
+        trouble = live if isinstance(live, Trouble) else self._compressed(live)
+        if trouble is not None and not is_gone:
+            return _unread(_kept(known, source), trouble)
+        if known is not None and isinstance(live, FileStat) and self._is_as_before(known, live):
+            step = Step(file=live, mark=known.files[-1])
+            return LogReading(known, Plan(steps=(step,)), earlier=known.files[:-1])
+        real = live.path if isinstance(live, FileStat) else (known and known.path) or path
+        folder = self._folder(real)
+        if folder is None:
+            return LogReading(_kept(known, source), NOTHING, is_behind=True)
+        if isinstance(folder, Trouble):
+            return _unread(_kept(known, source), folder)
+        return self._find_among(folder, real, known, source)
+
+    # -------------------------------------------------------------- as usual
+    def _is_as_before(self, known: LogMark, live: FileStat) -> bool:
+        """Whether no rotation has happened, as far as a look at the file itself can tell."""
+        if not known.files or known.begins_at_end or known.path != live.path:
+            return False
+        *earlier, last = known.files
+        is_it = last.id == live.id and self._handles.held(live.id) is not None
+        if (
+            not is_it
+            or not last.head_length
+            or not is_same(live, last, self._handles.head_of(live))
+        ):
+            return False
+        return all(mark.is_read and not self._has_grown(mark) for mark in earlier)
+
+    def _has_grown(self, mark: FileMark) -> bool:
+        held = self._handles.held(mark.id)
+        return held is not None and held.size > mark.size
+
+    def _compressed(self, live: FileStat) -> Trouble | None:
+        kind = compression_of(self._handles.head_of(live) or b"")
+        why = f"{live.path} is compressed with {kind}: only plain lines are read"
+        return None if kind is None else Trouble(why=why, cause=GapCause.UNREADABLE)
+
+    # -------------------------------------------------------------- with its folder
+    def _folder(self, path: str) -> Sequence[FileStat] | Trouble | None:
+        """Return the files beside a path; None while they are being renamed."""
+        folder = path.rpartition("/")[0]
+        if folder not in self._folders:
+            self._folders[folder] = self._steady(path)
+        return self._folders[folder]
+
+    def _steady(self, path: str) -> Sequence[FileStat] | Trouble | None:
+        before: set[tuple[str, FileId]] | None = None
+        for _ in range(SCANS):
+            found = self._files.folder_of(path)
+            if isinstance(found, Trouble):
+                return found
+            names = {(file.path, file.id) for file in found}
+            if names == before:
+                return found
+            before = names
+        return None
+
+    def _find_among(
+        self,
+        folder: Sequence[FileStat],
+        path: str,
+        known: LogMark | None,
+        source: SourceMark | None,
+    ) -> LogReading:
+        scene = Scene(
+            path=path,
+            live=next((file for file in folder if file.path == path), None),
+            folder=folder,
+            head_of=self._handles.head_of,
+            held=self._handles.held,
+        )
+        if source is None or (known is not None and known.begins_at_end):
+            return self._begin(scene, at_end=not self._read_existing)
+        if known is None:
+            return self._begin_new(scene, source)
+        made = plan(known, scene)
+        if scene.live is None and not made.steps:
+            return _absent(known, path)
+        return LogReading(replace(known, path=path, is_absent=False), made)
+
+    def _begin_new(self, scene: Scene, source: SourceMark) -> LogReading:
+        """Begin a log that came after the first look: nothing of it is old, unless it is a copy."""
+        head = b"" if scene.live is None else scene.head_of(scene.live)
+        read = [mark for log in source.logs.values() for mark in log.files]
+        if begins_like_any(head, read):
+            return self._begin(scene, at_end=True)
+        if source.newest_ns < 0:
+            return self._begin(scene, at_end=False)
+        log = LogMark(path=scene.path, old_before_ns=source.newest_ns + 1)
+        return LogReading(log, plan(log, scene))
+
+    def _begin(self, scene: Scene, *, at_end: bool) -> LogReading:
+        """Begin a log in its present file; what was rotated away before is taken for read."""
+        if scene.live is None:
+            why = f"{scene.path} is not there"
+            waits = LogMark(begins_at_end=True, path=scene.path) if at_end else None
+            return _unread(waits, Trouble(why=why, cause=GapCause.GONE))
+        mark = end_of(scene.live, self._handles) if at_end else FileMark(id=scene.live.id)
+        if isinstance(mark, Trouble):
+            return _unread(LogMark(begins_at_end=True, path=scene.path), mark)
+        log = replace(rotated_before(scene), path=scene.path)
+        step = Step(file=scene.live, mark=mark)
+        return LogReading(log, Plan(steps=(step,)), earlier=log.files)
+
+
+def _kept(known: LogMark | None, source: SourceMark | None) -> LogMark | None:
+    """Return what is to be remembered of a log that cannot be read now.
+
+    At the first look, that what it holds by then is not news; later nothing but what is known.
+    """
+    return LogMark(begins_at_end=True) if source is None else known
+
+
+def _unread(mark: LogMark | None, trouble: Trouble) -> LogReading:
+    return LogReading(mark, Plan(steps=(), troubles=(trouble,)))
+
+
+def _absent(known: LogMark, path: str) -> LogReading:
+    """Remember a log of which no file is left: its disk may be mounted again."""
+    mark = replace(known.bounded(ABSENT_FILES_KEPT), is_absent=True)
+    why = f"{path} is not there any more: what was written to it since is not known"
+    told = () if known.is_absent else (Trouble(why=why, cause=GapCause.GONE),)
+    return LogReading(mark, Plan(steps=(), troubles=told))

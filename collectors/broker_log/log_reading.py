@@ -1,0 +1,173 @@
+"""Reads one log from where it was left: all that its files hold by now, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, Protocol
+
+from collectors.broker_log.budget import Budget
+from collectors.broker_log.files import FileId, FileStat, OpenFile, Trouble
+from collectors.broker_log.handles import Handles
+from collectors.broker_log.lines import MAX_LINE, NEWLINE, cut
+from collectors.broker_log.positions import HEAD, FileMark, LogMark
+from collectors.broker_log.rotation import Plan, Step
+from rules.facts.broker_log import LogEvent
+from rules.facts.gap import GapCause
+
+END_LOOK: Final = 64 << 10  # bytes before the end in which the begin of the last line is looked for
+
+
+class Parser(Protocol):
+    """Whoever finds in lines what they tell of; see `collectors.broker_log.parser`."""
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines it was fed."""
+
+    @property
+    def unparsed(self) -> int:
+        """Return how many of them could not be read."""
+
+    @property
+    def last_line_at(self) -> datetime | None:
+        """Return when the last line that tells a time was written."""
+
+    def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
+        """Return what lines tell of."""
+
+    def state(self) -> str:
+        """Return what it remembers between two lines."""
+
+
+class LogReading:
+    """What one look gives of one log; it grows while it is read."""
+
+    def __init__(
+        self,
+        mark: LogMark | None,
+        plan: Plan,
+        *,
+        earlier: Sequence[FileMark] = (),
+        is_behind: bool = False,
+    ) -> None:
+        """`earlier` are files before those of the plan, all read to their end."""
+        self.mark = mark  # up to where it is read; None: nothing is to be remembered of it
+        self.events: list[LogEvent] = []
+        self.troubles = list(plan.troubles)
+        self.lost_bytes = plan.lost_bytes
+        self.is_behind = is_behind
+        self.parser: Parser | None = None  # none while there was nothing to read
+        self._steps = plan.steps
+        self._earlier = tuple(earlier)
+        self._is_stopped = False
+        self._opened: set[FileId] = set()
+
+    @property
+    def is_found(self) -> bool:
+        """Whether there is any file of it."""
+        return bool(self._steps)
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes are to be read."""
+        return sum(step.waiting for step in self._steps)
+
+    @property
+    def held(self) -> list[FileId]:
+        """The files to hold open for the next look, the last one first: they may still grow."""
+        ids = [] if self.mark is None else [mark.id for mark in self.mark.files]
+        return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._opened)]
+
+    def read(self, handles: Handles, open_parser: Callable[[], Parser], budget: Budget) -> None:
+        """Read file after file, to the last one's end or until the look may take no more."""
+        if self.mark is None or not self._steps:
+            return
+        marks = [self._after(step, handles, open_parser, budget) for step in self._steps]
+        self.mark = replace(
+            self.mark,
+            files=(*self._earlier, *marks),
+            parser=self.mark.parser if self.parser is None else self.parser.state(),
+        ).bounded()
+
+    def _after(
+        self, step: Step, handles: Handles, open_parser: Callable[[], Parser], budget: Budget
+    ) -> FileMark:
+        """Return up to where a file is read now."""
+        mark = step.mark_now
+        if step.waiting and not self._is_stopped:
+            opened = handles.open(step.file)
+            if isinstance(opened, Trouble):
+                return self._without(step, opened)
+            self._opened.add(step.file.id)
+            self.parser = self.parser or open_parser()
+            mark = self._closed(self._read_lines(mark, opened, budget), step)
+        if mark.head_length < HEAD:
+            mark = mark.known_by((handles.head_of(step.file) or b"")[: mark.size])
+        return replace(mark, is_nameless=step.is_held and mark.is_read)
+
+    def _without(self, step: Step, trouble: Trouble) -> FileMark:
+        """Wait for a file that may yet be read; else go on without it, if it was rotated away."""
+        is_renamed = trouble.is_passing and trouble.cause is GapCause.GONE
+        self.is_behind |= is_renamed
+        if not is_renamed:
+            self.troubles.append(trouble)
+        if trouble.is_passing or step is self._steps[-1]:
+            self._is_stopped = True
+            return step.mark_now
+        return self._given_up(step.mark_now)
+
+    def _closed(self, mark: FileMark, step: Step) -> FileMark:
+        """Give up a line whose end nobody writes: its file is an older one, and did not grow."""
+        is_older = step is not self._steps[-1] and not self._is_stopped
+        return self._given_up(mark) if is_older and mark.size == step.mark.size else mark
+
+    def _given_up(self, mark: FileMark) -> FileMark:
+        self.lost_bytes += max(mark.size - mark.offset, 0)
+        return replace(mark, offset=max(mark.size, mark.offset), is_skipping=False)
+
+    def _read_lines(self, mark: FileMark, opened: OpenFile, budget: Budget) -> FileMark:
+        """Read up to the end that the file has now, but for a begun line."""
+        now = opened.stat()
+        mark = mark if isinstance(now, Trouble) else mark.seen_as(now)
+        while mark.offset < mark.size:
+            if budget.is_spent:
+                self.is_behind = self._is_stopped = True
+                break
+            piece = opened.read(mark.offset, min(MAX_LINE, mark.size - mark.offset))
+            if isinstance(piece, Trouble):
+                self.troubles.append(piece)
+                self._is_stopped = True
+                break
+            budget.spend(len(piece))
+            found = self._take(mark, piece)
+            if found is mark:
+                break
+            mark = found
+        return mark
+
+    def _take(self, mark: FileMark, piece: bytes) -> FileMark:
+        """Take the whole lines of a piece; the same mark if there is none."""
+        made = cut(piece, is_skipping=mark.is_skipping)
+        if not made.consumed:
+            return mark
+        if self.parser is not None:
+            self.events += self.parser.feed(made.lines)
+        self.lost_bytes += made.lost
+        return replace(mark, offset=mark.offset + made.consumed, is_skipping=made.is_skipping)
+
+
+def end_of(file: FileStat, handles: Handles) -> FileMark | Trouble:
+    """Return a file as read to its end, but for the line that is begun there."""
+    opened = handles.open(file)
+    if isinstance(opened, Trouble):
+        return opened
+    begin = max(file.size - END_LOOK, 0)
+    end = opened.read(begin, file.size - begin)
+    if isinstance(end, Trouble):
+        return end
+    place = end.rfind(NEWLINE)
+    is_within = place < 0 and begin > 0
+    offset = file.size if is_within else begin + place + 1
+    return FileMark(id=file.id, offset=offset, is_skipping=is_within).seen_as(file)

@@ -1,0 +1,176 @@
+"""Up to where log files were read: what is stored with a round, as text.
+
+A file is known again by device, inode and its first bytes, since an inode is used again. Of each
+log those files are kept that were read lately, so that none is read twice whatever it is called by
+now; older ones are told by when they were last modified.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from collectors.broker_log.files import FileId, FileStat
+
+FORMAT: Final = 1
+HEAD: Final = 1024  # bytes at most by which a file is known: some lines with their times
+FILES_KEPT: Final = 32  # of each log: more than a day of hourly rotations
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileMark:
+    """A file, and up to where it was read."""
+
+    id: FileId
+    offset: int = 0  # the next byte to read; it begins a line
+    head: str = ""  # digest of its first `head_length` bytes, `HEAD` at most
+    head_length: int = 0  # 0: nothing that tells it from others, not a whole line
+    size: int = 0  # when it was last looked at
+    modified_ns: int = 0  # likewise
+    is_skipping: bool = False  # `offset` is within a line that is too long
+    is_compressed: bool = False  # it was told, and is not read
+    is_nameless: bool = False  # it was read to its end when its name was gone already
+
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing of it waited when it was last looked at, but for a begun line."""
+        return self.offset >= self.size or self.is_compressed
+
+    def seen_as(self, file: FileStat) -> FileMark:
+        """Return it as the file is now, whatever its id is by now."""
+        return replace(self, id=file.id, size=file.size, modified_ns=file.modified_ns)
+
+    def known_by(self, head: bytes) -> FileMark:
+        """Return it with a file's first bytes, if they are more than it knows.
+
+        Only whole lines count: many logs begin with the same date.
+        """
+        is_whole = len(head) >= HEAD or self.is_compressed
+        whole = head if is_whole else head[: head.rfind(b"\n") + 1]
+        if len(whole) <= self.head_length:
+            return self
+        return replace(self, head=digest(whole), head_length=len(whole))
+
+    def begins_like(self, head: bytes) -> bool:
+        """Whether a file begins with the bytes that are known of this one."""
+        known = head[: self.head_length]
+        return len(known) == self.head_length and (not known or digest(known) == self.head)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogMark:
+    """A log: the file under its name, and those that were rotated away."""
+
+    files: tuple[FileMark, ...] = ()  # oldest first
+    old_before_ns: int = 0  # a rotated file that is not listed and older than this is not read
+    parser: str | None = None  # what its parser remembers between two lines; None: nothing
+    path: str = ""  # where it lay at the last look, without symbolic links
+    begins_at_end: bool = False  # nothing of it could be read yet, and what is there is not news
+    is_absent: bool = False  # there was none of its files at the last look; they may come back
+
+    def bounded(self, most: int = FILES_KEPT) -> LogMark:
+        """Return it without the oldest files that were read, if there are too many."""
+        dropped = self.files[: max(len(self.files) - most, 0)]
+        kept = tuple(one for one in dropped if not one.is_read) + self.files[len(dropped) :]
+        newest = max((one.modified_ns for one in dropped if one.is_read), default=-1)
+        return replace(self, files=kept, old_before_ns=max(self.old_before_ns, newest + 1))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceMark:
+    """All logs that one pattern matched."""
+
+    logs: Mapping[str, LogMark] = field(default_factory=dict)  # by path
+    old_before_ns: int = 0  # a log that is not listed and older than this is not read
+
+    @property
+    def newest_ns(self) -> int:
+        """When the newest file of it was last modified, as of the last look."""
+        times = (file.modified_ns for log in self.logs.values() for file in log.files)
+        return max(times, default=-1)
+
+
+Position = Mapping[str, SourceMark]  # by the source's name
+
+
+def digest(head: bytes) -> str:
+    """Return what tells first bytes from others."""
+    return blake2b(head, digest_size=8).hexdigest()
+
+
+# ------------------------------------------------------------------ as text
+def encode(position: Position) -> str:
+    """Return a position as text of format `FORMAT`."""
+    sources = {
+        name: [
+            source.old_before_ns,
+            {path: _log_text(log) for path, log in source.logs.items()},
+        ]
+        for name, source in position.items()
+    }
+    return json.dumps({"format": FORMAT, "sources": sources}, separators=(",", ":"))
+
+
+def decode(text: str) -> Position:
+    """Return what `encode` was given.
+
+    Raises:
+        ValueError: it is of another format, or damaged.
+    """
+    try:
+        told = json.loads(text)
+        if told["format"] != FORMAT:
+            raise ValueError(f"format {told['format']} is not known here")
+        return {str(name): _source(one) for name, one in told["sources"].items()}
+    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as exc:
+        raise ValueError("it is damaged") from exc
+
+
+def _log_text(log: LogMark) -> list[Any]:
+    flags = int(log.begins_at_end) + 2 * int(log.is_absent)
+    files = [_file_text(one) for one in log.files]
+    return [log.path, log.old_before_ns, log.parser, flags, files]
+
+
+def _file_text(file: FileMark) -> list[Any]:
+    flags = int(file.is_skipping) + 2 * int(file.is_compressed) + 4 * int(file.is_nameless)
+    place = [*file.id, file.offset, file.head, file.head_length]
+    return [*place, file.size, file.modified_ns, flags]
+
+
+def _source(told: list[Any]) -> SourceMark:
+    old_before_ns, logs = told
+    return SourceMark(
+        logs={str(path): _log(one) for path, one in logs.items()},
+        old_before_ns=int(old_before_ns),
+    )
+
+
+def _log(told: list[Any]) -> LogMark:
+    path, old_before_ns, parser, flags, files = told
+    return LogMark(
+        files=tuple(map(_file, files)),
+        old_before_ns=int(old_before_ns),
+        parser=None if parser is None else str(parser),
+        path=str(path),
+        begins_at_end=bool(int(flags) & 1),
+        is_absent=bool(int(flags) & 2),
+    )
+
+
+def _file(told: list[Any]) -> FileMark:
+    device, inode, offset, head, head_length, size, modified_ns, flags = told
+    return FileMark(
+        id=FileId(int(device), int(inode)),
+        offset=int(offset),
+        head=str(head),
+        head_length=int(head_length),
+        size=int(size),
+        modified_ns=int(modified_ns),
+        is_skipping=bool(int(flags) & 1),
+        is_compressed=bool(int(flags) & 2),
+        is_nameless=bool(int(flags) & 4),
+    )

@@ -1,0 +1,264 @@
+"""What has to be read of a log, in order, whatever became of its files since the last look.
+
+A log goes on in the file that had its name, wherever that is now; then come files that were never
+seen under that name, because several rotations happened between two looks; then the file that has
+the name now. A file that was copied and cut short (logrotate's `copytruncate`) goes on in its copy,
+known by its first bytes. Nothing is read twice: every file that was read lately is remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from collectors.broker_log.files import FileId, FileStat, Trouble, compression_of
+from collectors.broker_log.positions import FILES_KEPT, FileMark, LogMark
+from collectors.broker_log.rotated_names import is_rotated, natural, plain_name
+from rules.facts.gap import GapCause
+
+HeadOf = Callable[[FileStat], bytes | None]  # its first bytes, `HEAD` at most; None: unreadable
+Held = Callable[[FileId], FileStat | None]  # a file that is held open, though its name is gone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """A log's files as they are now."""
+
+    path: str  # the log's own, without symbolic links
+    live: FileStat | None  # the file that has this path
+    folder: Sequence[FileStat]  # all files beside it, and itself
+    head_of: HeadOf
+    held: Held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A file, and up to where it was read."""
+
+    file: FileStat
+    mark: FileMark
+    is_held: bool = False  # its name is gone: there is no other way to it
+
+    @property
+    def mark_now(self) -> FileMark:
+        """The mark with the file's id and size of now."""
+        return self.mark.seen_as(self.file)
+
+    @property
+    def waiting(self) -> int:
+        """How many bytes are to be read."""
+        return 0 if self.mark.is_compressed else max(self.file.size - self.mark.offset, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What has to be read of one log."""
+
+    steps: tuple[Step, ...]  # oldest first; also files that were read to their end
+    troubles: tuple[Trouble, ...] = ()
+    lost_bytes: int = 0  # that had been seen, and are gone unread
+
+
+def plan(log: LogMark, scene: Scene) -> Plan:
+    """Find every file of a log again, and those that came meanwhile."""
+    found = _found(log.files, scene)
+    steps = [step for step in found if step is not None]
+    gone = [mark for mark, step in zip(log.files, found, strict=True) if step is None]
+    new = [] if _is_live_last(steps, scene) else _never_seen(log, scene, steps)
+    lost = [mark for mark in gone if not mark.is_read or mark is log.files[-1]]
+    unread = [mark for mark in lost if mark.head_length or not _may_be_among(new, mark)]
+    packed = [file for file in new if compression_of(scene.head_of(file) or b"")]
+    explained = sum(step.is_held for step in steps) + sum(
+        mark not in lost and not (mark.is_compressed or mark.is_nameless) for mark in gone
+    )
+    troubles = [_loss_of(mark, scene) for mark in unread]
+    troubles += _unread_for_compression(packed, explained, scene)
+    unbegun = [step for step in steps if not step.mark.head_length]
+    unbegun += [_begin(file) for file in new if file not in packed]
+    ordered = [
+        *(_as_read(file, scene) for file in packed),
+        *(step for step in steps if step.mark.head_length),
+        *sorted(unbegun, key=lambda step: _age(step.file)),
+    ]
+    return Plan(
+        steps=tuple(_with_live_last(ordered, scene.live)),
+        troubles=tuple(troubles),
+        lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread),
+    )
+
+
+def rotated_before(scene: Scene) -> LogMark:
+    """Return a log of which everything that was rotated away is taken for read."""
+    rotated = [file for file in scene.folder if is_rotated(file.path, scene.path)]
+    rotated.sort(key=_age)
+    older = rotated[:-FILES_KEPT]
+    return LogMark(
+        files=tuple(_as_read(file, scene).mark for file in rotated[-FILES_KEPT:]),
+        old_before_ns=max((file.modified_ns for file in older), default=-1) + 1,
+    )
+
+
+def is_same(file: FileStat, mark: FileMark, head: bytes | None) -> bool:
+    """Whether a file that has a mark's id still holds what was read of it.
+
+    One that cannot be looked into is not taken for another: reading it will tell why.
+    """
+    return head is None or (_may_hold(file, mark) and mark.begins_like(head))
+
+
+def begins_like_any(head: bytes | None, marks: Iterable[FileMark]) -> bool:
+    """Whether first bytes are those of a file that was read, so that it is a copy of that one."""
+    return any(mark.head_length and mark.begins_like(head or b"") for mark in marks)
+
+
+# ------------------------------------------------------------------ known files
+def _found(marks: Sequence[FileMark], scene: Scene) -> list[Step | None]:
+    """Find the files of marks: by id, then those that are only held open, then copies.
+
+    Ids are used again, so that those whose first bytes are known come first.
+    """
+    by_id = {file.id: file for file in scene.folder}
+    found: dict[int, Step] = {}
+    taken: set[FileId] = set()
+
+    def take(place: int, step: Step | None) -> None:
+        if step is not None and place not in found and step.file.id not in taken:
+            taken.add(step.file.id)
+            found[place] = step
+
+    known = [(place, mark) for place, mark in enumerate(marks) if mark.head_length]
+    for place, mark in known:
+        take(place, _same(by_id.get(mark.id), mark, scene))
+    for place, mark in known:
+        take(place, _held(mark, scene))
+        if place not in found:
+            take(place, _copy_of(mark, scene, taken))
+    for place, mark in enumerate(marks):
+        take(place, _same(by_id.get(mark.id), mark, scene))
+    return [found.get(place) for place in range(len(marks))]
+
+
+def _same(file: FileStat | None, mark: FileMark, scene: Scene) -> Step | None:
+    """Return the file with a mark's id if it is that of the mark.
+
+    What was empty is only known by being where a file of the log would be, and by being none else.
+    """
+    head = None if file is None else scene.head_of(file)
+    if file is None or not is_same(file, mark, head):
+        return None
+    is_own = file.path == scene.path or is_rotated(file.path, scene.path)
+    is_it = mark.head_length or (is_own and not compression_of(head or b""))
+    return Step(file=file, mark=mark) if is_it else None
+
+
+def _copy_of(mark: FileMark, scene: Scene, taken: Collection[FileId]) -> Step | None:
+    if mark.is_compressed:
+        return None
+    beside = (file for file in scene.folder if file.id not in taken)
+    copies = [file for file in beside if _may_hold(file, mark)]
+    copies = [file for file in copies if mark.begins_like(scene.head_of(file) or b"")]
+    if not copies:
+        return None
+    best = max(copies, key=lambda file: (is_rotated(file.path, scene.path), file.size))
+    return Step(file=best, mark=mark)
+
+
+def _held(mark: FileMark, scene: Scene) -> Step | None:
+    file = scene.held(mark.id)
+    if file is None or mark.is_nameless or any(one.id == file.id for one in scene.folder):
+        return None
+    if not is_same(file, mark, scene.head_of(file)):
+        return None
+    return Step(file=file, mark=mark, is_held=True)
+
+
+def _may_hold(file: FileStat, mark: FileMark) -> bool:
+    """Whether a file is as long as that of the mark was; a log only grows."""
+    return file.size >= max(mark.offset, mark.size)
+
+
+def _loss_of(mark: FileMark, scene: Scene) -> Trouble:
+    is_cut = scene.live is not None and scene.live.id == mark.id
+    what = "was cut short" if is_cut else "was removed"
+    return Trouble(
+        why=f"a file of {scene.path} {what} after byte {mark.offset} of it was read: "
+        "what was written there since is not known",
+        cause=GapCause.GONE,
+    )
+
+
+# ------------------------------------------------------------------ new files
+def _is_live_last(steps: Sequence[Step], scene: Scene) -> bool:
+    """Whether it was not rotated; what lies beside it now is then none of its own.
+
+    One that was empty may have been written, copied and cut short since.
+    """
+    if scene.live is None or not steps or steps[-1].file.id != scene.live.id:
+        return False
+    return steps[-1].mark.head_length > 0
+
+
+def _never_seen(log: LogMark, scene: Scene, known: Sequence[Step]) -> list[FileStat]:
+    """Return files that were rotated away before they were seen."""
+    taken = {step.file.id for step in known}
+    if scene.live is not None:
+        taken.add(scene.live.id)
+    new = [
+        file
+        for file in scene.folder
+        if file.id not in taken
+        and file.size
+        and file.modified_ns >= log.old_before_ns
+        and is_rotated(file.path, scene.path)
+    ]
+    own = [file for file in new if not begins_like_any(scene.head_of(file), log.files)]
+    return [file for file in own if not _is_copy_of_live(file, scene)]
+
+
+def _is_copy_of_live(file: FileStat, scene: Scene) -> bool:
+    live = b"" if scene.live is None else scene.head_of(scene.live) or b""
+    return live.startswith(scene.head_of(file) or b"\0")
+
+
+def _may_be_among(files: Sequence[FileStat], mark: FileMark) -> bool:
+    """Whether a file of which nothing was read may be one that is read from its beginning now."""
+    return any(_may_hold(file, mark) for file in files)
+
+
+def _age(file: FileStat) -> tuple[int, tuple[tuple[int, ...], str]]:
+    return file.modified_ns, natural(file.path)
+
+
+def _begin(file: FileStat) -> Step:
+    return Step(file=file, mark=FileMark(id=file.id))
+
+
+def _as_read(file: FileStat, scene: Scene) -> Step:
+    head = scene.head_of(file) or b""
+    is_compressed = compression_of(head) is not None
+    mark = FileMark(id=file.id, offset=file.size, is_compressed=is_compressed)
+    return Step(file=file, mark=mark.seen_as(file).known_by(head))
+
+
+def _with_live_last(steps: Sequence[Step], live: FileStat | None) -> list[Step]:
+    if live is None:
+        return list(steps)
+    own = [step for step in steps if step.file.id == live.id] or [_begin(live)]
+    return [step for step in steps if step.file.id != live.id] + own
+
+
+def _unread_for_compression(
+    packed: Sequence[FileStat], explained: int, scene: Scene
+) -> list[Trouble]:
+    """Tell files that were compressed before they were seen.
+
+    As many as files that had been read are gone may be these; so may one beside its own original.
+    """
+    names = {file.path for file in scene.folder}
+    unread = [file for file in packed if plain_name(file.path) not in names]
+    if len(unread) <= explained:
+        return []
+    told = ", ".join(file.path for file in unread[:3])
+    kind = compression_of(scene.head_of(unread[0]) or b"")
+    why = f"{told}: compressed with {kind} before it was read, and only plain lines are read"
+    return [Trouble(why=why, cause=GapCause.UNREADABLE)]

@@ -1,0 +1,260 @@
+"""Reads what was appended to brokers' log files since a position, whatever rotates them.
+
+One look takes so many bytes and seconds at most, logs with little to read first, so that a backlog
+in one of them holds up no other. Nothing is remembered here but what files are held open: where to
+go on is told by whoever stores it. Whatever cannot be read is a gap of its source.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from functools import partial
+from typing import Final
+
+from collectors.broker_log.budget import Budget, LookLimits
+from collectors.broker_log.files import FileId, Files, FileStat, Trouble
+from collectors.broker_log.handles import Handles
+from collectors.broker_log.log_finding import LogFinder
+from collectors.broker_log.log_reading import LogReading, Parser
+from collectors.broker_log.parser import LineParser
+from collectors.broker_log.positions import Position, SourceMark, decode, encode
+from collectors.broker_log.rotated_names import logs_of
+from rules.facts.broker_log import LogEvent, LogSource
+from rules.facts.gap import Gap, GapCause, GapScope
+from rules.facts.identity import BrokerId
+
+MAX_LOGS: Final = 200  # of one pattern; a broker has six
+ABSENT_LOGS: Final = 100  # of one pattern, remembered though they are not there
+TROUBLES_TOLD: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailSource:
+    """A pattern of files, all of one broker and in one zone of time."""
+
+    name: str
+    pattern: str  # absolute
+    broker_id: BrokerId | None
+    zone: tzinfo
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailRead:
+    """What one look gave."""
+
+    events: tuple[LogEvent, ...]
+    sources: tuple[LogSource, ...]
+    position: str
+    is_behind: bool
+    gaps: tuple[Gap, ...]
+
+
+def line_parser(source: TailSource, state: str | None) -> Parser:
+    """Return the parser of a source's lines, as it was left."""
+    if state is None:
+        return LineParser(source.name, source.broker_id, source.zone)
+    return LineParser.resumed(source.name, source.broker_id, source.zone, state)
+
+
+ParserOf = Callable[[TailSource, str | None], Parser]
+
+
+@dataclass(slots=True, kw_only=True)
+class _SourceLook:
+    """What one look finds of a source."""
+
+    source: TailSource
+    before: SourceMark | None
+    readings: dict[str, LogReading] = field(default_factory=dict)  # by path
+    troubles: list[Trouble] = field(default_factory=list)
+    is_listed: bool = False
+    old_before_ns: int = 0
+
+    def read_log(self) -> LogSource:
+        """Return how the source is, for whoever asks."""
+        parsers = [one.parser for one in self.readings.values() if one.parser is not None]
+        times = [one.last_line_at for one in parsers if one.last_line_at is not None]
+        return LogSource(
+            name=self.source.name,
+            lines=sum(one.lines for one in parsers),
+            unparsed=sum(one.unparsed for one in parsers),
+            lost_bytes=sum(one.lost_bytes for one in self.readings.values()),
+            last_line_at=max(times, default=None),
+            trouble=self.trouble,
+        )
+
+    @property
+    def all_troubles(self) -> list[Trouble]:
+        """What is wrong with it and with its logs."""
+        return [*self.troubles, *(t for one in self.readings.values() for t in one.troubles)]
+
+    @property
+    def trouble(self) -> str | None:
+        """Return the troubles as one line, None if there is none."""
+        told = [one.why for one in self.all_troubles]
+        more = len(told) - TROUBLES_TOLD
+        end = [f"and {more} more"] if more > 0 else []
+        return "; ".join([*told[:TROUBLES_TOLD], *end]) or None
+
+    @property
+    def gap(self) -> Gap | None:
+        """Return the gap that its troubles are, None if there is none."""
+        troubles = self.all_troubles
+        if not troubles:
+            return None
+        return Gap(
+            what=f"lines of broker log {self.source.name}",
+            why=self.trouble or "",
+            cause=troubles[0].cause,
+            scope=GapScope.BROKER_LOG,
+            broker_id=self.source.broker_id,
+        )
+
+    @property
+    def mark(self) -> SourceMark | None:
+        """Return up to where it is read now; None: the next look is the first one."""
+        if not self.is_listed:
+            return self.before
+        marks = {path: one.mark for path, one in self.readings.items() if one.mark is not None}
+        absent = [path for path, mark in marks.items() if mark.is_absent]
+        for path in absent[: max(len(absent) - ABSENT_LOGS, 0)]:
+            del marks[path]
+        return SourceMark(logs=marks, old_before_ns=self.old_before_ns)
+
+
+class LogTail:
+    """Reads all sources, look after look."""
+
+    def __init__(  # noqa: PLR0913 - what reading needs, each by its name
+        self,
+        files: Files,
+        sources: Sequence[TailSource],
+        *,
+        monotonic: Callable[[], float],
+        read_existing: bool = False,
+        limits: LookLimits | None = None,
+        parser_of: ParserOf = line_parser,
+    ) -> None:
+        """`read_existing`: what the first look finds is read from its beginning, not from its end."""
+        self._files = files
+        self._sources = sources
+        self._monotonic = monotonic
+        self._read_existing = read_existing
+        self._limits = limits or LookLimits()
+        self._parser_of = parser_of
+        self._handles = Handles(files)
+
+    def read(self, position: str | None) -> TailRead:
+        """Return what came after a position, within the limits; None: this is the first look."""
+        before, trouble = _known(position)
+        budget = Budget(self._limits, self._monotonic)
+        finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
+        claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
+        looks = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
+        if trouble is not None:
+            for look in looks:
+                look.troubles.append(trouble)
+        readings = [(look, one) for look in looks for one in look.readings.values()]
+        for look, one in sorted(readings, key=lambda pair: pair[1].waiting):
+            state = None if one.mark is None else one.mark.parser
+            one.read(self._handles, partial(self._parser_of, look.source, state), budget)
+        self._handles.keep(_to_hold([one for _, one in readings]))
+        return _told(looks)
+
+    def close(self) -> None:
+        """Let all files go."""
+        self._handles.close()
+
+    def _find(
+        self,
+        source: TailSource,
+        before: SourceMark | None,
+        finder: LogFinder,
+        claimed: dict[FileId, tuple[str, str]],
+    ) -> _SourceLook:
+        look = _SourceLook(source=source, before=before)
+        matching = self._files.matching(source.pattern)
+        if isinstance(matching, Trouble):
+            look.troubles.append(matching)
+            return look
+        look.is_listed = True
+        known = {} if before is None else before.logs
+        for path in self._chosen(logs_of([*matching, *known]), look):
+            if not self._is_claimed(path, look, claimed):
+                look.readings[path] = finder.find(path, before)
+        if not matching and not any(one.is_found for one in look.readings.values()):
+            why = f"no file matches {source.pattern}"
+            look.troubles.append(Trouble(why=why, cause=GapCause.GONE))
+        return look
+
+    def _chosen(self, paths: Sequence[str], look: _SourceLook) -> Sequence[str]:
+        """Return the newest logs, as many as one pattern may have, and leave the others for good."""
+        before = look.before or SourceMark()
+        look.old_before_ns = before.old_before_ns
+        if len(paths) <= MAX_LOGS and not before.old_before_ns:
+            return paths
+        times = {path: self._modified_ns(path, before) for path in paths}
+        usable = [p for p in paths if p in before.logs or times[p] >= before.old_before_ns]
+        usable.sort(key=lambda path: -times[path])
+        left = usable[MAX_LOGS:]
+        if left:
+            look.old_before_ns = max(times[left[0]] + 1, before.old_before_ns)
+            why = (
+                f"{look.source.pattern} matches {len(usable)} logs: the newest {MAX_LOGS} are read"
+            )
+            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
+        return sorted(usable[:MAX_LOGS])
+
+    def _modified_ns(self, path: str, before: SourceMark) -> int:
+        """Return when a log was written last; one that cannot be looked at is shown, so it is new."""
+        file = self._files.stat(path)
+        if isinstance(file, FileStat):
+            return file.modified_ns
+        return -1 if path in before.logs else sys.maxsize
+
+    def _is_claimed(
+        self, path: str, look: _SourceLook, claimed: dict[FileId, tuple[str, str]]
+    ) -> bool:
+        """Whether a log is read already, by another name or in another source."""
+        file = self._files.stat(path)
+        if not isinstance(file, FileStat):
+            return False
+        own = (look.source.name, path)
+        source, _ = owner = claimed.setdefault(file.id, own)
+        if source != look.source.name:
+            why = f"{path} is read already, as one of source {source}"
+            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
+        return owner != own
+
+
+def _known(position: str | None) -> tuple[Position, Trouble | None]:
+    """Read a position; one that cannot be read is none, which is told."""
+    if position is None:
+        return {}, None
+    try:
+        return decode(position), None
+    except ValueError as exc:
+        why = f"where the last look ended cannot be read ({exc}): this one begins anew"
+        return {}, Trouble(why=why, cause=GapCause.UNREADABLE)
+
+
+def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:
+    """Return the files to hold open: the live one of every log before any other."""
+    held = [one.held for one in readings]
+    return [*(ids[0] for ids in held if ids), *(id_ for ids in held for id_ in ids[1:])]
+
+
+def _told(looks: Sequence[_SourceLook]) -> TailRead:
+    readings = [one for look in looks for one in look.readings.values()]
+    marks = {look.source.name: look.mark for look in looks}
+    gaps = (look.gap for look in looks)
+    return TailRead(
+        events=tuple(event for one in readings for event in one.events),
+        sources=tuple(look.read_log() for look in looks),
+        position=encode({name: mark for name, mark in marks.items() if mark is not None}),
+        is_behind=any(one.is_behind for one in readings),
+        gaps=tuple(gap for gap in gaps if gap is not None),
+    )

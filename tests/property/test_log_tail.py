@@ -1,0 +1,170 @@
+"""Whatever rotates a log and however often its reader dies: every line is read exactly once."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from collectors.broker_log.budget import LookLimits
+from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
+from tests.unit.collectors.broker_log.tailing import Tailing, lines_of
+
+SMALL = LookLimits(bytes=40, seconds=3600)
+
+
+class Story:
+    """A log that is written, rotated and read in some order."""
+
+    def __init__(self) -> None:
+        self.disk = FakeDisk()
+        self.tailing = Tailing(self.disk, limits=SMALL)
+        self.written: list[str] = []
+        self.read: list[str] = []
+        self.rotations = 0
+        self.is_begun = False  # a line without its end
+        self.troubles: list[str] = []
+        self.shown: set[str] = set()  # lines that were there at some look
+        self.is_behind = False
+        self.has_ties = False  # two files were written last at the same moment
+        self.disk.append(b"before\n")
+        self.look()
+
+    # -------------------------------------------------------------- steps
+    def write(self) -> None:
+        """Write a line, or the end of one."""
+        text = f"line-{len(self.written)}"
+        self.written.append(text)
+        self.disk.append((text[3:] if self.is_begun else text).encode() + b"\n")
+        self.is_begun = False
+
+    def write_ten(self) -> None:
+        for _ in range(10):
+            self.write()
+
+    def begin_line(self) -> None:
+        """Write the first bytes of a line; log4j never rotates within one."""
+        if not self.is_begun:
+            self.disk.append(b"lin")
+            self.is_begun = True
+
+    def rotate_by_number(self) -> None:
+        if self._can_rotate():
+            self.disk.rotate_by_number()
+
+    def rotate_by_date(self) -> None:
+        if self._can_rotate():
+            self.disk.rename(LOG, f"{LOG}.2026-11-21-{self.rotations}")
+
+    def copy_and_cut(self) -> None:
+        if self._can_rotate():
+            self.disk.copy(LOG, f"{LOG}-2026{self.rotations}")
+            self.disk.cut()
+
+    def keep_a_copy(self) -> None:
+        """Somebody lays a copy aside."""
+        if LOG in self.disk.files:
+            self.disk.copy(LOG, f"{LOG}.keep")
+
+    def tick(self) -> None:
+        self.disk.tick()
+
+    def look(self) -> None:
+        for path, inode in self.disk.files.items():
+            if not path.endswith((".gz", ".keep")):
+                self.shown |= set(bytes(inode.content).decode().split("\n")[:-1])
+        found = self.tailing.look()
+        self.read += lines_of(found)
+        self.troubles += [gap.why for gap in found.gaps]
+        self.is_behind = found.is_behind
+
+    def look_and_die(self) -> None:
+        """Die after the look and before it is stored."""
+        self.tailing.look(is_stored=False)
+        self.tailing.crash()
+
+    def die(self) -> None:
+        self.tailing.crash()
+
+    def _can_rotate(self) -> bool:
+        if self.is_begun or LOG not in self.disk.files:
+            return False
+        self.rotations += 1
+        times = [inode.modified_ns for inode in self.disk.files.values()]
+        self.has_ties |= len(set(times)) < len(times)
+        return True
+
+    # -------------------------------------------------------------- steps that may lose lines
+    def remove_oldest(self) -> None:
+        rotated = sorted(
+            (inode.modified_ns, path) for path, inode in self.disk.files.items() if path != LOG
+        )
+        if rotated:
+            self.disk.remove(rotated[0][1])
+
+    def remove_log(self) -> None:
+        self.is_begun = False
+        self.disk.remove(LOG)
+
+    def cut(self) -> None:
+        if LOG in self.disk.files:
+            self.is_begun = False
+            self.disk.cut()
+
+    def compress_newest(self) -> None:
+        """Put gzip's bytes in place of the file that was rotated last, with its time."""
+        rotated = [path for path in self.disk.files if path != LOG and not path.endswith(".gz")]
+        if rotated:
+            newest = max(rotated, key=lambda path: self.disk.files[path].modified_ns)
+            written_ns = self.disk.files[newest].modified_ns
+            self.disk.remove(newest)
+            self.disk.append(b"\x1f\x8b" + newest.encode() + b"x" * 30, f"{newest}.gz")
+            self.disk.files[f"{newest}.gz"].modified_ns = written_ns
+
+    def set_clock_back(self) -> None:
+        self.disk.tick(-3600)
+
+    # -------------------------------------------------------------- the end
+    def end(self) -> None:
+        """Look until nothing waits."""
+        if self.is_begun:
+            self.write()
+        for _ in range(1000):
+            self.look()
+            if not self.is_behind:
+                return
+        raise AssertionError("it never comes to the end")
+
+
+LOSSLESS = (
+    "write", "write_ten", "begin_line", "rotate_by_number", "rotate_by_date", "copy_and_cut",
+    "keep_a_copy", "tick", "look", "look_and_die", "die",
+)  # fmt: skip
+LOSING = ("remove_oldest", "remove_log", "cut", "compress_newest", "set_clock_back")
+
+
+def told(steps: list[str]) -> Story:
+    """Return a story to its end."""
+    story = Story()
+    for step in steps:
+        getattr(story, step)()
+    story.end()
+    return story
+
+
+@given(st.lists(st.sampled_from(LOSSLESS), max_size=60))
+def test_every_line_is_read_exactly_once(steps: list[str]) -> None:
+    story = told(steps)
+    assert story.troubles == []
+    assert Counter(story.read) == Counter(story.written)
+    if not story.has_ties:
+        assert story.read == story.written
+
+
+@given(st.lists(st.sampled_from(LOSSLESS + LOSING), max_size=60))
+def test_no_line_is_read_twice_and_none_is_lost_in_silence(steps: list[str]) -> None:
+    story = told(steps)
+    assert max(Counter(story.read).values(), default=1) == 1
+    if story.troubles == []:
+        assert story.shown - {"before"} - set(story.read) == set()

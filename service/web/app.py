@@ -32,6 +32,7 @@ from service.web.routes.losses import losses_router
 from service.web.routes.metrics import metrics_route
 from service.web.routes.partitions import partitions_router
 from service.web.routes.rules import rules_router
+from service.web.routes.sequences import sequences_router
 from service.web.routes.status import status_router
 from service.web.routes.transactions import transactions_router
 
@@ -83,6 +84,7 @@ def _api(sources: Sources) -> APIRouter:
         partitions_router(sources),
         transactions_router(sources),
         losses_router(sources),
+        sequences_router(sources),
         findings_router(sources),
         rules_router(),
         ingest_router(sources),

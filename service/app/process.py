@@ -16,6 +16,7 @@ from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.app.cluster import cluster_reader
 from service.app.front import address_of, make_front
+from service.app.log_files import log_files
 from service.app.scrapes import scrape_watch
 from service.clock import monotonic, utc_now
 from service.data_directory import DataDirectory
@@ -23,6 +24,7 @@ from service.events import Event
 from service.keeping import Keeper
 from service.latest import Latest, Look
 from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
+from service.log_files import LogFiles
 from service.log_inbox import LogInbox, remove_read
 from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
@@ -63,6 +65,7 @@ class _Base:
     store: PostgresStore
     stored_inbox: StoredInbox
     inbox: LogInbox
+    log_files: LogFiles
     latest: Latest
     exposition: Exposition
 
@@ -80,6 +83,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         undo.callback(base.writer.close)
         undo.callback(base.reader.close)
         undo.callback(base.risk.close)
+        undo.callback(base.log_files.close)
         undo.enter_context(DataDirectory(settings.service.data_directory()))
         listener = bind(settings.http.host, settings.http.port)
         undo.callback(listener.close)
@@ -148,6 +152,7 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
             utc_now=utc_now,
             in_time=OneAtATime("log_inbox").call,
         ),
+        log_files=log_files(settings.broker_logs),
         latest=Latest(first, monotonic=monotonic),
         exposition=Exposition(settings.metrics.limits()),
     )
@@ -194,7 +199,7 @@ def _pipeline(base: _Base) -> Pipeline:
         attempt=base.supervisor.attempt,
         light_looks=base.risk.take,
         scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
-        feeds=[base.inbox],
+        feeds=[base.log_files, base.inbox],
     )
     waiting = settings.database.waiting_rounds
     keeper = Keeper(

@@ -95,6 +95,12 @@ class Episode:
         return self.refusals[min(self.leading, len(self.refusals) - 1)]
 
     @property
+    def is_resent(self) -> bool:
+        """Whether the producer wrote under a newer epoch than the one of the refused batch."""
+        before, newest = self.shown.before, self.newest_producer_epoch
+        return before is not None and newest is not None and newest > before.producer_epoch
+
+    @property
     def is_told(self) -> bool:
         """Whether what is said of it may be told: it is proven, or no answer is awaited."""
         return self.verdict.is_confirmed or not (self.is_asking or self.is_waiting)

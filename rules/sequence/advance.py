@@ -99,10 +99,11 @@ def _advanced(
 
 def _wants_more(episode: Episode, sight: Sight) -> bool:
     """Whether the next round should look: at once, and again when the client has given up."""
-    if sight.trouble is not None or episode.verdict.is_confirmed:
+    if sight.trouble is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
-    if episode.asked_in_all >= ASKED_IN_ALL:
-        return False
+    if episode.verdict.is_confirmed:  # only whether it is sent once more under a new epoch
+        is_stale = episode.verdict.class_ is SequenceClass.STALE_RETRY
+        return is_stale and not episode.is_resent and episode.asked < ASKED_AT_ONCE
     most = ASKED_AT_ONCE if is_patient(episode, sight) else ASKED_IN_A_ROW
     return episode.asked < most
 

@@ -1,0 +1,64 @@
+"""A client does not begin anew when its producer epoch was raised: a bug of the client.
+
+Detects:
+    Producers whose new epochs begin above sequence 0, again and again, where nothing was lost.
+
+Why it matters:
+    The broker refuses every batch of such an epoch, so that the producer makes no progress, and its
+    application sees timeouts at best.
+
+Inputs:
+    As sequence_gap_loss: the brokers' log lines, batch headers, leader epochs.
+
+Thresholds:
+    Two epochs that began above 0, or the same batch three times and not healed within 120 seconds.
+    Confirmed (`phase`) where the producer's batches before were appended in the leader epoch that is
+    still current, so that the missing records cannot have been lost.
+
+False positives:
+    Confirmed: none are known. Suspected: two reorderings, each at the start of another epoch.
+
+Runbook:
+    Update the client library and restart the producer: Java clients before 2.7.1 and 2.8 have such a
+    bug (KAFKA-12152). If it is confirmed no acknowledged record is missing.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from rules.facts.episodes import Episode
+from rules.facts.sequence_verdicts import SequenceClass
+from rules.judgement import Judgement, Reason
+from rules.sequence.telling import judge_episodes
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="producer_sequence_bug",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.EVENT,
+    severity=Severity.INFO,
+    for_=timedelta(0),
+    summary="A producer's new epochs do not begin at sequence 0: a bug of its client.",
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_NEW = "nothing_new"
+    STARTS_ABOVE_ZERO = "starts_above_zero"
+    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
+    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
+
+
+def judge(view: View) -> Judgement:
+    """Judge the partitions with refused sequences."""
+    return judge_episodes(view, RULE, Why, _why)
+
+
+def _why(episode: Episode) -> Why | None:
+    is_restart = episode.verdict.class_ is SequenceClass.SEQUENCE_RESTART
+    return Why.STARTS_ABOVE_ZERO if is_restart else None

@@ -1,0 +1,80 @@
+"""Records that a producer had written are gone: a gap in its sequence shows it.
+
+Detects:
+    Batches that a broker refused because earlier sequences of their producer are missing, where the
+    leader changed in between and lost what had been acknowledged.
+
+Why it matters:
+    A healed reordering and a true loss look alike to the producer: the same error, the same raised
+    epoch. A Java producer that meets a loss goes on, and its error metrics stay at 0.
+
+Inputs:
+    The brokers' log lines for OUT_OF_ORDER_SEQUENCE_NUMBER, from files or by HTTP. Without any such
+    source there is nothing to judge, which is no blindness: losses are found by
+    committed_records_lost all the same. Batch headers around the refused batch and the leader's
+    memory of the producer (READ on the topic), which are asked for only then; what leader changes
+    left, as committed_records_lost knows it.
+
+Thresholds:
+    Confirmed (`lost`): the new leader is proven to lack committed records, or the leader changed
+    uncleanly and what is missing did not come within 120 seconds, for which clients try again by
+    default. Suspected (`possibly_lost`): a gap of more records than five batches in flight, or the
+    same batch again and again, while a proof is missing; it is told once nothing more is expected to
+    be found out soon.
+
+False positives:
+    Confirmed: a client that drops its own batches while an unclean election happens; its gap then
+    bounds a loss that may be smaller. Suspected: everything that a proof is missing for; `settles`
+    says which.
+
+Runbook:
+    `lost_from` to `lost_to` is gone from the partition, of this producer at most `at_most_records`.
+    Keep the broker that led before down: its disk may hold the only copy. See the finding
+    committed_records_lost of this partition, and have the producer write those records again.
+    Suspected: `settles` says what would decide, `check` what to do; `evidence_for` and
+    `evidence_against` say what is known. `tidemark sequence show` has the whole episode.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from rules.facts.episodes import Episode
+from rules.facts.sequence_verdicts import SequenceClass
+from rules.judgement import Judgement, Reason
+from rules.sequence.asking import questions_of
+from rules.sequence.telling import judge_episodes
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
+from rules.view import View
+
+RULE: Final = RuleMeta(
+    rule_id="sequence_gap_loss",
+    subject=SubjectKind.PARTITION,
+    kind=Kind.EVENT,
+    severity=Severity.CRITICAL,
+    for_=timedelta(0),
+    summary="Records that a producer had written are gone, as a gap in its sequence shows.",
+    milder=(("possibly_lost", Severity.WARNING),),
+)
+
+
+class Why(Reason):
+    """Reasons of this rule."""
+
+    NOTHING_NEW = "nothing_new"
+    LOST = "lost"
+    POSSIBLY_LOST = "possibly_lost"
+    NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
+    LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
+
+
+def judge(view: View) -> Judgement:
+    """Judge the partitions with refused sequences, and ask what is open of them."""
+    return judge_episodes(view, RULE, Why, _why, questions_of(view))
+
+
+def _why(episode: Episode) -> Why | None:
+    if episode.verdict.class_ is not SequenceClass.LOSS:
+        return None
+    return Why.LOST if episode.verdict.is_confirmed else Why.POSSIBLY_LOST

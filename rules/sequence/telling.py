@@ -1,0 +1,194 @@
+"""Which episodes a round tells anew, and how a rule tells them: one subject per partition.
+
+An episode is told when it is proven, or when no answer is awaited that could change it, and again
+when more is known of it. Partitions without an episode of the last day are no subjects: a quiet
+cluster costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+from rules.evidence import EvidenceValue, Scalar
+from rules.facts.broker_log import BrokerLog
+from rules.facts.column import marked
+from rules.facts.episodes import Episode
+from rules.facts.gap import GapScope
+from rules.facts.identity import TopicPartition
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
+from rules.loss.told import moment
+from rules.question import Question
+from rules.sequence.explained import explain_episode
+from rules.sequence.numbers import RANK
+from rules.verdict import RuleMeta, SubjectKind, Verdict
+from rules.view import View
+
+SHOWN: Final = 20  # episodes of one partition
+
+ReasonOf: TypeAlias = Callable[[Episode], Reason | None]
+
+
+def newly_told(view: View) -> tuple[Episode, ...]:
+    """Return the episodes of which this round says something that was not said before."""
+    now = view.memory.sequences
+    if not now.open and (view.before is None or not view.before.sequences.open):
+        return ()
+    known = () if view.before is None else view.before.sequences.episodes
+    before = {one.id: _key(one) for one in known if one.is_told}
+    return tuple(one for one in now.episodes if one.is_told and before.get(one.id) != _key(one))
+
+
+def _key(episode: Episode) -> tuple[object, ...]:
+    """Return what of an episode is worth telling again when it changes."""
+    said = episode.verdict
+    return said.class_, said.phase, said.lost_from, said.lost_to, episode.is_resent
+
+
+def judge_episodes(
+    view: View,
+    rule: RuleMeta,
+    reasons: type[Reason],
+    reason_of: ReasonOf,
+    questions: tuple[Question, ...] = (),
+) -> Judgement:
+    """Judge the partitions with episodes; a BREACH says what is new of one.
+
+    `reasons` has the members NO_SOURCE, LOG_NOT_READ and NOTHING_NEW beside those of `reason_of`.
+    """
+    names = _names(view)
+    if not names:
+        return _of_cluster(view, rule, reasons, questions)
+    told = _by_name(view, reason_of)
+
+    def details(position: int) -> dict[str, EvidenceValue]:
+        return _details(view, told.get(names[position], ()))
+
+    return decide(
+        rule,
+        NamedSubjects(SubjectKind.PARTITION, tuple(_labels(view, name) for name in names)),
+        [
+            Case(
+                marked(
+                    len(names),
+                    [
+                        place
+                        for place, name in enumerate(names)
+                        if name in told and reason_of(told[name][0]) is reason
+                    ],
+                ),
+                Verdict.BREACH,
+                reason,
+            )
+            for reason in reasons
+        ],
+        (Verdict.OK, reasons["NOTHING_NEW"]),
+        details=details,
+        questions=questions,
+    )
+
+
+def _of_cluster(
+    view: View, rule: RuleMeta, reasons: type[Reason], questions: tuple[Question, ...]
+) -> Judgement:
+    """Answer where nothing was refused: whether that is known, and whether anybody wanted to know."""
+    subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
+    name = _state_of_log(view.snapshot)
+    verdict = Verdict.UNKNOWN if name == "LOG_NOT_READ" else Verdict.OK
+    return decide(rule, subject, [], (verdict, reasons[name]), questions=questions)
+
+
+def _state_of_log(snapshot: Snapshot) -> str:
+    log: BrokerLog = snapshot.broker_log
+    if any(gap.scope is GapScope.BROKER_LOG for gap in snapshot.gaps):
+        return "LOG_NOT_READ"
+    return "NOTHING_NEW" if log.is_read else "NO_SOURCE"
+
+
+def _names(view: View) -> list[TopicPartition]:
+    found = {one.name for one in view.memory.sequences.episodes if one.name is not None}
+    return sorted(found)
+
+
+def _by_name(view: View, reason_of: ReasonOf) -> dict[TopicPartition, list[Episode]]:
+    """Return what is new for a rule by partition, the worst first."""
+    found: dict[TopicPartition, list[Episode]] = {}
+    for one in newly_told(view):
+        if one.name is not None and reason_of(one) is not None:
+            found.setdefault(one.name, []).append(one)
+    for episodes in found.values():
+        episodes.sort(key=_badness)
+    return found
+
+
+def _badness(episode: Episode) -> tuple[int, bool, int]:
+    said = episode.verdict
+    return RANK.index(said.class_), not said.is_confirmed, episode.first_seen_us
+
+
+def _labels(view: View, name: TopicPartition) -> dict[str, str]:
+    return {
+        "cluster": view.snapshot.cluster,
+        "topic": name.topic,
+        "partition": str(name.partition),
+    }
+
+
+# ------------------------------------------------------------------ evidence
+def _details(view: View, episodes: Sequence[Episode]) -> dict[str, EvidenceValue]:
+    if not episodes:
+        return {}
+    return {
+        "topic_id": episodes[0].topic_id,
+        **told(episodes[0]),
+        "episodes": [_short(one) for one in episodes[:SHOWN]],
+        "episode_count": len(episodes),
+        "source_troubles": _troubles(view.snapshot.broker_log),
+    }
+
+
+def told(episode: Episode) -> dict[str, EvidenceValue]:
+    """Return all that is known of one episode, as evidence."""
+    said = explain_episode(episode)
+    verdict = said.verdict
+    return {
+        "episode": episode.id,
+        "class": str(verdict.class_),
+        "phase": str(verdict.phase),
+        "why": str(verdict.reason),
+        "means": said.means,
+        "settles": said.settles,
+        "check": said.check,
+        "producer_id": said.producer_id,
+        "producer_epoch": said.producer_epoch,
+        "offset": said.offset,
+        "incoming_sequence": said.incoming_sequence,
+        "current_sequence": said.current_sequence,
+        "gap": said.gap,
+        "lost_from": verdict.lost_from,
+        "lost_to": verdict.lost_to,
+        "lost_offsets": verdict.lost_offsets,
+        "at_most_records": verdict.at_most_records,
+        "first_seen": moment(episode.first_seen_us),
+        "last_seen": moment(episode.last_seen_us),
+        **said.evidence,
+    }
+
+
+def _short(episode: Episode) -> dict[str, Scalar]:
+    said = explain_episode(episode)
+    return {
+        "episode": episode.id,
+        "producer_id": said.producer_id,
+        "class": str(said.class_),
+        "phase": str(said.phase),
+        "why": str(said.reason),
+        "gap": said.gap,
+        "refusals": said.refusals,
+    }
+
+
+def _troubles(log: BrokerLog) -> list[dict[str, Scalar]]:
+    troubled = [one for one in log.sources if one.trouble is not None]
+    return [{"source": one.name, "trouble": one.trouble} for one in troubled[:SHOWN]]

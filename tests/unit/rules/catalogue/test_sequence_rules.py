@@ -1,0 +1,322 @@
+"""What the rules of sequences tell, when, and with which evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pytest
+
+from rules.catalogue import (
+    duplicates_possible,
+    producer_sequence_bug,
+    sequence_gap_loss,
+    sequence_gap_reordering,
+    sequence_gap_undetermined,
+)
+from rules.completeness import Completeness
+from rules.facts.broker_log import BrokerLog, LogSource
+from rules.facts.gap import GapScope
+from rules.judgement import Finding, Judgement
+from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next_changes
+from rules.question import BatchesQuestion, ProducersQuestion
+from rules.verdict import Severity, Verdict
+from rules.view import View
+from tests.factories import gap, partitions, snapshot
+from tests.unit.rules.catalogue.judging import view_of
+from tests.unit.rules.sequence.lines import earliest_seen, refused
+from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
+from tests.unit.rules.sequence.test_classes import ALONE, CASES, OLD_BATCH, line_of_2, of_2
+
+RULES: Final[dict[str, Callable[[View], Judgement]]] = {
+    "loss": sequence_gap_loss.judge,
+    "reordering": sequence_gap_reordering.judge,
+    "undetermined": sequence_gap_undetermined.judge,
+    "duplicates": duplicates_possible.judge,
+    "bug": producer_sequence_bug.judge,
+}
+TEXTBOOK: Final = CASES["textbook"].looks
+
+
+def breaches(views: Sequence[View]) -> list[tuple[int, str, str]]:
+    """Return what is told in which round: number of the round, rule and reason."""
+    return [
+        (number, name, finding.reason)
+        for number, view in enumerate(views)
+        for name, judge in RULES.items()
+        for finding in judge(view).findings(Verdict.BREACH)
+    ]
+
+
+def told(name: str) -> list[tuple[int, str, str]]:
+    return breaches(play(CASES[name].looks))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What the rounds of a case tell, and why."""
+
+    because: str
+    says: list[tuple[int, str, str]]
+
+
+TOLD: Final = {
+    "just-seen": Told(because="nothing is told while an answer is awaited", says=[]),
+    "same-leader-epoch": Told(
+        because="a proof is told at once", says=[(2, "reordering", "reordered")]
+    ),
+    "earliest-seen": Told(
+        because="the line itself is the proof", says=[(1, "reordering", "reordered")]
+    ),
+    "textbook": Told(because="a proven loss is told once", says=[(2, "loss", "lost")]),
+    "unclean-and-unhealed": Told(
+        because="a suspicion warns when it is known that nothing more comes soon, a proof pages",
+        says=[(3, "loss", "lost")],
+    ),
+    "no-offsets": Told(
+        because="there is nothing to wait for: the numbers are all there is",
+        says=[(1, "loss", "possibly_lost")],
+    ),
+    "no-offsets-and-a-small-gap": Told(
+        because="what is not known is said when a client would have given up",
+        says=[(3, "undetermined", "undetermined")],
+    ),
+    "no-read": Told(
+        because="likewise, when it was asked often enough",
+        says=[(9, "undetermined", "undetermined")],
+    ),
+    "no-read-and-a-loss": Told(
+        because="committed_records_lost pages; this one warns", says=[(4, "loss", "possibly_lost")]
+    ),
+    "stale-retry": Told(
+        because="its records are there already", says=[(2, "duplicates", "stale_retry")]
+    ),
+    "epochs-above-zero": Told(
+        because="it is the client's bug", says=[(2, "bug", "starts_above_zero")]
+    ),
+    "no-state-for-good": Told(
+        because="what such a producer sends again is not recognised",
+        says=[(4, "duplicates", "state_lost")],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TOLD)
+def test_case(name: str) -> None:
+    assert told(name) == TOLD[name].says, TOLD[name].because
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_only_a_confirmed_loss_pages(name: str) -> None:
+    views = play(CASES[name].looks)
+    pages = [
+        finding
+        for view in views
+        for judge in RULES.values()
+        for finding in judge(view).findings(Verdict.BREACH)
+        if finding.severity is Severity.CRITICAL
+    ]
+    is_lost = CASES[name].says[:2] == ("loss", "confirmed")
+    assert len(pages) == int(is_lost)
+
+
+def test_suspected_loss_warns_and_the_rest_informs() -> None:
+    assert sequence_gap_loss.RULE.severity_of("possibly_lost") is Severity.WARNING
+    for rule in (sequence_gap_reordering, sequence_gap_undetermined, duplicates_possible):
+        assert rule.RULE.severity is Severity.INFO
+    assert producer_sequence_bug.RULE.severity is Severity.INFO
+
+
+def textbook() -> Finding:
+    [finding] = sequence_gap_loss.judge(play(TEXTBOOK)[-1]).findings(Verdict.BREACH)
+    return finding
+
+
+def test_a_loss_is_told_with_its_range_and_what_to_do() -> None:
+    finding = textbook()
+    assert finding.labels == {"cluster": "default", "topic": "orders", "partition": "0"}
+    said = finding.evidence
+    wanted: dict[str, Any] = {
+        "class": "loss",
+        "phase": "confirmed",
+        "why": "loss_proven",
+        "producer_id": 7,
+        "producer_epoch": 0,
+        "offset": 100,
+        "incoming_sequence": 27,
+        "current_sequence": 2,
+        "gap": 24,
+        "lost_from": 100,
+        "lost_to": 124,
+        "lost_offsets": 24,
+        "at_most_records": 24,
+        "appended_leader_epoch": 5,
+        "appended_offset": 99,
+        "episode_count": 1,
+        "settles": None,
+    }
+    assert {name: said[name] for name in wanted} == wanted
+    assert said["evidence_for"] == [
+        {"fact": "24 records are missing, and up to 4 may be in flight before it"},
+        {
+            "fact": "the last accepted batch, up to offset 99, is of leader epoch 5, and the "
+            "leader has changed since"
+        },
+        {
+            "fact": "broker 2 became leader in epoch 6 without the committed offsets 100 to 124",
+        },
+    ]
+    assert said["evidence_against"] == []
+
+
+def test_what_speaks_against_is_told_too() -> None:
+    looks = CASES["a-large-gap-in-the-same-epoch"].looks
+    [finding] = sequence_gap_reordering.judge(play(looks)[-1]).findings(Verdict.BREACH)
+    assert finding.evidence["evidence_for"] == [
+        {"fact": "leader epoch 5 lasted from the last accepted batch on"}
+    ]
+    assert finding.evidence["evidence_against"] == [
+        {"fact": "497 records are missing, and up to 4 may be in flight before it"}
+    ]
+
+
+def test_a_retry_that_is_sent_once_more_under_a_new_epoch_is_told_again() -> None:
+    batches = [batch(94 + n, n) for n in range(6)]
+    looks = (
+        Look(second=0),
+        Look(second=11, lines=(refused(0, 5),)),
+        Look(second=12, found=[found(*batches)]),
+        Look(second=13, found=[found(*batches, batch(100, 0, epoch=1))]),
+        Look(second=14, found=[found(*batches, batch(100, 0, epoch=1))]),
+    )
+    assert breaches(play(looks)) == [
+        (2, "duplicates", "stale_retry"),
+        (3, "duplicates", "resent"),
+    ]
+
+
+def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
+    lines = (refused(27, 2, broker=2), refused(6, 2, broker=2, producer_id=8, offset=110))
+    looks = (
+        ALONE,
+        replace(line_of_2(), lines=lines),
+        of_2(
+            12,
+            found=[
+                found(OLD_BATCH),
+                found(batch(107, 0, 3, leader_epoch=6), producer_id=8),
+            ],
+        ),
+    )
+    view = play(looks)[-1]
+    assert breaches([view]) == [(0, "loss", "lost"), (0, "reordering", "reordered")]
+    third = replace(looks[1], lines=(*lines, refused(30, 2, broker=2, producer_id=9)))
+    more = replace(looks[2], found=[*looks[2].found, found(OLD_BATCH, producer_id=9)])
+    [finding] = sequence_gap_loss.judge(play((ALONE, third, more))[-1]).findings(Verdict.BREACH)
+    assert finding.evidence["episode_count"] == 2
+    assert isinstance(finding.evidence["episodes"], list)
+    assert [one["gap"] for one in finding.evidence["episodes"]] == [24, 27]
+
+
+# ------------------------------------------------------------------ what is asked
+def test_an_open_episode_asks_for_batches_and_for_the_producer() -> None:
+    states, batches = sequence_gap_loss.judge(play(TEXTBOOK[:2])[-1]).questions
+    assert isinstance(states, ProducersQuestion)
+    assert (states.rows.tolist(), states.wants_states_of) == ([0], frozenset({7}))
+    assert isinstance(batches, BatchesQuestion)
+    [wanted] = batches.wanted
+    assert (str(wanted.name), wanted.producer_id) == ("orders-0", 7)
+    assert (wanted.offset, wanted.sequence) == (100, 2)
+
+
+def test_what_is_proven_is_asked_no_more() -> None:
+    assert sequence_gap_loss.judge(play(TEXTBOOK)[-1]).questions == ()
+
+
+def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
+    seconds = [12.0 + n for n in range(6)] + [12 + PATIENCE + n for n in range(6)]
+    looks = [
+        Look(second=0),
+        Look(second=11, lines=(refused(6, 2),)),
+        *(Look(second=second) for second in seconds),
+    ]
+    asked = [bool(sequence_gap_loss.judge(view).questions) for view in play(looks)]
+    assert asked == [False] + [True] * 3 + [False] * 4 + [True] * 3 + [False] * 3
+
+
+# ------------------------------------------------------------------ nobody reads the logs
+@pytest.mark.parametrize("judge", RULES.values(), ids=list(RULES))
+@pytest.mark.parametrize(
+    ("log", "gaps", "verdict", "reason"),
+    [
+        pytest.param(BrokerLog.unread(), (), Verdict.OK, "no_source", id="nobody-asked-for-it"),
+        pytest.param(BrokerLog(is_read=True), (), Verdict.OK, "nothing_new", id="quiet"),
+        pytest.param(
+            BrokerLog(is_read=True, sources=(LogSource(name="b", trouble="gone"),)),
+            (gap(scope=GapScope.BROKER_LOG),),
+            Verdict.UNKNOWN,
+            "log_not_read",
+            id="a-source-in-trouble",
+        ),
+        pytest.param(
+            BrokerLog.unread(),
+            (gap(scope=GapScope.BROKER_LOG),),
+            Verdict.UNKNOWN,
+            "log_not_read",
+            id="not-yet",
+        ),
+    ],
+)
+def test_where_nothing_was_refused(
+    judge: Callable[[View], Judgement],
+    log: BrokerLog,
+    gaps: tuple[Any, ...],
+    verdict: Verdict,
+    reason: str,
+) -> None:
+    judgement = judge(view_of([snapshot(broker_log=log, gaps=gaps)]))
+    finding = judgement.finding(0)
+    assert (len(judgement.verdicts), finding.verdict, finding.reason) == (1, verdict, reason)
+    assert not judgement.rule.is_critical
+
+
+# ------------------------------------------------------------------ from round to round
+def test_a_loss_stays_a_breach_while_nothing_new_is_said() -> None:
+    entries: dict[Identity, OpenFinding] = {}
+    steps: list[Step] = []
+    for view in play([*TEXTBOOK, of_2(30), of_2(3800), of_2(3900)]):
+        said = [sequence_gap_loss.judge(view)]
+        complete = Completeness.of(view.snapshot)
+        changes = next_changes(entries, said, completeness=complete, now=view.now)
+        entries = apply_changes(entries, changes, view.now)
+        steps += [change.step for change in changes]
+    assert steps == [Step.OPENED, Step.HELD, Step.HELD, Step.HELD]
+    [entry] = entries.values()
+    assert entry.evidence["lost_offsets"] == 24
+
+
+def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
+    unseen = {"partitions": partitions({"other": 1})}
+    looks = [
+        Look(second=0, more=unseen),
+        Look(second=11, lines=(refused(27, 2),), more=unseen),
+        *(Look(second=20 + n, more=unseen) for n in range(4)),
+    ]
+    entries: dict[Identity, OpenFinding] = {}
+    for view in play(looks):
+        changes = next_changes(
+            entries,
+            [sequence_gap_loss.judge(view)],
+            completeness=Completeness.of(view.snapshot),
+            now=view.now,
+        )
+        entries = apply_changes(entries, changes, view.now)
+    assert [entry.reason for entry in entries.values()] == ["possibly_lost"]
+
+
+def test_a_line_without_its_partition_is_told_by_no_finding() -> None:
+    looks = (Look(second=0), Look(second=11, lines=(earliest_seen(3, 0, topic=None),)))
+    views = play(looks)
+    assert breaches(views) == []
+    assert len(views[-1].memory.sequences.episodes) == 1

@@ -282,6 +282,15 @@ def test_a_host_that_is_none_of_ours_is_an_error_of_the_settings(host: str) -> N
         bind(host, 0)
 
 
+def test_the_parts_of_an_answer_do_not_wait_for_each_other(world: World) -> None:
+    with serving(world.app()) as served, served.peer() as peer:
+        peer.send(asking(b"/livez").replace(b"close", b"keep-alive"))
+        peer.read_until(b"\r\n\r\nok")
+        (connection,) = served.server._server.server_state.connections  # noqa: SLF001
+        accepted = connection.transport.get_extra_info("socket")
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
 def test_a_name_is_looked_up() -> None:
     bound = bind("localhost", 0)
     assert bound.family in {socket.AF_INET, socket.AF_INET6}

@@ -12,7 +12,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
@@ -21,14 +21,17 @@ from numpy.typing import NDArray
 from rules.errors import StoreError
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.commit_memory import CommitMemory
+from rules.facts.episodes import SequenceMemory
 from rules.facts.identity import TopicId
 from rules.facts.last_look import LastLooks
+from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
 from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
 from rules.facts.standing import Standing
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 from service.storage.loss_format import losses_of, plain
+from service.storage.sequence_format import plain_sequences, sequences_of
 
 FORMAT: Final = 2
 READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
@@ -40,6 +43,8 @@ LEADER: Final = "look.leader"
 LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
 LOSSES: Final = "losses"
+SEQUENCES: Final = "sequences"
+LEADERSHIPS: Final = ("epoch", "since_us", "watched_from")
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
@@ -126,7 +131,13 @@ def _add_commits_seen(arrays: Arrays) -> None:
 # ------------------------------------------------------------------ memory
 def _put_memory(into: Arrays, memory: Memory) -> None:
     places: list[Partitions] = []
-    used = (memory.partitions, memory.looks.partitions, memory.commits.partitions)
+    leaderships = memory.sequences.leaderships
+    used = (
+        memory.partitions,
+        memory.looks.partitions,
+        memory.commits.partitions,
+        leaderships.partitions,
+    )
     for partitions in used:  # nearly always the same one
         if not any(partitions is known for known in places):
             places.append(partitions)
@@ -141,12 +152,15 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     _put_commits(into, memory.commits)
     into[OUTCOMES] = _text(_aborting(memory.transactions))
     into[LOSSES] = _text(plain(memory.losses))
+    into[SEQUENCES] = _text(plain_sequences(memory.sequences))
+    for name in LEADERSHIPS:
+        _put_column(into, f"leadership.{name}", getattr(leaderships, name))
 
 
 def _memory(arrays: Arrays) -> Memory:
     cluster_id, count, numbers = _read(arrays["cluster"])
     places = [_partitions(arrays, f"partitions{number}") for number in range(count)]
-    own, of_looks, of_commits = (places[number] for number in numbers)
+    own, of_looks, of_commits, *of_leaderships = (places[number] for number in numbers)
     high_watermark = _standing(arrays, "high_watermark", len(own))
     return Memory(
         cluster_id=str(cluster_id),
@@ -157,7 +171,22 @@ def _memory(arrays: Arrays) -> Memory:
         commits=_commits(arrays, of_commits),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
         losses=losses_of(_read(arrays[LOSSES])) if LOSSES in arrays else LossMemory(),
+        sequences=_sequences(arrays, of_leaderships),
     )
+
+
+def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
+    """Return what is remembered of sequences; checkpoints of older versions tell nothing of them."""
+    if SEQUENCES not in arrays:
+        return SequenceMemory()
+    [partitions] = places
+    epoch, since_us, watched_from = (
+        _column(arrays, f"leadership.{name}", len(partitions)) for name in LEADERSHIPS
+    )
+    leaderships = Leaderships(
+        partitions=partitions, epoch=epoch, since_us=since_us, watched_from=watched_from
+    )
+    return replace(sequences_of(_read(arrays[SEQUENCES])), leaderships=leaderships)
 
 
 def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:

@@ -20,6 +20,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory, advance
 from rules.facts.producers import Producers, ProducerState
 from rules.facts.snapshot import Snapshot
+from rules.loss.remembered import remember_losses
 from rules.sequence.advance import nobody_tells, with_sequences
 from rules.view import View
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot
@@ -80,17 +81,20 @@ def _producers(states: dict[int, ProducerState] | None) -> Producers:
 
 
 def play(
-    looks: Iterable[Look], only_failed: Callable[..., str | None] = nobody_tells
+    looks: Iterable[Look],
+    only_failed: Callable[..., str | None] = nobody_tells,
+    between: Callable[[Memory], Memory] = lambda memory: memory,
 ) -> list[View]:
-    """Return what the rules are given in each round."""
+    """Return what the rules are given in each round; `between` two the memory may go elsewhere."""
     views: list[View] = []
     before: Memory | None = None
     for look in looks:
         seen = look.snapshot()
         memory = advance(seen, before)
         view = View(snapshot=seen, memory=memory, before=before, now=seen.taken_at)
+        view = replace(view, memory=replace(memory, losses=remember_losses(view)))
         views.append(with_sequences(view, only_failed))
-        before = views[-1].memory
+        before = between(views[-1].memory)
     return views
 
 

@@ -141,6 +141,12 @@ def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> Non
     assert older.transactions == TransactionMemory()
 
 
+def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
+    older = decode(without("sequences", CONTENT), FORMAT).memory
+    assert older is not None
+    assert older.sequences.episodes == ()
+
+
 def test_another_format_is_refused() -> None:
     with pytest.raises(StoreError, match="has format 3, and this version reads up to 2") as caught:
         decode(encode(Checkpoint()), 3)

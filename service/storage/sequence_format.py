@@ -1,0 +1,208 @@
+"""What is remembered of refused sequences, as plain values for JSON.
+
+Rows are named by the fields of their values, so that a field that an older checkpoint does not have
+keeps its default. The leaderships are columns, and are kept with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from datetime import datetime
+from typing import Any
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.episodes import (
+    ChangeKind,
+    Episode,
+    LeaderChange,
+    SequenceMemory,
+    StateLook,
+)
+from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from rules.facts.producers import ProducerState
+from rules.facts.refusals import LogEntry, Refusal
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+
+Row = dict[str, Any]
+
+
+def plain_sequences(memory: SequenceMemory) -> Row:
+    """Return the memory, but for the leaderships, as values that JSON has."""
+    return {
+        "open": [_row(one) for one in memory.open.values()],
+        "ended": [_row(one) for one in memory.ended],
+        "changes": [
+            [name.topic, name.partition, [_row(one) for one in changes]]
+            for name, changes in memory.changes.items()
+        ],
+    }
+
+
+def sequences_of(told: Any) -> SequenceMemory:
+    """Return what `plain_sequences` was given.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is something else.
+    """
+    open_ones = [_episode(row) for row in told["open"]]
+    return SequenceMemory(
+        open={one.key: one for one in open_ones},
+        ended=tuple(_episode(row) for row in told["ended"]),
+        changes={
+            TopicPartition(str(topic), int(partition)): tuple(_change(row) for row in changes)
+            for topic, partition, changes in told["changes"]
+        },
+    )
+
+
+def _row(value: Any) -> Row:
+    """Return a value by the names of its fields, absent ones left out."""
+    found = {one.name: getattr(value, one.name) for one in fields(value)}
+    return {name: _plain(inner) for name, inner in found.items() if inner is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, TopicPartition):
+        return [value.topic, value.partition]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
+    if hasattr(value, "__dataclass_fields__"):
+        return _row(value)
+    return value
+
+
+# ------------------------------------------------------------------ from rows
+def _episode(row: Mapping[str, Any]) -> Episode:
+    name, topic_id = row.get("name"), row.get("topic_id")
+    return Episode(
+        **_known(Episode, row),
+        id=str(row["id"]),
+        name=None if name is None else TopicPartition(str(name[0]), int(name[1])),
+        topic_id=None if topic_id is None else TopicId(topic_id),
+        refusals=tuple(_refusal(one) for one in row["refusals"]),
+        verdict=_verdict(row["verdict"]),
+        first_state=_look(row.get("first_state")),
+        last_state=_look(row.get("last_state")),
+        changes=tuple(_change(one) for one in row.get("changes", ())),
+        is_asking=bool(row.get("is_asking")),
+        is_waiting=bool(row.get("is_waiting")),
+    )
+
+
+def _refusal(row: Mapping[str, Any]) -> Refusal:
+    proof, broker_id = row.get("proof"), row.get("broker_id")
+    return Refusal(
+        **_known(Refusal, row),
+        form=SequenceForm(row["form"]),
+        source=str(row["source"]),
+        broker_id=None if broker_id is None else BrokerId(int(broker_id)),
+        times_us=tuple(int(time) for time in row["times_us"]),
+        before=_entry(row.get("before")),
+        after=_entry(row.get("after")),
+        proof=None if proof is None else SequenceReason(proof),
+    )
+
+
+def _verdict(row: Mapping[str, Any]) -> SequenceVerdict:
+    return SequenceVerdict(
+        **_known(SequenceVerdict, row),
+        class_=SequenceClass(row["class_"]),
+        phase=Phase(row["phase"]),
+        reason=SequenceReason(row["reason"]),
+    )
+
+
+def _change(row: Mapping[str, Any]) -> LeaderChange:
+    known = _known(LeaderChange, row)
+    return LeaderChange(**known, kind=ChangeKind(row["kind"]))
+
+
+def _entry(row: Mapping[str, Any] | None) -> LogEntry | None:
+    return None if row is None else LogEntry(**_known(LogEntry, row))
+
+
+def _look(row: Mapping[str, Any] | None) -> StateLook | None:
+    if row is None:
+        return None
+    return StateLook(**_known(StateLook, row), state=_state(row.get("state")))
+
+
+def _state(row: Mapping[str, Any] | None) -> ProducerState | None:
+    if row is None:
+        return None
+    at = row.get("last_record_at")
+    return ProducerState(
+        **_known(ProducerState, row),
+        last_record_at=None if at is None else datetime.fromisoformat(at),
+    )
+
+
+# Fields whose values are numbers or absent; the others are read one by one.
+NUMBERS: Mapping[type, tuple[str, ...]] = {
+    Episode: (
+        "producer_id",
+        "refusal_count",
+        "first_seen_us",
+        "last_seen_us",
+        "leader_epoch",
+        "leading",
+        "largest_batch",
+        "batches_looked_us",
+        "newest_producer_epoch",
+        "asked",
+        "asked_in_all",
+        "ended_us",
+    ),
+    Refusal: (
+        "incoming_sequence",
+        "current_sequence",
+        "producer_epoch",
+        "current_epoch",
+        "offset",
+        "count",
+        "seen_us",
+        "nothing_from",
+        "proof_leader_epoch",
+    ),
+    SequenceVerdict: ("lost_from", "lost_to", "at_most_records"),
+    LeaderChange: (
+        "leader_epoch",
+        "leader",
+        "leader_before",
+        "epoch_end",
+        "lost_from",
+        "lost_to",
+        "seen_us",
+    ),
+    LogEntry: (
+        "base_offset",
+        "last_offset",
+        "leader_epoch",
+        "producer_epoch",
+        "base_sequence",
+        "last_sequence",
+    ),
+    StateLook: ("leader_epoch", "looked_us"),
+    ProducerState: ("producer_epoch", "last_sequence"),
+}
+
+
+def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers of a row; of absent ones those that may be, and not those with a default.
+
+    Raises:
+        KeyError: a number is absent that has to be there.
+    """
+    by_name = {one.name: one for one in fields(kind)}
+    found: dict[str, Any] = {}
+    for name in NUMBERS[kind]:
+        if name in row:
+            found[name] = int(row[name])
+        elif "None" in str(by_name[name].type):
+            found[name] = None
+        elif by_name[name].default is MISSING:
+            raise KeyError(name)
+    return found

@@ -1,0 +1,81 @@
+"""Episodes survive a restart, in whatever state they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rules.errors import StoreError
+from rules.facts.memory import Memory
+from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.sequence_format import plain_sequences, sequences_of
+from tests.unit.rules.sequence.stage import play
+from tests.unit.rules.sequence.test_classes import ALONE, CASES, of_2
+
+
+def restarted(memory: Memory) -> Memory:
+    """Return the memory as a new process reads it."""
+    found = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
+    assert found is not None
+    return found
+
+
+def comparable(memory: Memory) -> tuple[Any, ...]:
+    known = memory.sequences
+    watch = known.leaderships
+    columns = (watch.epoch, watch.since_us, watch.watched_from)
+    return known.open, known.ended, known.changes, [one.to_list() for one in columns]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_remembered_is_read_again(name: str) -> None:
+    memory = play(CASES[name].looks)[-1].memory
+    assert comparable(restarted(memory)) == comparable(memory)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_restart_after_every_round_changes_no_verdict(name: str) -> None:
+    looks = CASES[name].looks
+    [stayed] = play(looks)[-1].memory.sequences.episodes
+    [found] = play(looks, between=restarted)[-1].memory.sequences.episodes
+    assert found == stayed
+
+
+def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:
+    looks = (
+        *CASES["textbook"].looks,
+        of_2(4000),
+        of_2(4001, lines=CASES["textbook"].looks[1].lines),
+    )
+    views = play(looks, between=restarted)
+    memory = views[-1].memory.sequences
+    assert not memory.open
+    [ended] = memory.ended
+    assert ended.ended_us is not None
+    assert ended.verdict.lost_offsets == 24
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param({"open": [{"id": "1"}]}, id="fields-missing"),
+        pytest.param({"open": 7}, id="no-list"),
+        pytest.param({"changes": [["orders", 0, [{"kind": "other"}]]]}, id="another-word"),
+    ],
+)
+def test_what_is_damaged_is_no_memory(damage: dict[str, Any]) -> None:
+    told = plain_sequences(play([ALONE])[-1].memory.sequences) | damage
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        sequences_of(told)
+
+
+def test_a_damaged_episode_is_told_as_a_damaged_checkpoint() -> None:
+    memory = play(CASES["textbook"].looks)[-1].memory
+    [episode] = memory.sequences.open.values()
+    bad = replace(episode, first_seen_us=None)  # type: ignore[arg-type]
+    sequences = replace(memory.sequences, open={bad.key: bad})
+    content = encode(Checkpoint(memory=replace(memory, sequences=sequences)))
+    with pytest.raises(StoreError, match="damaged"):
+        decode(content, FORMAT)

@@ -1,14 +1,17 @@
 """Asks one endpoint over HTTP, within a time and up to a size; what goes wrong is a `Trouble`.
 
 Redirects are not followed, since credentials would go along, and no body is taken compressed: a few
-kilobytes could become gigabytes. Proxies and passwords of the environment are not used.
+kilobytes could become gigabytes. Proxies and passwords of the environment are not used. Names are
+resolved by whoever is given for it: the event loop's own threads are few, and would wait for the
+slowest name server also when the service ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final
@@ -26,6 +29,8 @@ from rules.facts.scrapes import EndpointKind, Trouble
 ACCEPT: Final = (
     "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 )
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port -> addresses
+
 OPENMETRICS: Final = "application/openmetrics-text"
 NO_PAGES: Final = ("text/html", "application/xhtml+xml", "application/json", "application/xml")
 REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
@@ -65,13 +70,14 @@ class Asking:
     credentials: Mapping[EndpointKind, Credentials]
     matchers: str = ""  # PromQL's, of the series of this cluster on a Prometheus server
     tls: ssl.SSLContext = field(repr=False)
+    resolve: Resolve = field(repr=False)
 
     async def ask(self, endpoint: Endpoint) -> Body | Trouble:
         """Return what an endpoint sends now, over a connection of its own."""
         credentials = self.credentials.get(endpoint.kind, Credentials())
         try:
             async with asyncio.timeout(self.limits.seconds), self._client() as client:
-                return await self._asked(client, endpoint, credentials)
+                return await self._asked_anywhere(client, endpoint, credentials)
         except (TimeoutError, httpx2.TimeoutException):
             why = f"no whole answer within {self.limits.seconds:g} s"
             return Trouble(cause=GapCause.TIMEOUT, why=why)
@@ -92,19 +98,42 @@ class Asking:
     def _client(self) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(verify=self.tls, trust_env=False, timeout=self.limits.seconds)
 
-    async def _asked(
+    async def _asked_anywhere(
         self, client: httpx2.AsyncClient, endpoint: Endpoint, credentials: Credentials
     ) -> Body:
+        """Ask at the first address of its name that takes a connection."""
+        url = httpx2.URL(endpoint.url)
+        for address in (addresses := await self.resolve(url.host, url.port or 0)):
+            try:
+                return await self._asked(client, endpoint, credentials, url.copy_with(host=address))
+            except httpx2.ConnectError:
+                if address == addresses[-1]:
+                    raise
+        raise _RefusedError(GapCause.UNREACHABLE, "its host name cannot be resolved")
+
+    async def _asked(
+        self,
+        client: httpx2.AsyncClient,
+        endpoint: Endpoint,
+        credentials: Credentials,
+        url: httpx2.URL,
+    ) -> Body:
+        host = httpx2.URL(endpoint.url)
         is_server = endpoint.kind is EndpointKind.PROMETHEUS
-        headers = {"Accept-Encoding": "identity", "Accept": "*/*" if is_server else ACCEPT}
+        headers = {
+            "Host": host.netloc.decode("ascii"),
+            "Accept-Encoding": "identity",
+            "Accept": "*/*" if is_server else ACCEPT,
+        }
         if credentials.bearer_token is not None:
             headers["Authorization"] = f"Bearer {credentials.bearer_token}"
         async with client.stream(
             "GET",
-            endpoint.url + QUERY_PATH if is_server else endpoint.url,
+            url.copy_with(path=url.path.rstrip("/") + QUERY_PATH) if is_server else url,
             params={"query": query(self.matchers)} if is_server else None,
             headers=headers,
             auth=_basic(credentials),
+            extensions={"sni_hostname": host.host},  # whose certificate it has to be
         ) as response:
             media_type = _media_type(response)
             if response.status_code != HTTPStatus.OK:
@@ -125,6 +154,15 @@ class Asking:
             if len(content) > most:
                 raise _RefusedError(GapCause.LIMIT, f"the body is larger than {most} bytes")
         return bytes(content)
+
+
+def addresses_of(host: str, port: int) -> list[str]:
+    """Return the addresses of a name, in the order in which they are to be tried; it may take long."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+    return list(dict.fromkeys(str(target[0]) for *_, target in found))
 
 
 def tls_context(ca_location: str | None) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from collectors.scrapes.asking import Asking, Limits, tls_context
+from collectors.scrapes.asking import Asking, Limits, addresses_of, tls_context
 from collectors.scrapes.listing import EndpointLists
 from rules.facts.scrapes import EndpointKind
 from service.clock import monotonic, utc_now
@@ -12,6 +12,11 @@ from service.log import Log
 from service.scrape_watch import ScrapePace, ScrapeWatch
 from service.settings import ScrapeSettings
 from service.settings.scrapes import parted
+from service.threads import in_thread
+
+
+async def _resolved(host: str, port: int) -> list[str]:
+    return await in_thread(lambda: addresses_of(host, port), name="scrape_resolve")
 
 
 def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> ScrapeWatch | None:
@@ -34,6 +39,7 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         },
         matchers=settings.prometheus_matchers,
         tls=tls_context(settings.ssl_ca_location),
+        resolve=_resolved,
     )
     lists = EndpointLists(
         fixed=settings.endpoints(),

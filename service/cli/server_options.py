@@ -20,8 +20,10 @@ VARIABLE: Final = "TIDEMARK_SERVER"
 DEFAULT: Final = "http://127.0.0.1:8780"
 
 
-def _server(ctx: click.Context, param: click.Parameter, value: str) -> str:
+def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     del ctx, param
+    if value is None:
+        return None
     try:
         parts = urlsplit(value)
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -35,23 +37,28 @@ def _server(ctx: click.Context, param: click.Parameter, value: str) -> str:
     return value
 
 
-SERVER_OPTIONS: Final = (
-    click.option(
-        "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
-        metavar="URL", callback=_server, help="The Tidemark to ask.",
-    ),
-    click.option(
-        "--token-file", type=click.Path(path_type=Path), metavar="FILE",
-        help="File that holds a token of scope read; on loopback none is needed.",
-    ),
+SERVER: Final = click.option(
+    "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
+    metavar="URL", callback=_server, help="The Tidemark to ask.",
+)  # fmt: skip
+SERVER_IF_ANY: Final = click.option(
+    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=_server,
+    help="A Tidemark to ask too, by default none.",
+)  # fmt: skip
+TOKEN_FILE: Final = click.option(
+    "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="File that holds a token of scope read; on loopback none is needed.",
 )  # fmt: skip
 
 
 def server_options(function: Command) -> Command:
     """Add `--server URL` and `--token-file FILE`."""
-    for option in reversed(SERVER_OPTIONS):
-        function = option(function)
-    return function
+    return SERVER(TOKEN_FILE(function))
+
+
+def optional_server_options(function: Command) -> Command:
+    """Add the same for a command that needs no server: without an address it is None."""
+    return SERVER_IF_ANY(TOKEN_FILE(function))
 
 
 def client_of(options: Mapping[str, Any]) -> ApiClient:

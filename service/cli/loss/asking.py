@@ -141,8 +141,11 @@ def _known(api: Api, losses: Sequence[Row], page: Row, *, is_stored: bool) -> Kn
     )
 
 
-def blind_spots(status: Row) -> Iterator[str]:
-    """Give why a loss may be there that the service does not know of."""
+def blind_spots(status: Row, *, seeing: Sequence[str] = SEEING) -> Iterator[str]:
+    """Give why something may be there that the service does not know of.
+
+    What the rules `seeing` cannot judge may be lost.
+    """
     outcome, trouble = status["round"]["outcome"], status["round"]["trouble"]
     if not status["is_current"]:
         yield f"the service shows old data: {trouble or 'its last round failed'}"
@@ -153,7 +156,7 @@ def blind_spots(status: Row) -> Iterator[str]:
         why = status["storage"]["trouble"] or "it is being read"
         yield f"what was known before the service started is not loaded: {why}"
     said = {rule["rule"]: rule for rule in status["rules"]}
-    for rule_id in SEEING:
+    for rule_id in seeing:
         unknown = said.get(rule_id, {}).get("unknown")
         if unknown is None:
             yield f"rule {rule_id} was not asked"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
@@ -16,13 +16,23 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
+from rules.errors import TidemarkError
+from rules.facts.sequence_verdicts import SequenceClass
+from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import output_option
 from service.cli.parameters import TimeZone
+from service.cli.printable import printable
 from service.cli.sequence.reading import STANDARD_INPUT
+from service.cli.server_options import client_of, optional_server_options, server_options
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from service.cli.sequence.asking import Known
     from service.cli.sequence.explaining import Read
 
+CLASSES: Final = tuple(str(one) for one in SequenceClass)
+MAX_PRODUCER: Final = 2**63 - 1
 MAX_BROKER: Final = 2**31 - 1
 HOW_TO: Final = """nothing is given to explain.
 
@@ -41,6 +51,8 @@ def command() -> None:
     \b
     Examples:
       tidemark sequence explain /var/log/kafka/server.log
+      tidemark sequence ls
+      tidemark sequence show orders-3
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
@@ -57,6 +69,7 @@ def command() -> None:
     help="Zone of times without one, as Europe/Berlin or +02:00: that of the brokers' machines.",
 )  # fmt: skip
 @output_option
+@optional_server_options
 def explain(file: str | None, **options: Any) -> int:
     """Explain lines of a broker's log: no cluster and no service is needed.
 
@@ -70,6 +83,9 @@ def explain(file: str | None, **options: Any) -> int:
     loss                 acknowledged records may be gone
     stale_retry          sent again although it is in the log
     sequence_restart     a client that does not begin anew after its epoch was raised
+
+    With --server a running Tidemark is asked what it has found out about the same producers: what
+    it can prove stands, and the numbers are shown beside.
 
     Ends with 13 if no line is about sequences, with 1 if lines that are could not be read.
 
@@ -94,8 +110,85 @@ def explain(file: str | None, **options: Any) -> int:
             found = explaining.read(parser, lines, name)
     except reading.UnusableInputError as exc:
         raise click.BadParameter(str(exc), param_hint="FILE") from exc
-    _print(found, options["output"])
-    return found.exit_code
+    return _told(found, options)
+
+
+@command.command("ls")
+@click.option("--class", "class_", type=click.Choice(CLASSES), help="Only of this class.")
+@click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text.")
+@click.option(
+    "--producer-id", type=click.IntRange(0, MAX_PRODUCER), metavar="N", help="Only of this producer.",
+)  # fmt: skip
+@click.option(
+    "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
+    help="Ended: nothing more is refused; kept for a day.",
+)  # fmt: skip
+@output_option
+@server_options
+def ls(**options: Any) -> int:
+    """List what producers met whose batches were refused, newest first.
+
+    \b
+    loss                 acknowledged records are gone, or may be
+    reordering           arrived out of order; the retry heals it
+    client_failure       the client gave them up and told its application
+    stale_retry          sent again although it is in the log
+    sequence_restart     a client that does not begin anew after its epoch was raised
+    producer_state_lost  the broker knows the producer no more
+    undetermined         evidence is missing; `sequence show` says which
+
+    Only what is confirmed has a proof. Ends with 12 if records are lost or may be, with 1 if it
+    cannot be told, with 0 only if nothing is and the service reads the brokers' logs.
+
+    \b
+    Examples:
+      tidemark sequence ls
+      tidemark sequence ls --topic 'orders*' --state all
+      tidemark sequence ls -o json | jq '.sequences[] | {topic, partition, gap, class, phase}'
+    """  # noqa: D301 - see above
+    from service.cli.sequence import asking  # noqa: PLC0415 - keeps `--help` fast
+
+    names = {"class": "class_", "topic": "topic", "producer_id": "producer_id"}
+    given = {name: options[key] for name, key in names.items() if options[key] is not None}
+    with client_of(options) as api:
+        known = asking.ask(api, {"state": options["state"], **given})
+        missing = None
+        if not known.sequences and not known.troubles:
+            missing = asking.is_there(api, options["topic"])
+    _print_known(known, options["output"], in_full=False)
+    if missing is None:
+        return known.exit_code
+    click.echo(f"tidemark: {missing}", err=True)
+    return ExitCode.NOTHING_MATCHED
+
+
+@command.command()
+@click.argument("name", metavar="ID|TOPIC-PARTITION")
+@output_option
+@server_options
+def show(name: str, **options: Any) -> int:
+    """Show all about one event, or about all events of a partition: what it is, and what to do.
+
+    Of a partition the open events are shown; those that ended, if none is open. Ends with 6 if no
+    such event is known, with 1 if there may be one all the same.
+
+    \b
+    Examples:
+      tidemark sequence show orders-3
+      tidemark sequence show 0123456789ab
+      tidemark sequence show orders-3 -o json | jq '.sequences[].evidence'
+    """  # noqa: D301 - see above
+    from service.cli.sequence import asking  # noqa: PLC0415 - keeps `--help` fast
+
+    with client_of(options) as api:
+        known = asking.look_up(api, name)
+    if known is None:
+        raise click.BadParameter(f"{name!r} is neither the id of an event nor TOPIC-PARTITION")
+    _print_known(known, options["output"], in_full=True)
+    if known.sequences:
+        return ExitCode.OK
+    click.echo(f"tidemark: nothing is known of {name}", err=True)
+    return ExitCode.INCOMPLETE if known.troubles else ExitCode.NOTHING_MATCHED
 
 
 def _given(file: str | None) -> str:
@@ -123,14 +216,59 @@ def _opened(name: str) -> Iterator[BinaryIO]:
     yield sys.stdin.buffer
 
 
-def _print(found: Read, output: str) -> None:
+def _told(found: Read, options: Mapping[str, Any]) -> int:
+    """Print what was read, with what a service knows of it where one is given."""
+    from service.cli.sequence import beside  # noqa: PLC0415 - keeps `--help` fast
+
+    if options["server"] is None or not found.events:
+        _print(found, beside.beside(found.events, (), "numbers"), options["output"])
+        return found.exit_code
+    try:
+        with client_of(options) as api:
+            known = beside.known_to(api, found.events)
+    except TidemarkError:
+        _print(found, beside.beside(found.events, (), "numbers"), options["output"])
+        raise
+    rows = beside.beside(found.events, known.sequences, "service")
+    _print(found, rows, options["output"])
+    unknown = sum(row["verdict_by"] == "numbers" for row in rows)
+    if not unknown:
+        return found.exit_code
+    click.echo(f"tidemark: {known.server} does not know {unknown} of these events", err=True)
+    for line in known.troubles:
+        click.echo(f"tidemark:   {printable(line)}", err=True)
+    return ExitCode.INCOMPLETE
+
+
+def _print(found: Read, rows: list[dict[str, Any]], output: str) -> None:
     from service.cli.sequence import explaining  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.snapshot_table import console  # noqa: PLC0415 - same
 
     if output == "json":
-        click.echo(json.dumps([event.row for event in found.events], separators=(",", ":")))
+        click.echo(json.dumps(rows, separators=(",", ":")))
     else:
-        for part in explaining.told(found):
-            console().print(part, soft_wrap=True)
+        _print_parts(explaining.told(found, rows))
     for line in explaining.remarks(found):
         click.echo(f"tidemark: {line}", err=True)
+
+
+def _print_known(known: Known, output: str, *, in_full: bool) -> None:
+    if output == "json":
+        click.echo(json.dumps(known.document, separators=(",", ":")))
+        return
+    from service.cli.sequence import tables  # noqa: PLC0415 - keeps `--help` fast
+
+    rows = known.sequences
+    if in_full:
+        _print_parts(tables.all_in_full(rows))
+    else:
+        _print_parts(tables.listed(known))
+    if known.troubles:
+        lines = (f"  {printable(line)}" for line in known.troubles)
+        click.echo("\n".join(["NOT SEEN", *lines]))
+
+
+def _print_parts(parts: Iterable[RenderableType]) -> None:
+    from service.cli.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
+
+    print_all(console(), parts)

@@ -86,17 +86,13 @@ def read(parser: LineParser, lines: Iterable[Sequence[bytes]], source: str) -> R
     )
 
 
-def told(found: Read) -> Iterator[RenderableType]:
-    """Give what was read for a person, the worst first."""
-    if not found.events:
+def told(found: Read, rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Give what was read for a person, the worst first; `rows` are its events."""
+    if not rows:
         return
-    rows = tables.worst_first([event.row for event in found.events])
     of = f"{counted(found.lines, 'line')}, {counted(len(rows), 'event')}"
     yield Text(f"{of}: {tables.counts(rows)}", style="bold")
-    for row in rows[: tables.IN_FULL]:
-        yield from tables.in_full(row)
-    if len(rows) > tables.IN_FULL:
-        yield Text(f"{len(rows) - tables.IN_FULL} more (-o json)")
+    yield from tables.all_in_full(rows)
 
 
 def remarks(found: Read) -> Iterator[str]:

@@ -17,6 +17,7 @@ from rules.facts.refusals import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from service.cli.printable import printable
+from service.cli.sequence.asking import Known
 from service.cli.tx.columns import Rows, lines
 from service.cli.tx.words import ABSENT, moment
 
@@ -58,7 +59,21 @@ def counts(rows: Sequence[Row]) -> str:
 
 def said(row: Row) -> str:
     """Return the class and how sure it is."""
-    return printable(f"{row.get('class')} ({row.get('phase')})")
+    sure = "" if row.get("phase") is None else f" ({row['phase']})"
+    return printable(f"{row.get('class')}{sure}")
+
+
+def listed(known: Known) -> Iterator[RenderableType]:
+    """Give a list: the cluster, the time, how much of each class, whether that is all, the rows."""
+    rows = known.sequences
+    yield Text.assemble(
+        (f"cluster {printable(known.cluster)}", "bold"),
+        f"  as of {moment(_moment(known.as_of))}  {counts(rows) or 'nothing is known'}  ",
+        ("not complete", "bold yellow") if known.troubles else ("complete", "green"),
+    )
+    if rows:
+        yield table(rows)
+        yield Text("What it is, and what to do: tidemark sequence show ID")
 
 
 def table(rows: Sequence[Row]) -> Rows:
@@ -68,6 +83,15 @@ def table(rows: Sequence[Row]) -> Rows:
     for row in rows[:SHOWN]:
         found.add(_cells(row), style=_style(row))
     return found
+
+
+def all_in_full(rows: Sequence[Row]) -> Iterator[RenderableType]:
+    """Give everything about events, the worst first."""
+    worst = worst_first(rows)
+    for row in worst[:IN_FULL]:
+        yield from in_full(row)
+    if len(worst) > IN_FULL:
+        yield Text(f"{len(worst) - IN_FULL} more (-o json)")
 
 
 def in_full(row: Row) -> Iterator[RenderableType]:
@@ -100,13 +124,59 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
         ("refused", _refused(row)),
         ("lost", lost(row)),
         ("means", row.get("means")),
+        ("by", _by(row)),
+        *_facts_told(row, "for", "evidence_for"),
+        *_facts_told(row, "against", "evidence_against"),
         ("would decide", row.get("settles")),
         ("check", row.get("check")),
         ("next", row.get("next_command")),
         *(("line", _other(line)) for line in row.get("other_lines") or ()),
+        *(("batch", _batch(line)) for line in row.get("lines") or ()),
+        *(("change", _change(change)) for change in row.get("changes") or ()),
         ("leader epoch", _text(row.get("leader_epoch"))),
+        ("state", _state(row)),
         ("id", row.get("id")),
     ]
+
+
+def _facts_told(row: Row, label: str, name: str) -> list[tuple[str, str | None]]:
+    facts = (row.get("evidence") or {}).get(name) or ()
+    return [(label, _text(fact.get("fact"))) for fact in facts]
+
+
+def _by(row: Row) -> str | None:
+    """Return what is beside the numbers, or that there is nothing."""
+    by = row.get("verdict_by")
+    if by is None:
+        return None
+    numbers = row.get("by_numbers") or {}
+    return "the numbers alone" if by == "numbers" else f"the {by}; by the numbers: {said(numbers)}"
+
+
+def _state(row: Row) -> str | None:
+    if row.get("state") is None:
+        return None
+    looking = ", and the next rounds look for more" if row.get("is_looking") else ""
+    ended = f" {moment(_moment(row['ended_at']))}" if row.get("ended_at") else ""
+    return f"{row['state']}{ended}{looking}"
+
+
+def _batch(line: Row) -> str:
+    """Return one distinct refusal."""
+    at = "" if line.get("offset") is None else f" at offset {line['offset']}"
+    proof = "" if line.get("proof") is None else f": {line['proof']}"
+    got = _text(line.get("incoming_sequence")) or ABSENT
+    last = _text(line.get("current_sequence")) or ABSENT
+    times = ABSENT if line.get("refusals") is None else f"{line['refusals']} times"
+    return f"sequence {got} after {last}{at}, {times}{proof}"
+
+
+def _change(change: Row) -> str:
+    start, end = change.get("lost_from"), change.get("lost_to")
+    gone = "" if start is None or end is None else f", without [{start}, {end})"
+    before, leader = _text(change.get("leader_before")) or ABSENT, _text(change.get("leader"))
+    epoch, kind = change.get("leader_epoch"), change.get("kind")
+    return f"broker {before} to {leader or ABSENT} in leader epoch {epoch}: {kind}{gone}"
 
 
 def _cells(row: Row) -> list[str]:
@@ -124,8 +194,10 @@ def _cells(row: Row) -> list[str]:
     ]
 
 
-def _sequence(row: Row) -> str:
+def _sequence(row: Row) -> str | None:
     got, gap, expected = row.get("incoming_sequence"), row.get("gap"), _expected(row)
+    if got is None:
+        return None
     if expected is None:
         last = row.get("current_sequence")
         return f"got {got}, and {last} is the last one: it is not a new one"
@@ -138,8 +210,10 @@ def _expected(row: Row) -> int | None:
     return (got - gap) % SEQUENCES if isinstance(got, int) and isinstance(gap, int) else None
 
 
-def _refused(row: Row) -> str:
+def _refused(row: Row) -> str | None:
     count, first, last = row.get("refusals"), row.get("first_seen"), row.get("last_seen")
+    if count is None:
+        return None
     told = "1 time" if count == 1 else f"{count} times"
     brokers = ", ".join(str(broker) for broker in row.get("brokers") or ())
     by = f", by broker {brokers}" if brokers else ""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from starlette.testclient import TestClient
 
-from rules.catalogue.all_rules import RULES
 from rules.judgement import Judgement
 from rules.verdict import Verdict
-from rules.view import View
 from service.cli.exit_codes import ExitCode
 from service.cli.loss import asking
 from service.cli.loss.asking import Known
@@ -21,39 +16,12 @@ from service.keeping import KeepingState, KeepingStatus
 from service.latest import RoundOutcome
 from service.web.loss_models import LossClass
 from tests.factories import snapshot
-from tests.unit.rules.catalogue.judging import view_of
+from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.web.given import client_of, opened
 from tests.unit.service.web.losses import BEYOND, open_loss
 
 POSSIBLY, BEYOND_END = "records_possibly_lost", "committed_beyond_log_end"
 UNREPLICATED, UNCLEAN = "unreplicated_records_lost", "unclean_leader_election"
-
-
-@dataclass
-class AppApi:
-    """Asks an application in this process."""
-
-    client: TestClient
-    server: str = "http://localhost:8780"
-
-    def find(self, path: str, **query: str | int) -> Mapping[str, Any] | None:
-        answer = self.client.get(f"/api/v1/{path}", params=query)
-        assert answer.status_code in (200, 404), answer.text
-        return answer.json() if answer.status_code == 200 else None
-
-    def get(self, path: str, **query: str | int) -> Mapping[str, Any]:
-        found = self.find(path, **query)
-        assert found is not None
-        return found
-
-    def pages(self, path: str, **query: str | int) -> Iterator[Mapping[str, Any]]:
-        yield self.get(path, **{"limit": 1000, **query})
-
-
-def judgements(view: View | None = None) -> tuple[Judgement, ...]:
-    """Return what all rules say of a look that sees everything."""
-    seen = view or view_of([snapshot()])
-    return tuple(rule.judge(seen) for rule in RULES)
 
 
 def api(*losses: Any, **overrides: Any) -> AppApi:

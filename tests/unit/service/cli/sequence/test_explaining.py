@@ -75,6 +75,8 @@ def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture
         "brokers": [1],
         "other_lines": [],
         "next_command": f"tidemark sequence explain {file} --bootstrap-servers HOST:PORT",
+        "verdict_by": "numbers",
+        "by_numbers": {"class": "loss", "phase": "suspected", "reason": "large_gap"},
     }
 
 

@@ -1,0 +1,72 @@
+"""What a service or the brokers know of pasted events: their verdict stands where there is one.
+
+An event is recognised by its producer, its partition and the numbers of one of its refusals; the
+numbers of a producer id come once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rules.facts.broker_log import SequenceRefused
+from service.cli.loss.asking import Api
+from service.cli.sequence.asking import Known, ask, with_lines
+from service.cli.sequence.explaining import ReadEvent
+
+Row = dict[str, Any]
+
+# What is told of an event by whoever knows most of it.
+VERDICT: Final = (
+    "class", "phase", "reason", "evidence", "lost_from", "lost_to", "lost_offsets",
+    "at_most_records", "means", "settles", "check", "next_command",
+)  # fmt: skip
+NUMBERS_SAY: Final = ("class", "phase", "reason")
+MORE: Final = ("producer_epoch", "leader_epoch", "id")
+
+
+def known_to(api: Api, events: Sequence[ReadEvent]) -> Known:
+    """Return what a service knows of these producers, each with its lines."""
+    known = ask(api, {"state": "all"})
+    wanted = {_key_of(event) for event in events}
+    return with_lines(api, known, lambda row: _key(row) in wanted)
+
+
+def beside(events: Iterable[ReadEvent], known: Sequence[Mapping[str, Any]], who: str) -> list[Row]:
+    """Return the events as rows, with the verdict of `who` where it knows the event."""
+    rows = [(event, event.row) for event in events]
+    return [_judged(row, _same(event, known), who) for event, row in rows]
+
+
+def _judged(row: Row, known: Mapping[str, Any] | None, who: str) -> Row:
+    numbers = {name: row[name] for name in NUMBERS_SAY}
+    if known is None:
+        return {**row, "verdict_by": "numbers", "by_numbers": numbers}
+    told = {name: known.get(name) for name in VERDICT}
+    more = {name: known.get(name) for name in MORE if known.get(name) is not None}
+    return {**row, **told, **more, "verdict_by": who, "by_numbers": numbers}
+
+
+def _same(event: ReadEvent, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    """Return what is known of an event: what is proven before what is suspected."""
+    numbers = {_numbers(refusal) for refusal in event.pasted.refusals}
+    found = [row for row in known if _key(row) == _key_of(event) and numbers & set(_lines(row))]
+    return min(found, key=lambda row: str(row.get("phase")), default=None)
+
+
+def _lines(row: Mapping[str, Any]) -> Iterator[tuple[object, object]]:
+    for line in row.get("lines") or ():
+        yield line.get("incoming_sequence"), line.get("current_sequence")
+
+
+def _numbers(refusal: SequenceRefused) -> tuple[object, object]:
+    return refusal.incoming_sequence, refusal.current_sequence
+
+
+def _key_of(event: ReadEvent) -> tuple[object, ...]:
+    first = event.pasted.refusals[0]
+    return first.topic, first.partition, first.producer_id
+
+
+def _key(row: Mapping[str, Any]) -> tuple[object, ...]:
+    return row.get("topic"), row.get("partition"), row.get("producer_id")

@@ -1,0 +1,108 @@
+"""What `tidemark sequence ls` and `show` conclude, asked of the application itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rules.view import View
+from service.cli.exit_codes import ExitCode
+from service.cli.sequence import asking
+from service.keeping import KeepingStatus
+from service.latest import RoundOutcome
+from tests.unit.service.cli.app_api import AppApi, judgements
+from tests.unit.service.web.sequences import (
+    LOSS,
+    REORDERING,
+    SUSPECTED,
+    after,
+    client_for,
+    episode_of,
+    holding,
+)
+
+
+def api(view: View, **overrides: Any) -> AppApi:
+    return AppApi(client_for(view, **{"judgements": judgements(), **overrides}))
+
+
+def quiet() -> View:
+    return holding(after(*REORDERING), [])
+
+
+def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
+    known = asking.ask(api(quiet()), {})
+    assert (known.exit_code, known.troubles) == (ExitCode.OK, ())
+    assert known.document == {
+        "server": "http://localhost:8780",
+        "cluster": "default",
+        "as_of": "2025-06-02T12:00:12Z",
+        "complete": True,
+        "troubles": [],
+        "sequences": [],
+    }
+    deaf = asking.ask(api(quiet(), is_read=False), {})
+    assert (deaf.exit_code, deaf.troubles) == (ExitCode.INCOMPLETE, (asking.NO_SOURCE,))
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ({"outcome": RoundOutcome.GAPS}, "the last round has gaps"),
+        ({"outcome": RoundOutcome.FAILED, "trouble": "no broker"}, "old data: no broker"),
+        ({"keeping": KeepingStatus()}, "service started is not loaded"),
+        ({"judgements": ()}, "rule sequence_gap_loss was not asked"),
+    ],
+)
+def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
+    known = asking.ask(api(quiet(), **overrides), {})
+    assert known.exit_code is ExitCode.INCOMPLETE
+    assert told in "\n".join(known.troubles)
+
+
+@pytest.mark.parametrize(
+    ("looks", "code"),
+    [(LOSS, ExitCode.LOST), (SUSPECTED, ExitCode.LOST), (REORDERING, ExitCode.OK)],
+)
+def test_records_that_are_or_may_be_lost_have_a_code(looks: Any, code: ExitCode) -> None:
+    assert asking.ask(api(after(*looks)), {}).exit_code is code
+
+
+def test_a_filter_that_names_nothing_there_is_told() -> None:
+    made = api(quiet())
+    assert asking.is_there(made, "no-such*") == "no topic matches 'no-such*'"
+    assert asking.is_there(made, "ord*") is None
+    assert asking.is_there(made, None) is None
+
+
+def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
+    view = after(*LOSS)
+    (episode,) = view.memory.sequences.episodes
+    known = asking.look_up(api(view), episode.id)
+    assert known is not None
+    (row,) = known.sequences
+    assert (row["id"], row["lost_offsets"]) == (episode.id, 24)
+    assert [line["incoming_sequence"] for line in row["lines"]] == [27]
+    assert [change["kind"] for change in row["changes"]] == ["lost"]
+
+
+def test_an_id_of_nothing_is_no_event() -> None:
+    known = asking.look_up(api(quiet()), "0123456789ab")
+    assert known is not None
+    assert (known.sequences, known.troubles) == ((), ())
+
+
+def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> None:
+    ended = episode_of(*LOSS, id="d", ended_us=4)
+    both = holding(after(*LOSS), [ended, replace(ended, id="e", ended_us=None)])
+    for view, expected in ((both, "e"), (holding(both, [ended]), "d"), (quiet(), "")):
+        known = asking.look_up(api(view), "orders-0")
+        assert known is not None
+        assert "".join(row["id"] for row in known.sequences) == expected
+
+
+@pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])
+def test_what_is_neither_an_id_nor_a_partition_is_refused(name: str) -> None:
+    assert asking.look_up(api(quiet()), name) is None

@@ -1,0 +1,122 @@
+"""What a person reads of events: never a number that nobody knows."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+from service.cli.sequence import tables
+from service.cli.sequence.asking import Known
+from service.cli.tx.tables import print_all
+from service.sequence_rows import change_row, episode_row, line_row
+from tests.unit.service.web.sequences import LOSS, REORDERING, SUSPECTED, episode_of
+
+
+def row(looks: Any = LOSS, **overrides: Any) -> dict[str, Any]:
+    return episode_row(episode_of(*looks)) | overrides
+
+
+def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
+    screen = Console(file=io.StringIO(), width=width, markup=False, emoji=False)
+    print_all(screen, parts)
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()
+
+
+def known(*rows: dict[str, Any], troubles: tuple[str, ...] = ()) -> Known:
+    return Known(
+        server="http://a", cluster="default", as_of=None, sequences=rows, troubles=troubles
+    )
+
+
+def test_a_proven_loss_is_one_line() -> None:
+    line = printed([tables.table([row(id="0123456789ab")])]).splitlines()[1]
+    assert re.split(r"  +", line.strip()) == [
+        "loss (confirmed)", "orders-0", "7/0", "3", "27", "24", "[100, 124) 24", "06-02 12:00:11",
+        "0123456789ab",
+    ]  # fmt: skip
+
+
+def test_what_is_only_suspected_has_an_upper_bound_and_no_range() -> None:
+    line = printed([tables.table([row(SUSPECTED)])]).splitlines()[1]
+    assert "loss (suspected)" in line
+    assert "  at most 24 records  " in line
+
+
+def test_what_is_harmless_has_lost_nothing() -> None:
+    line = printed([tables.table([row(REORDERING)])]).splitlines()[1]
+    assert re.split(r"  +", line.strip())[:7] == [
+        "reordering (confirmed)", "orders-0", "7/0", "3", "6", "3", "-",
+    ]  # fmt: skip
+
+
+def test_the_list_counts_the_worst_first_and_says_whether_that_is_all() -> None:
+    assert "nothing is known  complete" in printed(tables.listed(known()))
+    told = printed(tables.listed(known(row(REORDERING), row(), row(), troubles=("deaf",))))
+    assert "as of -  2 loss (confirmed), 1 reordering (confirmed)  not complete" in told
+    assert "tidemark sequence show ID" in told
+
+
+def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
+    episode = episode_of(*LOSS)
+    more = {
+        "lines": [line_row(one) for one in episode.refusals],
+        "changes": [change_row(one) for one in episode.changes],
+    }
+    told = printed(tables.in_full(row() | more))
+    assert told.splitlines()[0] == "loss (confirmed)  orders-0  producer 7/0"
+    facts = re.findall(r"(?m)^  (\w[^\n]*?)  +(.+)$", told)
+    labels = [label for label, _ in facts]
+    assert labels.index("sequence") < labels.index("means") < labels.index("check")
+    by_label = dict(facts)
+    assert by_label["sequence"] == "expected 3, got 27: 24 records are missing before it"
+    assert by_label["lost"] == "[100, 124) 24 offsets"
+    assert by_label["next"] == "tidemark loss show orders-0"
+    assert by_label["batch"] == "sequence 27 after 2 at offset 100, 2 times"
+    assert by_label["change"] == "broker 1 to 2 in leader epoch 6: lost, without [100, 124)"
+    assert by_label["state"] == "open"
+    assert ("for", "24 records are missing, and up to 4 may be in flight before it") in facts
+    assert "would decide" not in labels
+    assert "None" not in told
+
+
+def test_one_that_is_not_settled_says_what_would_decide() -> None:
+    told = printed(tables.in_full(row(SUSPECTED)))
+    assert "\n  would decide " in told
+    assert "open, and the next rounds look for more" in told
+
+
+def test_a_verdict_says_whose_it_is_where_numbers_say_less() -> None:
+    numbers = {"class": "loss", "phase": "suspected", "reason": "large_gap"}
+    told = printed(tables.in_full(row(verdict_by="service", by_numbers=numbers)))
+    assert "the service; by the numbers: loss (suspected)" in told
+    told = printed(tables.in_full(row(verdict_by="numbers", by_numbers=numbers)))
+    assert re.search(r"\n  by +the numbers alone\n", told)
+
+
+def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
+    bare = {"class": "settled", "topic": "orders", "partition": 0, "first_seen": "soon"}
+    bare["lines"] = [{}]
+    told = printed([*tables.listed(known(bare, bare)), *tables.in_full(bare)])
+    assert "\nsettled  orders-" in told
+    assert told.count("None") == 0
+
+
+def test_more_events_than_a_person_reads_are_counted() -> None:
+    rows = [row()] * (tables.SHOWN + 1)
+    assert "1 more (-o json)" in printed([tables.table(rows)])
+    assert f"{tables.SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(
+        tables.all_in_full(rows)
+    )
+
+
+def test_a_name_cannot_write_to_the_screen() -> None:
+    name = "a\n  1. Start broker 1\x1b[2J"
+    odd = row(topic=name, next_command=name, lines=[{"proof": name}])
+    for told in (printed([tables.table([odd])]), printed(tables.in_full(odd))):
+        assert "\x1b" not in told
+        assert "\n  1. Start broker 1" not in told

@@ -26,6 +26,8 @@ class Event(StrEnum):
     ENDPOINT_AWAY = "endpoint_not_read"  # of metrics
     ENDPOINT_BACK = "endpoint_read_again"
     ENDPOINT_LIST = "endpoint_list_trouble"
+    LOG_SOURCE_AWAY = "log_source_not_read"  # or not all of it
+    LOG_SOURCE_BACK = "log_source_read_again"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
     REQUEST_FAILED = "request_failed"

@@ -16,6 +16,7 @@ from rules.judgement import Judgement
 from rules.open_findings import Identity, OpenFinding
 from rules.view import View
 from service.keeping import KeepingStatus
+from service.metrics.log_figures import LogFigures
 
 STALE_INTERVALS: Final = 3
 STALE_SECONDS: Final = 30.0  # the limits of a round and of storing it, and some for a busy machine
@@ -49,6 +50,7 @@ class Look:
     open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
     keeping: KeepingStatus = field(default_factory=KeepingStatus)
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
+    logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
     is_stale: bool = False  # no round has ended for so long that nothing of it is news
 
     @property

@@ -29,6 +29,7 @@ from rules.verdict import Severity
 from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
+from service.metrics.log_figures import after_round
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from service.storage.checkpoint_format import Checkpoint
@@ -250,6 +251,9 @@ class Pipeline:
             process=self._process(),
             risk=None if self._risk is None else self._risk.figures(),
             endpoints=self._endpoints(),
+            logs=after_round(
+                self._totals.logs, () if snapshot is None else snapshot.broker_log.sources
+            ),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,
@@ -288,6 +292,7 @@ class Pipeline:
             open_findings=self._open.get(self._cluster_id, {}),
             keeping=self._keeper.status,
             restarts=self._totals.process.restarts,
+            logs=self._totals.logs,
         )
 
     def _expose(self, watched: WatchedRound) -> None:

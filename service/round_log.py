@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
+from rules.facts.broker_log import BrokerLog
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.events import Event
@@ -24,6 +25,7 @@ class RoundLog:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._keeping = (KeepingState.STORED, False)
+        self._log_troubles: dict[str, str] = {}  # by source, as told last
 
     def tell(self, made: MadeRound) -> None:
         """Log one round."""
@@ -34,6 +36,7 @@ class RoundLog:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(made.look.open_findings))
         self._tell_findings(change for change in made.changes if change.is_transition)
         self._tell_keeping(made.look.keeping)
+        self._tell_log_sources(made.look)
         self._tell_round(made.look)
 
     def _tell_round(self, look: Look) -> None:
@@ -49,6 +52,19 @@ class RoundLog:
             tell(Event.FINDING, **finding_fields(change))
         if len(told) > MAX_FINDING_LINES:
             self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(told) - MAX_FINDING_LINES)
+
+    def _tell_log_sources(self, look: Look) -> None:
+        """Tell what changed of the sources of log lines: why one is not read, or that it is."""
+        for source, figures in look.logs.items():
+            before = self._log_troubles.pop(source, None)
+            if figures.trouble is not None:
+                self._log_troubles[source] = figures.trouble
+            if figures.trouble == before:
+                continue
+            if figures.trouble is None:
+                self._log.info(Event.LOG_SOURCE_BACK, source=source)
+            else:
+                self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=figures.trouble)
 
     def _tell_keeping(self, status: KeepingStatus) -> None:
         now = (status.state, status.is_final)
@@ -81,12 +97,25 @@ def round_counts(look: Look) -> dict[str, Any]:
             "commits": len(snapshot.commits),
             "requests": sum(snapshot.report.requests.values()),
             "gaps": len(snapshot.gaps),
+            **log_counts(snapshot.broker_log),
         }
     for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
         fields[verdict.name.lower()] = sum(j.count(verdict) for j in look.judgements)
     fields["open_findings"] = len(look.open_findings)
     fields["waiting_rounds"] = look.keeping.waiting_rounds or None
     return {name: value for name, value in fields.items() if value is not None}
+
+
+def log_counts(log: BrokerLog) -> dict[str, int | None]:
+    """Return how much was read of the brokers' logs, where any is."""
+    if not log.is_read:
+        return {}
+    unparsed = sum(source.unparsed for source in log.sources)
+    return {
+        "log_lines": sum(source.lines for source in log.sources),
+        "log_events": len(log.events),
+        "log_lines_unparsed": unparsed or None,
+    }
 
 
 def finding_fields(change: Change) -> dict[str, Any]:

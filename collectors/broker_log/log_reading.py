@@ -31,6 +31,10 @@ class Parser(Protocol):
         """Return how many of them could not be read."""
 
     @property
+    def unreadable(self) -> tuple[str, ...]:
+        """Return the last of these lines, cut short."""
+
+    @property
     def last_line_at(self) -> datetime | None:
         """Return when the last line that tells a time was written."""
 

@@ -84,6 +84,7 @@ class _SourceLook:
             lost_bytes=sum(one.lost_bytes for one in self.readings.values()),
             last_line_at=max(times, default=None),
             trouble=self.trouble,
+            unreadable=tuple(line for one in parsers for line in one.unreadable),
         )
 
     @property

@@ -183,6 +183,7 @@ class LogSource:
     lost_bytes: int | None = None  # cut away before they were read, where that can be told
     last_line_at: datetime | None = None  # aware, UTC
     trouble: str | None = None  # why nothing, or not all, could be read
+    unreadable: tuple[str, ...] = ()  # some of the unparsed lines, cut short, for a person
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -9,6 +9,13 @@ from rules.names.all_metrics import (
     METRICS,
     SELF_METRICS,
 )
+from rules.names.broker_logs import (
+    BROKER_LOG_LAST_LINE,
+    BROKER_LOG_LINES,
+    BROKER_LOG_LOST,
+    BROKER_LOG_METRICS,
+    BROKER_LOG_UNPARSED,
+)
 from rules.names.cluster import (
     BROKERS,
     CLUSTER_METRICS,
@@ -103,6 +110,11 @@ from rules.names.transactions import (
 
 __all__ = [
     "BROKERS",
+    "BROKER_LOG_LAST_LINE",
+    "BROKER_LOG_LINES",
+    "BROKER_LOG_LOST",
+    "BROKER_LOG_METRICS",
+    "BROKER_LOG_UNPARSED",
     "BUILD_INFO",
     "CLOCK_STEPS",
     "CLUSTER_LABELS",

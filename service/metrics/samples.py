@@ -18,6 +18,7 @@ from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
+from service.metrics.log_figures import LogFigures
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.table import SeriesTable
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics
@@ -141,6 +142,7 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
     values = {**seen, **_counted(totals), **_latest(totals), **_stored(totals)}
     values |= _at_risk(totals.risk)
     values |= _scraped(totals.endpoints)
+    values |= _log_lines(totals.logs)
     found = {
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
@@ -230,6 +232,18 @@ def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
         names.SCRAPE_UP: [(labels, int(one.is_up)) for labels, one in asked],
         names.SCRAPE_DURATION: [(labels, one.took_seconds or 0.0) for labels, one in asked],
         names.SCRAPE_SAMPLES: [(labels, one.samples) for labels, one in asked],
+    }
+
+
+def _log_lines(logs: Mapping[str, LogFigures]) -> dict[Metric, Values]:
+    read = [({"source": source}, figures) for source, figures in logs.items()]
+    return {
+        names.BROKER_LOG_LINES: [(labels, one.lines) for labels, one in read],
+        names.BROKER_LOG_UNPARSED: [(labels, one.unparsed) for labels, one in read],
+        names.BROKER_LOG_LOST: [(labels, one.lost_bytes) for labels, one in read],
+        names.BROKER_LOG_LAST_LINE: [
+            (labels, one.last_line_at.timestamp()) for labels, one in read if one.last_line_at
+        ],
     }
 
 

@@ -81,6 +81,24 @@ class StorageStatus(Model):
     took_seconds: float | None
 
 
+class LogSourceStatus(Model):
+    """How reading one source of broker logs goes; counts are since the start of the process."""
+
+    source: str
+    lines: int
+    unparsed: Annotated[
+        int, Field(description="Lines of sequences or lost records that could not be read")
+    ]
+    unreadable: Annotated[list[str], Field(description="The latest of these lines, cut short")]
+    lost_bytes: Annotated[int, Field(description="Seen, and gone before they were read")]
+    last_line_at: Annotated[
+        datetime | None, Field(description="By the broker's clock; null before the first line")
+    ]
+    trouble: Annotated[
+        str | None, Field(description="Why nothing, or not all, could be read in the last round")
+    ]
+
+
 class RuleStatus(Model):
     """What one rule said in the last round; null before it was asked."""
 
@@ -104,6 +122,9 @@ class Status(Stamped):
     storage: StorageStatus
     rules: list[RuleStatus]
     gaps_by_cause: dict[GapCause, int] | None
+    broker_logs: Annotated[
+        list[LogSourceStatus], Field(description="Files by their setting, and who sends lines")
+    ]
     restarts: Annotated[dict[str, int], Field(description="Task to the times it was restarted")]
 
 

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Query
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.verdict import Verdict
 from service.latest import Look
+from service.metrics.log_figures import LogFigures
 from service.web import models
 from service.web.ports import Sources
 from service.web.queries import NoQuery
@@ -44,6 +45,7 @@ def status_of(look: Look, now: datetime) -> models.Status:
         storage=models.StorageStatus(**asdict(look.keeping)),
         rules=_rules(look),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
+        broker_logs=[_log_source(name, one) for name, one in sorted(look.logs.items())],
         restarts=dict(look.restarts),
     )
 
@@ -57,6 +59,18 @@ def _round(look: Look, now: datetime) -> models.RoundStatus:
         took_seconds=look.took_seconds,
         interval_seconds=look.interval_seconds,
         age_seconds=None if look.at is None else (now - look.at).total_seconds(),
+    )
+
+
+def _log_source(name: str, figures: LogFigures) -> models.LogSourceStatus:
+    return models.LogSourceStatus(
+        source=name,
+        lines=figures.lines,
+        unparsed=figures.unparsed,
+        unreadable=list(figures.unreadable),
+        lost_bytes=figures.lost_bytes,
+        last_line_at=figures.last_line_at,
+        trouble=figures.trouble,
     )
 
 

@@ -24,6 +24,7 @@ LABELS = {
     "reason",
     "rule",
     "severity",
+    "source",
     "state",
     "task",
     "topic",

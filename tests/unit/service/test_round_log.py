@@ -8,12 +8,20 @@ from typing import Any
 
 import pytest
 
+from rules.facts.broker_log import (
+    BrokerLog,
+    LogSource,
+    Origin,
+    SequenceForm,
+    SequenceRefused,
+)
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Step
 from rules.verdict import Verdict
 from service.events import Event
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import RoundOutcome
+from service.metrics.log_figures import LogFigures
 from service.round_log import MAX_FINDING_LINES, RoundLog
 from tests.factories import NOON, gap, snapshot
 from tests.integration.storage.given import judged, meta
@@ -158,3 +166,38 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
         "connection refused",
         "read-only",
     ]
+
+
+# ------------------------------------------------------------------ log lines
+def test_a_round_counts_log_lines_where_any_are_read() -> None:
+    refused = SequenceRefused(
+        origin=Origin(source="a"),
+        form=SequenceForm.OUT_OF_ORDER,
+        producer_id=1,
+        topic="orders",
+        partition=0,
+        offset=3,
+        incoming_sequence=27,
+        current_sequence=2,
+    )
+    log = BrokerLog(
+        is_read=True,
+        events=(refused,),
+        sources=(LogSource(name="a", lines=5), LogSource(name="b", lines=2, unparsed=3)),
+    )
+    seen = snapshot(taken_at=NOON, broker_log=log)
+    (event,) = told(snapshot=seen, outcome=RoundOutcome.COMPLETE).of(Event.ROUND)
+    counts = {name: value for name, value in event.items() if name.startswith("log_")}
+    assert counts == {"log_lines": 7, "log_events": 1, "log_lines_unparsed": 3}
+
+
+def test_a_source_of_log_lines_is_told_when_its_trouble_changes() -> None:
+    made = Told()
+    log = RoundLog(made.log)
+    for trouble in (None, "denied", "denied", "gone", None, None):
+        shown = replace(look(), logs={"a": LogFigures(trouble=trouble)}, keeping=STORED)
+        log.tell(made_round(shown))
+    assert made.of(Event.LOG_SOURCE_AWAY) == [
+        {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")
+    ]
+    assert made.of(Event.LOG_SOURCE_BACK) == [{"level": "info", "source": "a"}]

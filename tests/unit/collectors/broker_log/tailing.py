@@ -25,6 +25,10 @@ class EveryLine:
         self.unparsed = 0
         self.last_line_at: datetime | None = None
 
+    @property
+    def unreadable(self) -> tuple[str, ...]:
+        return ("?",) * self.unparsed
+
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
         found: list[LogEvent] = []
         for line in lines:

@@ -194,6 +194,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_series_dropped", {"reason": reason}, 0
     yield from risk_samples(totals)
     yield from scrape_samples(totals)
+    yield from log_samples(totals)
 
 
 def process_samples(process: ProcessFigures) -> Iterator[Sample]:
@@ -224,6 +225,16 @@ def scrape_samples(totals: SelfMetrics) -> Iterator[Sample]:
             yield "tidemark_scrape_up", labels, int(one.is_up)
             yield "tidemark_scrape_duration_seconds", labels, one.took_seconds
             yield "tidemark_scrape_samples", labels, one.samples
+
+
+def log_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    for source, one in totals.logs.items():
+        labels, start = {"source": source}, "tidemark_broker_log_"
+        yield start + "lines_total", labels, one.lines
+        yield start + "unparsed_lines_total", labels, one.unparsed
+        yield start + "lost_bytes_total", labels, one.lost_bytes
+        if one.last_line_at is not None:
+            yield start + "last_line_timestamp_seconds", labels, one.last_line_at.timestamp()
 
 
 def store_samples(totals: SelfMetrics) -> Iterator[Sample]:

@@ -23,6 +23,7 @@ from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
+from service.metrics.log_figures import LogFigures
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from tests.factories import (
@@ -94,6 +95,12 @@ TOTALS_OF_A_DAY = SelfMetrics(
         endpoint_state("http://app-2:8081/metrics", is_up=False, samples=0, took_seconds=5.0),
         endpoint_state("http://new:8081/metrics", is_up=False, took_seconds=None),
     ),
+    logs={
+        "/var/log/kafka/*.log": LogFigures(
+            lines=1_000_000, unparsed=2, lost_bytes=300, last_line_at=at(1.5)
+        ),
+        "shipper": LogFigures(trouble="not there"),
+    },
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,

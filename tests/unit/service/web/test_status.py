@@ -10,6 +10,7 @@ from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.verdict import SubjectKind, Verdict
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest, RoundOutcome
+from service.metrics.log_figures import LogFigures
 from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
 from tests.unit.service.web.given import World, client_of, no_look, open_finding, opened
 
@@ -58,6 +59,32 @@ def test_the_status_of_a_quiet_service() -> None:
         "took_seconds": 0.01,
     }
     assert (told["gaps_by_cause"], told["restarts"]) == ({}, {})
+
+
+def test_each_source_of_log_lines_tells_how_it_goes() -> None:
+    read = LogFigures(lines=7, unparsed=1, lost_bytes=3, last_line_at=NOON, unreadable=("Out of",))
+    away = LogFigures(trouble="/b.log: permission denied")
+    told = client_of(logs={"b": away, "a": read}).get("/api/v1/status").json()["broker_logs"]
+    assert told == [
+        {
+            "source": "a",
+            "lines": 7,
+            "unparsed": 1,
+            "unreadable": ["Out of"],
+            "lost_bytes": 3,
+            "last_line_at": "2025-06-02T12:00:00Z",
+            "trouble": None,
+        },
+        {
+            "source": "b",
+            "lines": 0,
+            "unparsed": 0,
+            "unreadable": [],
+            "lost_bytes": 0,
+            "last_line_at": None,
+            "trouble": "/b.log: permission denied",
+        },
+    ]
 
 
 def test_rules_tell_their_verdicts_and_open_findings() -> None:

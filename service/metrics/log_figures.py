@@ -1,0 +1,45 @@
+"""What was read of each source of log lines since the start of the process. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from rules.facts.broker_log import LogSource
+
+UNREADABLE_KEPT: Final = 5  # lines of each source, to be shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFigures:
+    """How reading one source goes."""
+
+    lines: int = 0
+    unparsed: int = 0
+    lost_bytes: int = 0  # that are known of
+    last_line_at: datetime | None = None  # aware, UTC, by the broker's clock
+    trouble: str | None = None  # in the latest round that read it
+    unreadable: tuple[str, ...] = ()  # the latest of the lines that could not be parsed
+
+    def after(self, source: LogSource) -> LogFigures:
+        """Return the figures one round later."""
+        times = [at for at in (self.last_line_at, source.last_line_at) if at is not None]
+        unreadable = (*self.unreadable, *source.unreadable)
+        return LogFigures(
+            lines=self.lines + source.lines,
+            unparsed=self.unparsed + source.unparsed,
+            lost_bytes=self.lost_bytes + (source.lost_bytes or 0),
+            last_line_at=max(times, default=None),
+            trouble=source.trouble,
+            unreadable=unreadable[-UNREADABLE_KEPT:],
+        )
+
+
+def after_round(
+    figures: Mapping[str, LogFigures], sources: Sequence[LogSource]
+) -> dict[str, LogFigures]:
+    """Return the figures of every source one round later, by its name."""
+    read = {one.name: figures.get(one.name, LogFigures()).after(one) for one in sources}
+    return {**figures, **read}

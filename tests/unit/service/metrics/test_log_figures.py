@@ -1,0 +1,36 @@
+"""Counts of log lines add up over rounds, source by source."""
+
+from __future__ import annotations
+
+from rules.facts.broker_log import LogSource
+from service.metrics.log_figures import UNREADABLE_KEPT, LogFigures, after_round
+from tests.factories import NOON, at
+
+
+def test_counts_add_up_and_the_latest_line_stays() -> None:
+    first = LogSource(name="a", lines=5, unparsed=1, lost_bytes=7, last_line_at=at(9))
+    second = LogSource(name="a", lines=2, lost_bytes=None, last_line_at=NOON, trouble="away")
+    figures = after_round(after_round({}, [first]), [second])
+    assert figures == {
+        "a": LogFigures(lines=7, unparsed=1, lost_bytes=7, last_line_at=at(9), trouble="away")
+    }
+
+
+def test_a_trouble_ends_with_the_round_in_which_it_is_over() -> None:
+    figures = after_round({"a": LogFigures(trouble="away")}, [LogSource(name="a")])
+    assert figures["a"].trouble is None
+
+
+def test_a_source_that_a_round_did_not_read_stays_as_it_was() -> None:
+    before = {"a": LogFigures(lines=1), "b": LogFigures(lines=2)}
+    assert after_round(before, [LogSource(name="b", lines=1)]) == {
+        "a": LogFigures(lines=1),
+        "b": LogFigures(lines=3),
+    }
+
+
+def test_only_the_latest_lines_that_could_not_be_read_are_kept() -> None:
+    lines = tuple(map(str, range(UNREADABLE_KEPT + 2)))
+    figures = after_round({}, [LogSource(name="a", unreadable=lines[:3])])
+    figures = after_round(figures, [LogSource(name="a", unreadable=lines[3:])])
+    assert figures["a"].unreadable == lines[2:]

@@ -14,13 +14,17 @@ from typing import Any, Final
 from rules.facts.identity import BrokerId
 from service.deliveries import Delivery, Stream
 from service.web.ingest_json import Records
+from service.web.ingest_push import push_of
 from service.web.ingest_query import MAX_BROKER_ID, IngestQuery, is_name
-from service.web.ingest_unpacking import unpacked
+from service.web.ingest_snappy import SnappyError, unsnapped
+from service.web.ingest_unpacking import MAX_UNPACKED, too_large, unpacked
 from service.web.problems import ProblemError
 
 MAX_LINES: Final = 200_000  # of one request: two seconds
 MAX_STREAMS: Final = 100  # of one request
 TEXT: Final = "text/plain"
+PUSH: Final = "application/x-protobuf"
+SNAPPY: Final = frozenset({"", "snappy"})
 JSON: Final = frozenset({"application/json", "application/x-ndjson", "application/ndjson"})
 ASCII_LIKE: Final = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"})
 LINE_FIELDS: Final = ("message", "log", "line")  # Vector's, Fluent Bit's, and a plain word
@@ -61,7 +65,7 @@ def delivery_of(sent: Sent) -> Delivery:
         ProblemError: the body is of another kind, damaged or too large.
     """
     read = _reader_of(sent)
-    body = unpacked(sent.body, sent.content_encoding)
+    body = _unpacked(sent)
     return Delivery(
         lines=read(body, sent.query),
         zone=sent.query.zone,
@@ -73,13 +77,29 @@ def delivery_of(sent: Sent) -> Delivery:
 def _reader_of(sent: Sent) -> Callable[[bytes, IngestQuery], Lines]:
     if sent.media_type in JSON:
         return _of_json
+    if sent.media_type == PUSH:
+        return _of_push
     if sent.media_type == TEXT and sent.charset in ASCII_LIKE:
         return _of_text
     told = (
-        "log lines come as text/plain in UTF-8, or as JSON records with Content-Type "
-        "application/x-ndjson or application/json"
+        "log lines come as text/plain in UTF-8, as JSON records with Content-Type "
+        "application/x-ndjson or application/json, or as Loki's push"
     )
     raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
+
+
+def _unpacked(sent: Sent) -> bytes:
+    """Return the body as it was before it was packed; a push always is, and need not say so."""
+    if sent.media_type != PUSH:
+        return unpacked(sent.body, sent.content_encoding)
+    if sent.content_encoding.strip().lower() not in SNAPPY:
+        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "Loki's push is packed by Snappy")
+    try:
+        return unsnapped(sent.body, MAX_UNPACKED) if sent.body else b""
+    except OverflowError as exc:
+        raise too_large() from exc
+    except SnappyError as exc:
+        raise _no_push(f"its Snappy block has {exc}") from exc
 
 
 def _digest(body: bytes, sent: Sent) -> str:
@@ -97,22 +117,48 @@ def _of_text(body: bytes, query: IngestQuery) -> Lines:
 
 
 def _of_json(body: bytes, query: IngestQuery) -> Lines:
-    records = Records(body)
-    lines: Lines = {}
-    left = MAX_LINES
+    records, gathered = Records(body), _Gathered(query)
     for place, record in records:
         try:
             for fields, text in _texts(record):
-                split = _split(text.encode("utf-8", "replace"))
-                left -= len(split)
-                lines.setdefault(_stream(query, fields), []).extend(split)
+                gathered.add(fields, text.encode("utf-8", "replace"))
         except ValueError as exc:
             raise records.bad(place, str(exc)) from exc
-        if left < 0:
+    return gathered.lines
+
+
+def _of_push(body: bytes, query: IngestQuery) -> Lines:
+    gathered = _Gathered(query)
+    try:
+        for labels, line in push_of(body):
+            gathered.add(labels, line)
+    except ValueError as exc:
+        raise _no_push(str(exc)) from exc
+    return gathered.lines
+
+
+class _Gathered:
+    """Lines of a request, stream by stream."""
+
+    def __init__(self, query: IngestQuery) -> None:
+        self._query = query
+        self._left = MAX_LINES
+        self.lines: Lines = {}
+
+    def add(self, fields: Fields, text: bytes) -> None:
+        """Add the lines of a text to the stream that its fields name.
+
+        Raises:
+            ValueError: a field cannot be used, or names one stream too many.
+            ProblemError: these are too many lines.
+        """
+        split = _split(text)
+        self._left -= len(split)
+        if self._left < 0:
             raise _too_many_lines()
-        if len(lines) > MAX_STREAMS:
-            raise records.bad(place, f"a request may name {MAX_STREAMS} sources")
-    return lines
+        self.lines.setdefault(_stream(self._query, fields), []).extend(split)
+        if len(self.lines) > MAX_STREAMS:
+            raise ValueError(f"a request may name {MAX_STREAMS} sources")
 
 
 def _split(text: bytes) -> list[bytes]:
@@ -182,6 +228,10 @@ def _first(fields: Fields, names: Iterable[str]) -> str | None:
         if isinstance(value, str) and is_name(value):
             return value
     return None
+
+
+def _no_push(why: str) -> ProblemError:
+    return ProblemError(HTTPStatus.BAD_REQUEST, f"the body is no push of Loki: {why}")
 
 
 def _too_many_lines() -> ProblemError:

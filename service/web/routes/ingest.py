@@ -1,4 +1,4 @@
-"""Takes log lines of brokers from shippers such as Fluent Bit and Vector."""
+"""Takes log lines of brokers from shippers such as Fluent Bit, Vector and Promtail."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ DESCRIBED: Final[Mapping[str, Any]] = {
     "requestBody": {
         "required": True,
         "description": "Log lines, or JSON records whose `message`, `log` or `line` is one; an array of "
-        "them, or Loki's push in JSON, are application/json. Content-Encoding may be gzip.",
+        "them, or Loki's push in JSON, are application/json, and Loki's push in Protocol Buffers is "
+        "application/x-protobuf. Content-Encoding may be gzip.",
         "content": {
             "text/plain": TEXT,
             "application/x-ndjson": TEXT,
+            "application/x-protobuf": {"schema": {"type": "string", "format": "binary"}},
             "application/json": {"schema": {"anyOf": [RECORD, {"type": "array", "items": RECORD}]}},
         },
     },

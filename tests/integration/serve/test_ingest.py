@@ -226,6 +226,7 @@ ALMOST: Final = (first() + second()[:-30] + "\n").encode()
 BAD: Final[Sequence[tuple[str, bytes, str, str, int]]] = [
     ("random bytes", noise(3 * MEGABYTE), TEXT, "", 202),
     ("random bytes as JSON", noise(MEGABYTE), "application/json", "", 400),
+    ("random bytes as a push", noise(MEGABYTE), "application/x-protobuf", "", 400),
     ("random bytes as gzip", noise(MEGABYTE), TEXT, "gzip", 400),
     ("one huge line", b"x" * (4 * MEGABYTE), TEXT, "", 202),
     ("one huge line of ours", second().encode().strip() * 30_000, TEXT, "", 413),

@@ -260,6 +260,20 @@ def test_a_lost_beginning_leaves_the_line_of_a_reordering(
         assert "committed_records_lost" not in truth.also
 
 
+@pytest.mark.parametrize("client", Client)
+def test_a_batch_that_was_given_up_comes_late_and_is_no_gap(
+    faults: Sandbox, client: Client
+) -> None:
+    with make_fault("sequence-delivery-timeout", faults, client=client) as truth:
+        assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
+        assert truth.old_epoch_lines >= 1
+        assert truth.told_application
+        kept = values_on(faults, truth.topic)
+        assert len(kept) == 16  # the first batch, and the one that the client went on with
+        [remembered] = on_leader(faults, truth)
+        assert remembered.producer_epoch == 1
+
+
 def test_two_producers_are_told_apart(faults: Sandbox) -> None:
     name: SequenceName = "sequence-two-producers"
     with make_fault(name, faults, batch=2) as truth:

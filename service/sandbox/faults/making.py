@@ -38,6 +38,7 @@ SequenceName = Literal[
     "sequence-duplicate",
     "sequence-stale-retry",
     "sequence-restart",
+    "sequence-delivery-timeout",
 ]
 
 

@@ -26,6 +26,7 @@ from service.sandbox.faults.sequence_retries import (
     prepare_stale_retry,
 )
 from service.sandbox.faults.sequence_scene import SequenceStrike
+from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_two_producers import prepare_two_producers
 from service.sandbox.faults.stage import Stage
@@ -197,6 +198,15 @@ _ALL: Final = (
         "a client's bug: new epochs of a producer begin above 0, again and again",
         prepare_restart,
         takes=OF_SEQUENCES,
+    ),
+    replace(
+        _in_two_steps(
+            "sequence-delivery-timeout",
+            "a clean failover; a batch is given up, and comes late, with an old epoch",
+            prepare_delivery_timeout,
+            takes=OF_SEQUENCES | RETURN | {"client"},
+        ),
+        forms=frozenset({SequenceForm.OUT_OF_ORDER}),
     ),
 )
 FAULTS: Final[Mapping[str, Fault]] = MappingProxyType({fault.name: fault for fault in _ALL})

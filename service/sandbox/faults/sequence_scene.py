@@ -22,7 +22,11 @@ from service.sandbox.workloads.java_stepwise import (
 )
 from service.sandbox.workloads.log_requests import log_end
 from service.sandbox.workloads.raw_cluster import patiently
-from service.sandbox.workloads.stepwise_producer import StepwiseLibrdkafka, StepwiseProducer
+from service.sandbox.workloads.stepwise_producer import (
+    DELIVERY_MS,
+    StepwiseLibrdkafka,
+    StepwiseProducer,
+)
 
 SequenceStrike = Callable[[], SequenceTruth]
 
@@ -39,7 +43,11 @@ class Told:
 
 # ---------------------------------------------------------------------- who writes
 def open_client(
-    scene: Scene, *, bootstrap_servers: str | None = None, batch: int | None = None
+    scene: Scene,
+    *,
+    bootstrap_servers: str | None = None,
+    batch: int | None = None,
+    delivery_ms: int = DELIVERY_MS,
 ) -> StepwiseProducer:
     """Return the client library that the caller chose; undoing the fault ends it."""
     stage, batch = scene.stage, batch or scene.stage.options.batch
@@ -47,10 +55,16 @@ def open_client(
     name = stage.new_name if stage.options.transactional else None
     client: StepwiseProducer
     if stage.options.client is Client.LIBRDKAFKA:
-        client = StepwiseLibrdkafka(servers, scene.topic, batch=batch, transactional_id=name)
+        client = StepwiseLibrdkafka(
+            servers, scene.topic, batch=batch, transactional_id=name, delivery_ms=delivery_ms
+        )
     elif name is None:
         client = JavaConsoleProducer(
-            sandbox=stage.sandbox, bootstrap_servers=servers, topic=scene.topic, batch=batch
+            sandbox=stage.sandbox,
+            bootstrap_servers=servers,
+            topic=scene.topic,
+            batch=batch,
+            delivery_ms=delivery_ms,
         )
     else:
         client = JavaTransactionalProducer(

@@ -23,12 +23,18 @@ from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.java_tool import HEAP
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES
-from service.sandbox.workloads.stepwise_producer import IN_FLIGHT, LINGER_MS, METADATA_MS
+from service.sandbox.workloads.stepwise_producer import (
+    DELIVERY_MS,
+    IN_FLIGHT,
+    LINGER_MS,
+    METADATA_MS,
+)
 
 END_SECONDS: Final = 5.0
 BATCH_BYTES: Final = 61  # of a v2 batch header (KIP-98)
 RECORD_BYTES: Final = VALUE_BYTES + 8  # with what the format adds to so short a record
-GIVEN_UP: Final = "OutOfOrderSequenceException"  # as an application's callback gets it
+GIVEN_UP: Final = ("OutOfOrderSequenceException", "TimeoutException: Expiring")  # of a callback
+REQUEST_MS: Final = 4000
 RATE: Final = 5  # records per second of the load tool; it catches up on what it was held for
 FOR_EVER: Final = 2**31 - 1
 
@@ -41,6 +47,7 @@ class JavaStepwise(ABC):
     bootstrap_servers: str
     topic: str
     batch: int  # records at most in one batch
+    delivery_ms: int = DELIVERY_MS
 
     def __post_init__(self) -> None:
         # Below the sandbox, because `down` removes what is left there after a crash of ours.
@@ -50,7 +57,7 @@ class JavaStepwise(ABC):
         )
         self._scratch = Path(self._folder.name)
         self._config = self._scratch / "client.properties"
-        self._config.write_text(render(_settings(self.batch)), encoding="ascii")
+        self._config.write_text(render(_settings(self.batch, self.delivery_ms)), encoding="ascii")
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -66,11 +73,10 @@ class JavaStepwise(ABC):
         """Whether the application was told that records failed; what came so far counts."""
         # The second file is where the sandbox's log settings put what the client library says.
         said = (self._scratch / name for name in ("output.log", "server.log"))
-        return any(
-            GIVEN_UP in path.read_text(encoding="utf-8", errors="replace")
-            for path in said
-            if path.exists()
-        )
+        texts = [
+            path.read_text(encoding="utf-8", errors="replace") for path in said if path.exists()
+        ]
+        return any(words in text for words in GIVEN_UP for text in texts)
 
     def close(self) -> None:
         """Kill it: an orderly end would wait for what it cannot send."""
@@ -176,14 +182,15 @@ class JavaTransactionalProducer(JavaStepwise):
         self._running().send_signal(signal.SIGSTOP)
 
 
-def _settings(batch: int) -> dict[str, str]:
+def _settings(batch: int, delivery_ms: int) -> dict[str, str]:
     return {
         "acks": "all",
         "batch.size": str(BATCH_BYTES + RECORD_BYTES * batch),
+        "delivery.timeout.ms": str(delivery_ms),
         "enable.idempotence": "true",
         "linger.ms": str(LINGER_MS),
         "max.in.flight.requests.per.connection": str(IN_FLIGHT),
         "metadata.max.age.ms": str(METADATA_MS),
-        "request.timeout.ms": "10000",  # the console producer's own would be 1.5 s
+        "request.timeout.ms": str(REQUEST_MS),  # the console producer's own would be 1.5 s
         "retries": str(FOR_EVER),
     }

@@ -35,6 +35,7 @@ METADATA_MS: Final = 2000  # a new leader is looked for so often
 SETTLE_SECONDS: Final = 30.0
 STUCK_SECONDS: Final = 2.0
 END_SECONDS: Final = 5.0
+DELIVERY_MS: Final = 120_000  # until a client gives a record up; Java's own default
 
 
 class StepwiseProducer(Protocol):
@@ -63,6 +64,7 @@ class StepwiseLibrdkafka:
         *,
         batch: int,
         transactional_id: str | None = None,
+        delivery_ms: int = DELIVERY_MS,
     ) -> None:
         self._topic = topic
         self._is_transactional = transactional_id is not None
@@ -74,6 +76,7 @@ class StepwiseLibrdkafka:
             "max.in.flight": IN_FLIGHT,
             "linger.ms": LINGER_MS,
             "batch.num.messages": batch,
+            "message.timeout.ms": delivery_ms,
             "topic.metadata.refresh.interval.ms": METADATA_MS,
             **own,
         }

@@ -1,0 +1,112 @@
+"""A clean failover during which a client gives a batch up: no broker finds anything out of order.
+
+The client tells its application, raises its epoch by itself and goes on from sequence 0. What it gave
+up may still be on its way: when it arrives it is of an old epoch (INVALID_PRODUCER_EPOCH), which
+looks like a fenced producer and is none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from rules.errors import SandboxError
+from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.replicas import await_condition, await_in_sync, await_leader, revive
+from service.sandbox.faults.rule_names import EVERY_LOSS_RULE, UNREPLICATED_LOST
+from service.sandbox.faults.scene import Before, Scene, Verdict, epochs, make_scene
+from service.sandbox.faults.sequence_lines import old_epochs_on
+from service.sandbox.faults.sequence_names import EVERY_SEQUENCE_RULE, Client
+from service.sandbox.faults.sequence_scene import (
+    SequenceStrike,
+    Told,
+    end_of,
+    only_producer,
+    open_client,
+    sequence_truth,
+    write_all,
+)
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.sequenced_producer import (
+    OLD_EPOCH,
+    SequencedProducer,
+    new_producer,
+)
+from service.sandbox.workloads.stalling_proxy import StallingProxy
+from service.sandbox.workloads.stepwise_producer import StepwiseProducer
+
+DELIVERY_MS: Final = 15_000  # longer than an election takes, also with Kafka's own time-outs
+FENCED: Final = "producer_fenced"
+CLEAN: Final = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
+OVER: Final = "it is over: another broker leads, and the client goes on"
+TOLD: Final = Told(silent=(*EVERY_SEQUENCE_RULE, *CLEAN, FENCED), ends=OVER)
+
+
+def prepare_delivery_timeout(stage: Stage) -> SequenceStrike:
+    """Let a producer write a batch that every replica has."""
+    scene = make_scene(stage, min_isr=2, has_bystander=True)
+    if stage.options.client is Client.RAW:
+        producer = new_producer(stage.cluster, stage.new_name)
+        producer.send(scene.partitions[0], 0, stage.options.batch)
+        return partial(_strike, scene, producer)
+    ports = {node.id: node.port for node in stage.sandbox.state.brokers}
+    proxy = stage.undo.enter_context(StallingProxy(ports))
+    client = open_client(scene, bootstrap_servers=proxy.bootstrap_servers, delivery_ms=DELIVERY_MS)
+    write_all(scene, client, stage.options.batch)
+    return partial(_strike_live, scene, proxy, client)
+
+
+def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+    where, batch = scene.partitions[0], scene.stage.options.batch
+    before = scene.before()
+    _fail_over(scene, before)
+    producer.producer_epoch = 1
+    producer.send(where, 0, batch)
+    producer.producer_epoch = 0  # what was given up, and comes late
+    producer.expect_refusal(where, batch, batch, error=OLD_EPOCH)
+    return _told(scene, before)
+
+
+def _strike_live(scene: Scene, proxy: StallingProxy, client: StepwiseProducer) -> SequenceTruth:
+    batch, before = scene.stage.options.batch, scene.before()
+    end = end_of(scene)
+    proxy.stall()
+    client.hand_over(batch)
+    _fail_over(scene, before)
+    leader = scene.stage.cluster.placed(scene.partitions[0]).leader
+    port = scene.stage.sandbox.state.node(leader).port
+    await_condition(
+        lambda: proxy.kept_for(port) > 0, f"the client does not try broker {leader}, the new leader"
+    )
+    await_condition(client.has_given_up, "the client does not give up what it cannot deliver")
+    proxy.go_on()
+    client.hand_over(batch)
+    await_condition(
+        lambda: end_of(scene) >= end + batch, f"the client does not go on on {scene.topic}"
+    )
+    proxy.deliver_late()
+    return _told(scene, before)
+
+
+def _fail_over(scene: Scene, before: Before) -> None:
+    stage, leader = scene.stage, scene.pair.leader
+    stage.sandbox.kill(leader)
+    others = [broker for broker in stage.cluster.running() if broker != leader]
+    await_leader(stage, scene.partitions, others, above=epochs(before))
+
+
+def _told(scene: Scene, before: Before) -> SequenceTruth:
+    stage, where = scene.stage, scene.partitions[0]
+    await_condition(
+        lambda: len(old_epochs_on(stage.sandbox, where)) > 0,
+        f"no broker refused a batch of an old epoch for {where}",
+    )
+    if stage.options.old_leader_returns:
+        revive(stage, scene.pair.leader)
+        await_in_sync(stage, scene.partitions, [scene.pair.leader])
+    loss: LossTruth = scene.truth(before, Verdict(silent=CLEAN), ends=OVER)
+    _, epoch = only_producer(scene)
+    if loss.lost_offsets or loss.was_unclean or epoch != 1:
+        raise SandboxError(f"{stage.fault} came otherwise: {loss}")
+    return sequence_truth(scene, TOLD, [], loss=loss, told_application=True)

@@ -97,7 +97,11 @@ class Episode:
     @property
     def is_resent(self) -> bool:
         """Whether the producer wrote under a newer epoch than the one of the refused batch."""
-        before, newest = self.shown.before, self.newest_producer_epoch
+        return self.is_resent_after(self.shown)
+
+    def is_resent_after(self, refusal: Refusal) -> bool:
+        """Whether the producer wrote under a newer epoch than the one of a refused batch."""
+        before, newest = refusal.before, self.newest_producer_epoch
         return before is not None and newest is not None and newest > before.producer_epoch
 
     @property

@@ -5,34 +5,27 @@ It comes after the memory of offsets was advanced, because it needs what leader 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from rules.facts.batches import BatchesOf
-from rules.facts.episodes import Episode, EpisodeKey, LeaderChange, SequenceMemory, StateLook
-from rules.facts.gap import GapCause, GapScope
-from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds
-from rules.facts.leaderships import Leaderships
-from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
-from rules.facts.snapshot import Snapshot
-from rules.loss.proof import Changes
+from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
+from rules.facts.sequence_verdicts import SequenceClass
+from rules.sequence.answers import proven, with_answers
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
     ASKED_AT_ONCE,
     ASKED_IN_A_ROW,
     ASKED_IN_ALL,
+    Decided,
     is_final,
     is_patient,
     leading,
 )
-from rules.sequence.gathering import gathered, row_of
-from rules.sequence.log_entries import looked_up, reaches
-from rules.sequence.proofs import proof_of
+from rules.sequence.gathering import gathered
 from rules.sequence.sight import MICROSECOND, OnlyFailed, Sight
+from rules.sequence.sights import Sights
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
@@ -59,37 +52,33 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
     `only_failed` names the one producer of a topic whose records failed within a time, if it was
     exactly one.
     """
-    before, snapshot = view.memory.sequences, view.snapshot
+    before = view.memory.sequences
     changes, leaderships = advance_changes(view, before)
-    found = gathered(snapshot, before)
-    if not found.open and not found.replaced and not before.ended:
-        return SequenceMemory(changes=changes, leaderships=leaderships)
-    sights = _Sights.of(view, leaderships)
-    episodes = [
-        _advanced(episode, snapshot, sights.of_episode(episode), changes, only_failed)
-        for episode in found.open.values()
-    ]
+    found = gathered(view.snapshot, before)
     known = SequenceMemory(ended=before.ended, changes=changes, leaderships=leaderships)
-    return _sorted(known, episodes, found.replaced, sights)
+    if not (found.open or found.replaced or before.ended):
+        return known
+    over, left = list(found.replaced), list[Episode]()
+    sights = Sights.of(view, leaderships)
+    for episode in found.open.values():
+        sight = sights.of_episode(episode)
+        judged = _judged(with_answers(episode, sights, sight, changes), sight, only_failed)
+        (over if _is_over(judged, sight) else left).append(judged)
+    return _put_aside(known, over, left, sights.now_us)
 
 
-def _advanced(
-    episode: Episode,
-    snapshot: Snapshot,
-    sight: Sight,
-    changes: Mapping[TopicPartition, tuple[LeaderChange, ...]],
-    only_failed: OnlyFailed,
-) -> Episode:
-    if sight.trouble is not SequenceReason.TOPIC_RECREATED:
-        episode = _with_changes(episode, changes)
-        episode = _with_states(_with_batches(episode, snapshot), snapshot, sight)
-    episode = replace(episode, refusals=tuple(_proven(episode, sight)))
+def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
+    """Return an episode with what is said of it now, and whether it asks for more."""
+    refusals = proven(episode, sight)
+    if refusals != episode.refusals:
+        episode = replace(episode, refusals=refusals)
     decided = leading(episode, sight, only_failed)
-    place = episode.refusals.index(decided.refusal)
-    episode = replace(episode, verdict=decided.verdict, leading=place)
-    is_asking = _wants_more(episode, sight)
+    place = refusals.index(decided.refusal)
+    is_asking = _wants_more(episode, decided, sight)
     return replace(
         episode,
+        verdict=decided.verdict,
+        leading=place,
         is_asking=is_asking,
         is_waiting=False,
         asked=episode.asked + is_asking,
@@ -97,158 +86,32 @@ def _advanced(
     )
 
 
-def _wants_more(episode: Episode, sight: Sight) -> bool:
+def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
     """Whether the next round should look: at once, and again when the client has given up."""
     if sight.trouble is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
-    if episode.verdict.is_confirmed:  # only whether it is sent once more under a new epoch
-        is_stale = episode.verdict.class_ is SequenceClass.STALE_RETRY
-        return is_stale and not episode.is_resent and episode.asked < ASKED_AT_ONCE
+    if decided.verdict.is_confirmed:  # only whether it is sent once more under a new epoch
+        is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
+        is_told = episode.is_resent_after(decided.refusal)
+        return is_stale and not is_told and episode.asked < ASKED_AT_ONCE
     most = ASKED_AT_ONCE if is_patient(episode, sight) else ASKED_IN_A_ROW
     return episode.asked < most
 
 
-# ------------------------------------------------------------------ what was found since
-def _with_changes(
-    episode: Episode, changes: Mapping[TopicPartition, tuple[LeaderChange, ...]]
-) -> Episode:
-    known = () if episode.name is None else changes.get(episode.name, ())
-    if not known:
-        return episode
-    by_epoch = {one.leader_epoch: one for one in (*episode.changes, *known)}
-    return replace(episode, changes=tuple(by_epoch[epoch] for epoch in sorted(by_epoch)))
-
-
-def _with_batches(episode: Episode, snapshot: Snapshot) -> Episode:
-    for found in snapshot.batches:
-        if (found.name, found.producer_id) == episode.key and found.looked_from >= 0:
-            return _with_found(episode, found, microseconds(snapshot.taken_at))
-    return episode
-
-
-def _with_found(episode: Episode, found: BatchesOf, now_us: int) -> Episode:
-    epochs = [one.producer_epoch for one in found.batches]
-    epochs += [one.producer_epoch for one in found.markers]
-    is_whole = reaches(episode.refusals, found)
-    return replace(
-        episode,
-        refusals=looked_up(episode.refusals, found),
-        largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
-        batches_looked_us=now_us if is_whole else episode.batches_looked_us,
-        newest_producer_epoch=_newest(episode, epochs),
-    )
-
-
-def _with_states(episode: Episode, snapshot: Snapshot, sight: Sight) -> Episode:
-    row = row_of(snapshot, episode.name)
-    if row is None or episode.producer_id is None or sight.leader_epoch is None:
-        return episode
-    if not episode.is_asking:
-        return episode  # nobody asked for this producer
-    states = snapshot.producers.states.get(row)
-    if states is None or not snapshot.producers.looked[row]:
-        return episode
-    look = StateLook(
-        leader_epoch=sight.leader_epoch,
-        looked_us=sight.now_us,
-        state=states.get(episode.producer_id),
-    )
-    epochs = [] if look.state is None else [look.state.producer_epoch]
-    return replace(
-        episode,
-        first_state=episode.first_state or look,
-        last_state=look,
-        newest_producer_epoch=_newest(episode, epochs),
-    )
-
-
-def _newest(episode: Episode, epochs: Iterable[int]) -> int | None:
-    known = [] if episode.newest_producer_epoch is None else [episode.newest_producer_epoch]
-    return max([*known, *epochs], default=None)
-
-
-def _proven(episode: Episode, sight: Sight) -> Iterable[Refusal]:
-    for refusal in episode.refusals:
-        proof = proof_of(refusal, episode, sight)
-        is_new = proof is not None and refusal.proof_leader_epoch is None
-        epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
-        yield replace(refusal, proof=proof, proof_leader_epoch=epoch)
-
-
-# ------------------------------------------------------------------ what is seen
-@dataclass(frozen=True, slots=True, eq=False)
-class _Sights:
-    """What this round shows of partitions."""
-
-    view: View
-    leaderships: Leaderships
-    untold: frozenset[int]  # rows whose new leader has not told what is left
-    look_trouble: SequenceReason | None
-
-    @classmethod
-    def of(cls, view: View, leaderships: Leaderships) -> _Sights:
-        changes = Changes.of(view)
-        untold = () if changes is None else changes.rows[changes.waiting].tolist()
-        causes = {gap.cause for gap in view.snapshot.gaps if gap.scope is GapScope.BATCHES}
-        trouble = SequenceReason.LOOK_FAILED if causes else None
-        if GapCause.NOT_AUTHORIZED in causes:
-            trouble = SequenceReason.NOT_READABLE
-        return cls(view, leaderships, frozenset(untold), trouble)
-
-    def of_episode(self, episode: Episode) -> Sight:
-        """Return what it shows of an episode's partition."""
-        now, row = microseconds(self.view.now), row_of(self.view.snapshot, episode.name)
-        if row is None:
-            return Sight(now_us=now, trouble=self._trouble(episode, row))
-        is_answered = any(
-            (one.name, one.producer_id) == episode.key for one in self.view.snapshot.batches
-        )
-        known = None if episode.name is None else self.leaderships.row(episode.name)
-        watch = self.leaderships
-        return Sight(
-            now_us=now,
-            leader_epoch=self.view.snapshot.offsets.leader_epoch[row],
-            epoch_since_us=None if known is None else watch.since_us[known],
-            watched_from=None if known is None else watch.watched_from[known],
-            is_change_untold=row in self.untold,
-            trouble=self._trouble(episode, row),
-            look_trouble=None if is_answered or not episode.asked else self.look_trouble,
-        )
-
-    def _trouble(self, episode: Episode, row: int | None) -> SequenceReason | None:
-        if episode.name is None:
-            return SequenceReason.PARTITION_NOT_TOLD
-        if row is None:
-            return SequenceReason.PARTITION_NOT_SEEN
-        present = self.view.snapshot.partitions.topic_id(row)
-        if None not in (present, episode.topic_id) and present != episode.topic_id:
-            return SequenceReason.TOPIC_RECREATED
-        if self.view.snapshot.offsets.leader_epoch[row] is None:
-            return SequenceReason.PARTITION_NOT_SEEN
-        return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
-
-
 # ------------------------------------------------------------------ what has ended
-def _sorted(
-    known: SequenceMemory,
-    episodes: Sequence[Episode],
-    replaced: Iterable[Episode],
-    sights: _Sights,
+def _put_aside(
+    known: SequenceMemory, over: list[Episode], left: list[Episode], now_us: int
 ) -> SequenceMemory:
     """Put aside the episodes that are over, and let the newest of the others ask."""
-    now = microseconds(sights.view.now)
-    over = [one for one in episodes if _is_over(one, sights.of_episode(one))]
-    ids = {one.id for one in over}
-    left = [one for one in episodes if one.id not in ids]
     if len(left) > MAX_OPEN:
         left.sort(key=lambda one: (not one.verdict.is_confirmed, one.last_seen_us))
         over, left = [*over, *left[:-MAX_OPEN]], left[-MAX_OPEN:]
-    ended = (*known.ended, *(_ended(one, now) for one in (*replaced, *over)))
-    oldest = now - ENDED_KEPT // MICROSECOND
+    ended = (*known.ended, *(_ended(one, now_us) for one in over))
+    oldest = now_us - ENDED_KEPT // MICROSECOND
     return replace(
         known,
         open=_taking_turns(left),
-        ended=tuple(one for one in ended if (one.ended_us or now) > oldest)[-MAX_ENDED:],
+        ended=tuple(one for one in ended if (one.ended_us or now_us) > oldest)[-MAX_ENDED:],
     )
 
 

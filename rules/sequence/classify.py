@@ -40,20 +40,20 @@ FAILED_WITHIN: Final = DELIVERY_TIMEOUT + timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Decided:
     """One refusal and what is said of it."""
 
     refusal: Refusal
     verdict: SequenceVerdict
 
 
-def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Judged:
+def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Decided:
     """Return what is said of an episode by all that is known of it, and the refusal that decides."""
     suspicions = suspicions_of(episode.refusals, episode.largest_batch)
     worst = min((_judged(episode, suspicion, sight) for suspicion in suspicions), key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
-        return Judged(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))
+        return Decided(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))
     return worst
 
 
@@ -70,7 +70,7 @@ def is_final(episode: Episode, sight: Sight) -> bool:
     return sight.trouble is not None or is_exhausted
 
 
-def _badness(one: Judged) -> tuple[int, int, int, int]:
+def _badness(one: Decided) -> tuple[int, int, int, int]:
     """Put losses first, the proven ones at the front; then what is open; then what is harmless."""
     is_loss, is_sure = one.verdict.class_ is SequenceClass.LOSS, one.verdict.is_confirmed
     rank = (0 if is_sure else 1) if is_loss else (3 if is_sure else 2)
@@ -78,7 +78,7 @@ def _badness(one: Judged) -> tuple[int, int, int, int]:
     return rank, RANK.index(one.verdict.class_), first, gap_of(one.refusal) or 0
 
 
-def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Judged:
+def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Decided:
     refusal = suspicion.refusal
     if refusal.proof is not None:
         verdict = _harmless(episode, refusal, sight)
@@ -91,7 +91,7 @@ def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Judged:
             or _by_clean_changes(episode, suspicion, sight)
             or _open(episode, suspicion, sight)
         )
-    return Judged(refusal=refusal, verdict=verdict)
+    return Decided(refusal=refusal, verdict=verdict)
 
 
 # ------------------------------------------------------------------ proven: nothing is missing
@@ -141,7 +141,7 @@ def _was_looked_at_late(episode: Episode) -> bool:
     return looked is not None and looked >= late
 
 
-def _may_be_the_clients(one: Judged) -> bool:
+def _may_be_the_clients(one: Decided) -> bool:
     """Whether nothing acknowledged is missing, and what is missing did not come."""
     if is_behind(one.refusal):
         return False

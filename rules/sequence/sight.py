@@ -27,6 +27,7 @@ class Sight:
     """The partition of an episode in this round; times in microseconds since 1970-01-01 UTC."""
 
     now_us: int
+    row: int | None = None  # of the snapshot; None: it has no such partition
     leader_epoch: int | None = None  # in the leader's own answer
     epoch_since_us: int | None = None  # the round that first saw it
     watched_from: int | None = None  # since which epoch every change is known

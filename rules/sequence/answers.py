@@ -1,0 +1,90 @@
+"""Puts into an episode what a round found out: leader changes, batches, the producer's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from rules.facts.batches import BatchesOf
+from rules.facts.episodes import Episode, LeaderChange, StateLook
+from rules.facts.identity import TopicPartition
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import SequenceReason
+from rules.sequence.log_entries import looked_up, reaches
+from rules.sequence.proofs import proof_of
+from rules.sequence.sight import Sight
+from rules.sequence.sights import Sights
+
+KnownChanges = Mapping[TopicPartition, tuple[LeaderChange, ...]]
+
+
+def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownChanges) -> Episode:
+    """Return an episode with all that this round found out of it."""
+    if sight.trouble is SequenceReason.TOPIC_RECREATED:
+        return episode
+    known = () if episode.name is None else changes.get(episode.name, ())
+    if known:
+        by_epoch = {one.leader_epoch: one for one in (*episode.changes, *known)}
+        episode = replace(episode, changes=tuple(by_epoch[epoch] for epoch in sorted(by_epoch)))
+    found = sights.batches.get(episode.key)
+    if found is not None:
+        episode = _with_batches(episode, found, sight.now_us)
+    look = _state_look(episode, sights, sight)
+    return episode if look is None else _with_state(episode, look)
+
+
+def proven(episode: Episode, sight: Sight) -> tuple[Refusal, ...]:
+    """Return the refusals with what is proven of them by now."""
+    return tuple(_proven(refusal, episode, sight) for refusal in episode.refusals)
+
+
+def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
+    proof = proof_of(refusal, episode, sight)
+    is_new = proof is not None and refusal.proof_leader_epoch is None
+    if proof is refusal.proof and not is_new:
+        return refusal
+    epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
+    return replace(refusal, proof=proof, proof_leader_epoch=epoch)
+
+
+def _with_batches(episode: Episode, found: BatchesOf, now_us: int) -> Episode:
+    epochs = [one.producer_epoch for one in found.batches]
+    epochs += [one.producer_epoch for one in found.markers]
+    is_whole = reaches(episode.refusals, found)
+    return replace(
+        episode,
+        refusals=looked_up(episode.refusals, found),
+        largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
+        batches_looked_us=now_us if is_whole else episode.batches_looked_us,
+        newest_producer_epoch=_newest(episode, epochs),
+    )
+
+
+def _state_look(episode: Episode, sights: Sights, sight: Sight) -> StateLook | None:
+    """Return what the leader told of the producer; only if this episode had asked."""
+    if sight.row is None or sight.leader_epoch is None or not episode.is_asking:
+        return None
+    producers = sights.snapshot.producers
+    states = producers.states.get(sight.row)
+    if states is None or episode.producer_id is None or not producers.looked[sight.row]:
+        return None
+    return StateLook(
+        leader_epoch=sight.leader_epoch,
+        looked_us=sight.now_us,
+        state=states.get(episode.producer_id),
+    )
+
+
+def _with_state(episode: Episode, look: StateLook) -> Episode:
+    epochs = [] if look.state is None else [look.state.producer_epoch]
+    return replace(
+        episode,
+        first_state=episode.first_state or look,
+        last_state=look,
+        newest_producer_epoch=_newest(episode, epochs),
+    )
+
+
+def _newest(episode: Episode, epochs: Iterable[int]) -> int | None:
+    known = [] if episode.newest_producer_epoch is None else [episode.newest_producer_epoch]
+    return max([*known, *epochs], default=None)

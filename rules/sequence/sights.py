@@ -1,0 +1,80 @@
+"""What a round shows of the partitions of episodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from rules.facts.batches import BatchesOf
+from rules.facts.episodes import Episode, EpisodeKey
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.last_look import microseconds
+from rules.facts.leaderships import Leaderships
+from rules.facts.sequence_verdicts import SequenceReason
+from rules.facts.snapshot import Snapshot
+from rules.loss.proof import Changes
+from rules.sequence.gathering import row_of
+from rules.sequence.sight import Sight
+from rules.view import View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sights:
+    """The whole round, by partition and producer."""
+
+    snapshot: Snapshot
+    now_us: int
+    leaderships: Leaderships
+    untold: frozenset[int]  # rows whose new leader has not told what is left
+    batches: Mapping[EpisodeKey, BatchesOf]
+    look_trouble: SequenceReason | None
+
+    @classmethod
+    def of(cls, view: View, leaderships: Leaderships) -> Sights:
+        """Return what a round shows."""
+        changes = Changes.of(view)
+        untold = () if changes is None else changes.rows[changes.waiting].tolist()
+        found = (one for one in view.snapshot.batches if one.looked_from >= 0)
+        return cls(
+            snapshot=view.snapshot,
+            now_us=microseconds(view.now),
+            leaderships=leaderships,
+            untold=frozenset(untold),
+            batches={(one.name, one.producer_id): one for one in found},
+            look_trouble=_look_trouble(view.snapshot),
+        )
+
+    def of_episode(self, episode: Episode) -> Sight:
+        """Return what it shows of an episode's partition."""
+        row = row_of(self.snapshot, episode.name)
+        if row is None or episode.name is None:
+            told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
+            return Sight(now_us=self.now_us, trouble=told[episode.name is not None])
+        known, watch = self.leaderships.row(episode.name), self.leaderships
+        is_unanswered = episode.asked > 0 and episode.key not in self.batches
+        epoch = self.snapshot.offsets.leader_epoch[row]
+        return Sight(
+            now_us=self.now_us,
+            row=row,
+            leader_epoch=epoch,
+            epoch_since_us=None if known is None else watch.since_us[known],
+            watched_from=None if known is None else watch.watched_from[known],
+            is_change_untold=row in self.untold,
+            trouble=self._trouble(episode, row, epoch),
+            look_trouble=self.look_trouble if is_unanswered else None,
+        )
+
+    def _trouble(self, episode: Episode, row: int, epoch: int | None) -> SequenceReason | None:
+        present = self.snapshot.partitions.topic_id(row)
+        if None not in (present, episode.topic_id) and present != episode.topic_id:
+            return SequenceReason.TOPIC_RECREATED
+        if epoch is None:
+            return SequenceReason.PARTITION_NOT_SEEN
+        return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
+
+
+def _look_trouble(snapshot: Snapshot) -> SequenceReason | None:
+    causes = {gap.cause for gap in snapshot.gaps if gap.scope is GapScope.BATCHES}
+    if GapCause.NOT_AUTHORIZED in causes:
+        return SequenceReason.NOT_READABLE
+    return SequenceReason.LOOK_FAILED if causes else None

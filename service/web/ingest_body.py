@@ -28,7 +28,9 @@ SNAPPY: Final = frozenset({"", "snappy"})
 JSON: Final = frozenset({"application/json", "application/x-ndjson", "application/ndjson"})
 ASCII_LIKE: Final = frozenset({"", "utf-8", "utf8", "us-ascii", "ascii", "iso-8859-1", "latin1"})
 LINE_FIELDS: Final = ("message", "log", "line")  # Vector's, Fluent Bit's, and a plain word
-SOURCE_FIELDS: Final = ("source", "host", "pod", "instance")
+SOURCE_FIELDS: Final = ("source", "pod")  # before the host, which may be a node of many pods
+HOST_FIELDS: Final = ("host", "instance")
+STREAMS_OF_DOCKER: Final = frozenset({"stdout", "stderr"})  # which it names `source`
 FILE_FIELDS: Final = ("file", "filename")
 UNNAMED: Final = "http"
 
@@ -204,10 +206,16 @@ def _stream(query: IngestQuery, fields: Fields) -> Stream:
     broker_id = query.broker_id if query.broker_id is not None else _broker_id(fields)
     unnamed = UNNAMED if broker_id is None else f"broker-{broker_id}"
     return Stream(
-        source=query.source or _first(fields, SOURCE_FIELDS) or unnamed,
+        source=query.source or _source(fields) or unnamed,
         broker_id=None if broker_id is None else BrokerId(broker_id),
         file=_first(fields, FILE_FIELDS),
     )
+
+
+def _source(fields: Fields) -> str | None:
+    about_pod = fields.get("kubernetes")  # by Fluent Bit's filter and Vector's source
+    pod = _first(about_pod, ("pod_name",)) if isinstance(about_pod, dict) else None
+    return _first(fields, SOURCE_FIELDS) or pod or _first(fields, HOST_FIELDS)
 
 
 def _broker_id(fields: Fields) -> int | None:
@@ -225,7 +233,7 @@ def _first(fields: Fields, names: Iterable[str]) -> str | None:
     """Return the first of some fields that holds a name."""
     for name in names:
         value = fields.get(name)
-        if isinstance(value, str) and is_name(value):
+        if isinstance(value, str) and is_name(value) and value not in STREAMS_OF_DOCKER:
             return value
     return None
 

@@ -142,7 +142,11 @@ def test_lines_of_several_brokers_are_kept_apart_each_in_order() -> None:
     [
         ({}, {}, Stream("http")),
         ({"source": "a", "host": "b"}, {}, Stream("a")),
-        ({"host": "b", "pod": "c"}, {}, Stream("b")),
+        ({"host": "b", "pod": "c"}, {}, Stream("c")),
+        ({"host": "node", "kubernetes": {"pod_name": "kafka-0"}}, {}, Stream("kafka-0")),
+        ({"host": "b", "kubernetes": "x"}, {}, Stream("b")),
+        ({"host": "b", "kubernetes": {"pod_name": 7}}, {}, Stream("b")),
+        ({"source": "stdout", "pod": "c", "host": "b"}, {}, Stream("c")),
         ({"pod": "kafka-0"}, {}, Stream("kafka-0")),
         ({"instance": "kafka-0:9404"}, {}, Stream("kafka-0:9404")),
         ({"source": "stdout", "broker_id": 1}, {"source": "q"}, Stream("q", ONE)),

@@ -29,6 +29,7 @@ FAST = {
     "group.share.min.session.timeout.ms": "1000",
     "group.share.session.timeout.ms": "6000",
     "offsets.topic.num.partitions": "5",
+    "producer.id.expiration.check.interval.ms": "1000",
     "replica.lag.time.max.ms": "3000",
     "share.coordinator.state.topic.num.partitions": "5",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",

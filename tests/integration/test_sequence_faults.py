@@ -189,6 +189,22 @@ def test_a_client_that_begins_its_epochs_above_zero_is_refused_for_ever(cluster:
         assert values_on(cluster, truth.topic) == [0, 1]
 
 
+def test_a_leader_that_has_forgotten_a_producer_takes_any_sequence(cluster: Sandbox) -> None:
+    with make_fault("sequence-state-expired", cluster, batch=2) as truth:
+        assert (truth.episodes, truth.rule) == ((), None)
+        assert values_on(cluster, truth.topic) == [0, 1, 12345, 12346]
+
+
+def test_with_transactions_v2_a_forgotten_producer_is_refused(cluster: Sandbox) -> None:
+    form = SequenceForm.EXPECTED_ZERO
+    with make_fault("sequence-state-expired", cluster, batch=2, form=form) as truth:
+        told = only(truth)
+        assert told.sequence_class is SequenceClass.PRODUCER_STATE_LOST
+        assert (told.form, told.lines, told.is_healed) == (form, 3, False)
+        assert on_leader(cluster, truth) == []
+        assert values_on(cluster, truth.topic) == [0, 1]
+
+
 # ---------------------------------------------------------------------- records are lost
 def test_the_textbook_loss_by_its_command(faults: Sandbox, new_name: Named) -> None:
     topic = new_name("textbook")

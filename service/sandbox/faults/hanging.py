@@ -7,23 +7,21 @@ there, as a late request did on older brokers.
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from collectors.transactions import partition_of
-from collectors.wire import codec
-from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
-from rules.facts.identity import BrokerId, TopicPartition
+from rules.facts.identity import TopicPartition
 from rules.transactions.classes import TransactionClass
 from service.clock import wait_until
+from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
 from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.tools import run_quietly
-from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, require
+from service.sandbox.workloads.raw_cluster import RefusedError
 from service.sandbox.workloads.raw_producer import RawProducer
 
 OFFSETS: Final = "__consumer_offsets"
@@ -33,8 +31,6 @@ NOT_YET: Final = frozenset(
     {"TRANSACTION_ABORTABLE", "INVALID_TXN_STATE", "INVALID_PRODUCER_ID_MAPPING"}
 )
 TOOL: Final = "kafka-transactions.sh"
-OF_BROKER: Final = 4  # ConfigResource.Type of the protocol
-SET_FOR_ONE: Final = 2  # ConfigSource of the protocol: DYNAMIC_BROKER_CONFIG
 
 
 def make_hanging(stage: Stage) -> Truth:
@@ -45,7 +41,8 @@ def make_hanging(stage: Stage) -> Truth:
         producer.begin_unknown()
     else:
         producer.begin()
-    with _unverified(stage, where):
+    leader = stage.cluster.placed(where).leader
+    with changed_setting(stage, leader, VERIFICATION, "false"):
         start = _write_outside(stage, producer, where)
     repair = (*_place(where), "--start-offset", str(start))
     stage.undo.callback(_repair, stage, producer, where, repair)
@@ -75,46 +72,6 @@ def _unknown(truth: Truth) -> Truth:
         state=None,
         timeout=None,
     )
-
-
-@contextlib.contextmanager
-def _unverified(stage: Stage, where: TopicPartition) -> Iterator[None]:
-    """Switch the leader's check off for the length of a block; then its own setting is back."""
-    leader = stage.cluster.placed(where).leader
-    before = _own_setting(stage.cluster, leader)
-    try:
-        stage.admin.set_broker_config(leader, {VERIFICATION: "false"})
-        yield
-    finally:
-        _restore(stage, leader, before)
-
-
-def _restore(stage: Stage, broker: BrokerId, value: str | None) -> None:
-    """Set it back, and await that the broker has heard: it may be asked for its setting next."""
-    stage.admin.set_broker_config(broker, {VERIFICATION: value})
-
-    def is_back() -> bool:
-        return _own_setting(stage.cluster, broker) == value
-
-    if not wait_until(is_back, timeout_seconds=SETTLE_SECONDS):
-        raise SandboxError(f"broker {broker} has not heard that {VERIFICATION} is back")
-
-
-def _own_setting(cluster: RawCluster, broker: BrokerId) -> str | None:
-    """Return what is set for this broker alone, at run time; None where nothing is."""
-
-    def build(version: int) -> Any:
-        resource = codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsResource")(
-            resource_type=OF_BROKER, resource_name=str(broker), configuration_keys=(VERIFICATION,)
-        )
-        return codec.message(DESCRIBE_CONFIGS, version, "DescribeConfigsRequest")(
-            resources=(resource,), include_synonyms=False, include_documentation=False
-        )
-
-    found = cluster.ask(broker, DESCRIBE_CONFIGS, build).results[0]
-    require(f"settings of broker {broker}", found.error_code)
-    own = [entry.value for entry in found.configs if int(entry.config_source) == SET_FOR_ONE]
-    return own[0] if own else None
 
 
 def _offsets_partition(stage: Stage) -> TopicPartition:

@@ -38,6 +38,7 @@ SequenceName = Literal[
     "sequence-duplicate",
     "sequence-stale-retry",
     "sequence-restart",
+    "sequence-state-expired",
     "sequence-delivery-timeout",
 ]
 
@@ -122,7 +123,7 @@ def _begin(
     if fault is None:
         raise SandboxError(f"there is no fault {name!r}; there are: {', '.join(FAULTS)}")
     _require_taken(fault, options)
-    if "client" in fault.takes:
+    if {"client", "form"} & fault.takes:
         _require_fitting(fault, options)
     step = step_of(fault)
     with contextlib.ExitStack() as undo:

@@ -26,6 +26,7 @@ from service.sandbox.faults.sequence_retries import (
     prepare_stale_retry,
 )
 from service.sandbox.faults.sequence_scene import SequenceStrike
+from service.sandbox.faults.sequence_state import prepare_state_expired
 from service.sandbox.faults.sequence_timeout import prepare_delivery_timeout
 from service.sandbox.faults.sequence_truth import SequenceTruth
 from service.sandbox.faults.sequence_two_producers import prepare_two_producers
@@ -198,6 +199,15 @@ _ALL: Final = (
         "a client's bug: new epochs of a producer begin above 0, again and again",
         prepare_restart,
         takes=OF_SEQUENCES,
+    ),
+    replace(
+        _in_two_steps(
+            "sequence-state-expired",
+            "the leader has forgotten the producer; what comes next is taken as it is",
+            prepare_state_expired,
+            takes=OF_SEQUENCES | {"form"},
+        ),
+        forms=frozenset({SequenceForm.OUT_OF_ORDER, SequenceForm.EXPECTED_ZERO}),
     ),
     replace(
         _in_two_steps(

@@ -7,6 +7,7 @@ batch goes out when the caller says so, with the first sequence that he says, an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 from collectors.wire import codec
@@ -44,6 +45,7 @@ class SequencedProducer:
     producer_epoch: int = 0
     transactional_id: str | None = None  # None: idempotent, and no transactions
     api: Api = PRODUCE
+    records_age: timedelta = timedelta(0)  # how old its records say they are
 
     def send(self, where: TopicPartition, sequence: int, count: int) -> int:
         """Append records in one batch, whose values are their sequences; return its base offset.
@@ -87,7 +89,7 @@ class SequencedProducer:
             producer_id=self.producer_id,
             producer_epoch=self.producer_epoch,
             base_sequence=sequence,
-            timestamp_ms=int(utc_now().timestamp() * 1000),
+            timestamp_ms=int((utc_now() - self.records_age).timestamp() * 1000),
             is_transactional=self.transactional_id is not None,
         ).encode()
 

@@ -1,0 +1,113 @@
+"""A leader that has forgotten a producer, because `producer.id.expiration.ms` is over.
+
+It is counted by the records' own timestamps, so that a producer of old records is forgotten at once.
+What comes next is taken, whatever sequence it bears: no gap can be found. With transactions v2 it
+is refused, because each of these transactions begins with sequence 0.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from functools import partial
+from typing import Final
+
+from rules.errors import SandboxError
+from rules.facts.broker_log import SequenceForm
+from rules.facts.sequence_verdicts import SequenceClass
+from service.sandbox.faults.broker_settings import changed_setting
+from service.sandbox.faults.replicas import await_condition
+from service.sandbox.faults.scene import Scene, make_scene
+from service.sandbox.faults.sequence_check import Expected
+from service.sandbox.faults.sequence_names import (
+    DUPLICATES,
+    EVERY_SEQUENCE_RULE,
+    GAP_REORDERING,
+    NOTHING_LOST,
+    SEQUENCE_BUG,
+    Client,
+)
+from service.sandbox.faults.sequence_scene import (
+    SequenceStrike,
+    Told,
+    episode_of,
+    sequence_truth,
+)
+from service.sandbox.faults.sequence_truth import SequenceTruth
+from service.sandbox.faults.sequence_writer import TRIES, in_transaction
+from service.sandbox.faults.stage import Stage
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
+
+REMEMBERED_FOR: Final = "producer.id.expiration.ms"
+OLD: Final = timedelta(days=2)  # by default producers are remembered for one
+FAR_AWAY: Final = 12_345  # a sequence that follows nothing
+UNSEEN: Final = Told(
+    silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST),
+    ends="it is over: the batch was taken, whatever is missing before it",
+)
+REFUSED: Final = Told(
+    rule=DUPLICATES,
+    silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
+    ends="when the producer is made anew",
+)
+
+
+def prepare_state_expired(stage: Stage) -> SequenceStrike:
+    """Let a producer write, and its leader forget it."""
+    scene = make_scene(stage)
+    where = scene.partitions[0]
+    if stage.options.form is SequenceForm.EXPECTED_ZERO:
+        return partial(_strike_transaction, scene, _forgotten_owner(scene))
+    producer = new_producer(stage.cluster, stage.new_name)
+    producer.records_age = OLD
+    producer.send(where, 0, stage.options.batch)
+    _await_forgotten(scene, producer.producer_id)
+    return partial(_strike, scene, producer)
+
+
+def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
+    producer.send(scene.partitions[0], FAR_AWAY, scene.stage.options.batch)
+    return sequence_truth(scene, UNSEEN, [])
+
+
+def _forgotten_owner(scene: Scene) -> RawProducer:
+    """Commit a transaction, whose marker is of now: only a shorter memory forgets it."""
+    stage, where = scene.stage, scene.partitions[0]
+    owner = stage.producer(protocol=Protocol.V2)
+    owner.begin()
+    start = in_transaction(owner).send(where, 0, stage.options.batch)
+    owner.end(commit=True)
+    stage.await_release(where, owner, start)
+    with changed_setting(stage, stage.cluster.placed(where).leader, REMEMBERED_FOR, "1"):
+        _await_forgotten(scene, owner.producer_id)
+    return owner
+
+
+def _strike_transaction(scene: Scene, owner: RawProducer) -> SequenceTruth:
+    """Go on in the next transaction as if it were the same one."""
+    where, batch, producer = scene.partitions[0], scene.stage.options.batch, in_transaction(owner)
+    scene.stage.undo.callback(owner.end, commit=False)
+    for _ in range(TRIES):
+        producer.expect_refusal(where, batch, batch)
+    expected = Expected(
+        sequence_class=SequenceClass.PRODUCER_STATE_LOST,
+        client=Client.RAW,
+        producer_epoch=owner.producer_epoch,
+        form=SequenceForm.EXPECTED_ZERO,
+        refused=(batch,) * TRIES,
+        is_healed=False,
+    )
+    found = episode_of(scene, where, owner.producer_id, expected)
+    return sequence_truth(scene, REFUSED, [found])
+
+
+def _await_forgotten(scene: Scene, producer_id: int) -> None:
+    if scene.stage.sandbox.state.options.realistic:
+        raise SandboxError(f"{scene.stage.fault}: brokers forget every ten minutes if --realistic")
+    await_condition(
+        lambda: all(
+            one.producer_id != producer_id
+            for one in scene.stage.cluster.producers(scene.partitions[0])
+        ),
+        f"the leader of {scene.topic} has not forgotten its producer",
+    )

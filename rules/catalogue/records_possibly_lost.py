@@ -48,7 +48,7 @@ from rules.facts.column import Column, marked
 from rules.facts.loss_memory import beyond_epoch_end, is_new
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Proof, proofs
-from rules.loss.returned import newly_settled, told_return
+from rules.loss.returned import is_open, newly_settled, told_return
 from rules.loss.told import SHOWN, told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -84,7 +84,11 @@ def judge(view: View) -> Judgement:
     possible = [row for row, proof in open_ended.items() if proof.possible is not None]
     beyond = beyond_epoch_end(view.snapshot)
     read = _read_beyond(view, beyond)
-    settled = {row: loss for row, loss in newly_settled(view).items() if loss.certain_to is None}
+    settled = {
+        row: loss
+        for row, loss in newly_settled(view).items()
+        if loss.certain_to is None and (row in open_ended or is_open(view, loss))
+    }
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return {

@@ -2,7 +2,8 @@
 
 Detects:
     Leader changes whose winner was neither in sync nor eligible when the partition was last seen,
-    where unclean elections are allowed, and all after which committed records are missing.
+    where unclean elections are allowed, those that a controller's own log calls unclean, and all after
+    which committed records are missing.
 
 Why it matters:
     Such a leader knows nothing of what it had not fetched, and what the old one had acknowledged
@@ -11,7 +12,7 @@ Why it matters:
 
 Inputs:
     The last look before the change (ISR, ELR); `unclean.leader.election.enable`; where the older
-    leader epoch ended.
+    leader epoch ended; where controllers' logs are read, what they write of elections.
 
 Thresholds:
     None: each is told.

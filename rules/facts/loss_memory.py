@@ -19,6 +19,7 @@ from rules.facts.broker_log import (
     IsrShrunk,
     LogLoaded,
     LogTruncated,
+    UncleanChange,
     WatermarkWentBack,
 )
 from rules.facts.column import Bools, Column, Int64s
@@ -29,13 +30,16 @@ from rules.facts.transaction_memory import CommittedTransaction
 # Topic id, or its name where brokers tell none; partition, group, committed offset.
 CommitFact: TypeAlias = tuple[str, int, str, int]
 
-# What a broker writes that is left alone by its followers, or comes back and follows another.
-ReplicaEvent: TypeAlias = IsrShrunk | LogLoaded | FollowerStarted | LogTruncated | WatermarkWentBack
+# What a broker writes that is left alone by its followers, or comes back and follows another, and a
+# controller that elects uncleanly.
+ReplicaEvent: TypeAlias = (
+    IsrShrunk | UncleanChange | LogLoaded | FollowerStarted | LogTruncated | WatermarkWentBack
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaLine:
-    """A line that may settle a loss."""
+    """A line that may tell of a loss, or settle one."""
 
     event: ReplicaEvent
     read_us: int  # microseconds since 1970-01-01 UTC, by our own clock
@@ -93,6 +97,8 @@ class LossMemory:
     beyond_epoch_end: frozenset[CommitFact] = frozenset()
     beyond_log_end: frozenset[CommitFact] = frozenset()
     told: tuple[ToldLoss, ...] = ()  # the latest last
+    # Changes after which nothing seems to be missing, and which may prove to be losses nevertheless.
+    quiet: tuple[ToldLoss, ...] = ()
     lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
 
 
@@ -123,20 +129,24 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
         beyond_epoch_end=stored.beyond_epoch_end | seen.beyond_epoch_end,
         beyond_log_end=stored.beyond_log_end | seen.beyond_log_end,
         told=(*(one for one in stored.told if one.key not in known), *seen.told),
+        quiet=(*stored.quiet, *seen.quiet),
         lines=(*stored.lines, *seen.lines),
     )
 
 
 def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossMemory:
     """Return the memory with its times changed; lines have times of the brokers' clocks."""
-    if not memory.told and not memory.lines:
-        return memory
+
+    def moved(losses: tuple[ToldLoss, ...]) -> tuple[ToldLoss, ...]:
+        return tuple(
+            replace(one, last_look_us=change(one.last_look_us), told_us=change(one.told_us))
+            for one in losses
+        )
+
     return replace(
         memory,
-        told=tuple(
-            replace(one, last_look_us=change(one.last_look_us), told_us=change(one.told_us))
-            for one in memory.told
-        ),
+        told=moved(memory.told),
+        quiet=moved(memory.quiet),
         lines=tuple(replace(line, read_us=change(line.read_us)) for line in memory.lines),
     )
 

@@ -3,7 +3,8 @@
 A clean election has its winner among those in sync. The leader epoch rises by one with each election,
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from a look that is
-fresh. Where unclean elections are forbidden none of that matters.
+fresh. Where unclean elections are forbidden none of that matters. A controller's own log line says
+more than all of that: an ISR may have shrunk, and its leader died, between two looks.
 Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
 """
 
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.facts.broker_log import UncleanChange
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
+from rules.facts.partitions import Partitions
 
 if TYPE_CHECKING:
     from rules.loss.proof import Changes
@@ -58,7 +61,48 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     found = np.full(len(changes.rows), ELECTIONS.index(Election.CLEAN), np.int8)
     found[own_unknown | sync_unknown | outside_unknown] = ELECTIONS.index(Election.NOT_KNOWN)
     found[unclean] = ELECTIONS.index(Election.UNCLEAN)
+    told = told_unclean(changes)
+    found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
+    found[told & is_own] = ELECTIONS.index(Election.NOT_KNOWN)
     return found
+
+
+def may_be_unclean(changes: Changes) -> Bools:
+    """Mark the changes of topics whose elections may be unclean, as far as is known."""
+    may: Bools = _allowed(changes) != FORBIDDEN
+    return may
+
+
+def told_unclean(changes: Changes) -> Bools:
+    """Mark the changes of which a controller wrote that it elected uncleanly since the last look.
+
+    An election of the last known leader is called so too, and loses nothing.
+    """
+    found, view = np.zeros(len(changes.rows), np.bool_), changes.view
+    lines = () if view.before is None else view.before.losses.lines
+    events = (*(line.event for line in lines), *view.snapshot.broker_log.events)
+    told = [event for event in events if isinstance(event, UncleanChange)]
+    if not told:
+        return found
+    place_of = {row: place for place, row in enumerate(changes.rows.tolist())}
+    before = changes.looks.leader.take(changes.look_of_row)
+    now = view.snapshot.offsets.leader_epoch.values[changes.rows]
+    for event in told:
+        place = place_of.get(_row(view.snapshot.partitions, event))
+        if place is not None and event.leader_epoch is not None:
+            is_within = changes.old_epochs[place] < event.leader_epoch <= now[place]
+            found[place] |= is_within and event.leader != before[place]
+    return found
+
+
+def _row(partitions: Partitions, event: UncleanChange) -> int:
+    """Return the row that a line is about, -1 where there is none; some name the topic id alone."""
+    topic = event.topic
+    if event.topic_id is not None:
+        at = {known: place for place, known in enumerate(partitions.topic_ids)}.get(event.topic_id)
+        topic = None if at is None else partitions.index.topics[at]
+    row = None if topic is None else partitions.index.row(topic, event.partition)
+    return -1 if row is None else row
 
 
 def _allowed(changes: Changes) -> Int64s:

@@ -21,7 +21,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_look import LastLook, LastLooks, unsettled_rows
 from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
-from rules.loss.election import ELECTIONS, Election, elections_of
+from rules.loss.election import ELECTIONS, Election, elections_of, may_be_unclean
 from rules.view import View
 
 
@@ -133,12 +133,25 @@ def proofs(view: View) -> tuple[Proof, ...]:
 
     One per partition whose older epoch's end was told in this round.
     """
-    changes = Changes.of(view)
+    return _proofs(Changes.of(view), are_plain=False)
+
+
+def plain_changes(view: View) -> tuple[Proof, ...]:
+    """Return the rest of what this round was told of: changes that seem to be clean, and left all.
+
+    Where unclean elections are forbidden they are; those are not here.
+    """
+    return _proofs(Changes.of(view), are_plain=True)
+
+
+def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     if changes is None or not len(changes.rows):
         return ()
     elections = elections_of(changes)
-    is_plain = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
-    wanted = np.flatnonzero(~changes.waiting & ~(is_plain & _is_all_there(changes)))
+    is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
+    is_plain = is_clean & _is_all_there(changes)
+    chosen = is_plain & may_be_unclean(changes) if are_plain else ~is_plain
+    wanted = np.flatnonzero(~changes.waiting & chosen)
     found = (_proof(changes, place, ELECTIONS[elections[place]]) for place in wanted.tolist())
     return tuple(proof for proof in found if proof is not None)
 

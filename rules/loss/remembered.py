@@ -1,7 +1,10 @@
 """What is carried from round to round of losses: those of the last day, and lines that may settle them.
 
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
-Most of them settle nothing, such as those of every restart, and are kept for minutes.
+Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
+seems to be clean and to have left everything is kept for an hour where unclean elections are allowed:
+the ISR may have shrunk, and its leader died, between two looks, and then only the old leader's own
+high watermark proves a loss.
 """
 
 from __future__ import annotations
@@ -17,14 +20,15 @@ from rules.facts.broker_log import (
     LogEvent,
     LogLoaded,
     LogTruncated,
+    UncleanChange,
     WatermarkWentBack,
     partition_of,
 )
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
-from rules.loss.proof import Proof, proofs
-from rules.loss.returned import settled
+from rules.loss.proof import Proof, plain_changes, proofs
+from rules.loss.returned import is_committed, settled
 from rules.loss.whole_transactions import with_transactions
 from rules.view import View
 
@@ -41,22 +45,34 @@ def remember_losses(view: View) -> LossMemory:
     """Return the memory with what this round proved, and what was written since the last one."""
     memory, now_us = view.memory.losses, microseconds(view.now)
     found = [_told(proof, now_us) for proof in proofs(view) if proof.is_open_ended]
+    plain = [_told(proof, now_us) for proof in plain_changes(view)]
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
-    if not (found or read or memory.told or memory.lines):
+    if not (found or plain or read or memory.told or memory.quiet or memory.lines):
         return memory
-    told = _latest([*memory.told, *found], now_us)
-    lines = _kept([*memory.lines, *read], told, now_us)
+    told = _latest([*memory.told, *found], now_us, TOLD_KEPT)
+    quiet = _latest([*memory.quiet, *plain], now_us, ALONE_KEPT)
+    lines = _kept([*memory.lines, *read], [*told, *quiet], now_us)
+    told, quiet = _settled(told, quiet, lines, now_us)
+    return replace(
+        memory,
+        told=tuple(with_transactions(view, loss) for loss in told),
+        quiet=tuple(quiet),
+        lines=tuple(lines),
+    )
+
+
+def _settled(
+    told: Iterable[ToldLoss], quiet: Iterable[ToldLoss], lines: Iterable[ReplicaLine], now_us: int
+) -> tuple[list[ToldLoss], list[ToldLoss]]:
+    """Settle by lines; what proves to be a loss is told from now on."""
     by_name: dict[TopicPartition | None, list[ReplicaLine]] = {}
     for line in lines:
         by_name.setdefault(partition_of(line.event), []).append(line)
-    return replace(
-        memory,
-        told=tuple(
-            with_transactions(view, settled(loss, by_name.get(loss.name, ()))) for loss in told
-        ),
-        lines=tuple(lines),
-    )
+    ends = [settled(loss, by_name.get(loss.name, ())) for loss in told]
+    found = [settled(loss, by_name.get(loss.name, ())) for loss in quiet]
+    lost = [replace(loss, told_us=now_us) for loss in found if loss.lost_to and is_committed(loss)]
+    return [*ends, *lost], [loss for loss in found if not (loss.lost_to and is_committed(loss))]
 
 
 def _told(proof: Proof, now_us: int) -> ToldLoss:
@@ -75,9 +91,9 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
     )
 
 
-def _latest(told: Iterable[ToldLoss], now_us: int) -> list[ToldLoss]:
+def _latest(told: Iterable[ToldLoss], now_us: int, kept: timedelta) -> list[ToldLoss]:
     """Return each loss once, without the old ones."""
-    oldest = now_us - TOLD_KEPT // MICROSECOND
+    oldest = now_us - kept // MICROSECOND
     by_key = {loss.key: loss for loss in told if loss.told_us > oldest}
     return list(by_key.values())[-MAX_TOLD:]
 
@@ -89,7 +105,7 @@ def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
             return None if event.epoch_end is None else event
         case IsrShrunk():
             return event if len(event.isr) == 1 else None
-        case LogLoaded() | FollowerStarted() | WatermarkWentBack():
+        case UncleanChange() | LogLoaded() | FollowerStarted() | WatermarkWentBack():
             return event
         case _:
             return None

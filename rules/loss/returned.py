@@ -5,7 +5,8 @@ loaded), and then cuts it where the new leader says that its epoch ended, at C: 
 is all that is gone, and in general an upper bound of what was acknowledged, because its last records
 may not have been. If it sets back its own high watermark from H, the records below H were committed.
 Nothing is lost by a cut alone: only what a leader change may have lost is settled here, and only
-where the new leader's end of that epoch is the one that was told of it.
+where the new leader's end of that epoch is the one that was told of it. A clean election leaves all
+that was below any high watermark, so that one that was set back tells of another kind of election.
 Source: the brokers' log lines after 14 losses on Kafka 4.1; KIP-101.
 """
 
@@ -71,6 +72,12 @@ def row_of(view: View, loss: ToldLoss) -> int | None:
 def is_committed(loss: ToldLoss) -> bool:
     """Whether it is proven that committed records are among what is gone."""
     return loss.committed_to is not None and loss.committed_to > loss.epoch_end
+
+
+def is_open(view: View, loss: ToldLoss) -> bool:
+    """Whether it was told before as what may have lost records, or nothing proves more by now."""
+    known = () if view.before is None else view.before.losses.told
+    return not is_committed(loss) or any(one.key == loss.key for one in known)
 
 
 def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:

@@ -36,6 +36,7 @@ def plain(memory: LossMemory) -> list[Any]:
         sorted(memory.beyond_log_end),
         [_plain_loss(loss) for loss in memory.told],
         [log_format.FORMAT, log_format.encode(lines), [one.read_us for one in memory.lines]],
+        [_plain_loss(loss) for loss in memory.quiet],
     ]
 
 
@@ -49,12 +50,13 @@ def losses_of(told: Any) -> LossMemory:
     beyond_epoch_end, beyond_log_end = (_facts(part) for part in told[:COMMITS_ALONE])
     if len(told) == COMMITS_ALONE:
         return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
-    losses, (form, content, times) = told[COMMITS_ALONE:]
+    losses, (form, content, times), quiet = told[COMMITS_ALONE:]
     events = log_format.decode(content, form).events
     return LossMemory(
         beyond_epoch_end=beyond_epoch_end,
         beyond_log_end=beyond_log_end,
         told=tuple(_loss(row) for row in losses),
+        quiet=tuple(_loss(row) for row in quiet),
         lines=tuple(
             ReplicaLine(event=_of_replica(event), read_us=int(read_us))
             for event, read_us in zip(events, times, strict=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from rules.catalogue import committed_records_lost, records_possibly_lost
-from rules.facts.broker_log import LogEvent
+from rules.facts.broker_log import LogEvent, UncleanChange
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
@@ -72,6 +72,12 @@ def settled(*looks: dict[str, Any]) -> list[Said]:
 def exact(said: Said) -> tuple[object, object, object]:
     told = said.finding.evidence
     return told["exact_from"], told["exact_to"], told["proven_committed_offsets"]
+
+
+def forbidden(look: dict[str, Any]) -> dict[str, Any]:
+    """Return the look at a topic that allows no unclean election."""
+    never = replace(look["partitions"], unclean_election_enabled=Column.of([0]))
+    return look | {"partitions": never}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,7 +191,18 @@ CASES: Final = {
     "clean": Case(
         because="a leader that was paused and resumed may cut what was never acknowledged",
         change=CLEAN,
-        lines=(started(), cut(), went_back(74)),
+        lines=(started(), cut()),
+    ),
+    "clean-but-for-the-watermark": Case(
+        because="a clean election leaves all below any high watermark: the ISR had shrunk unseen",
+        change=CLEAN,
+        lines=(started(), cut(), went_back(95)),
+        told={COMMITTED: (73, 100, 22)},
+    ),
+    "clean-where-nothing-else-is-allowed": Case(
+        because="such an election had its winner in sync, whatever a replica writes",
+        change=tuple(forbidden(look) for look in CLEAN),
+        lines=(started(), cut(), went_back(95)),
     ),
     "no-change": Case(
         because="nothing was lost here",
@@ -297,6 +314,47 @@ def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
     assert [(one.number, exact(one)[:2]) for one in found] == [(3, (73, 100)), (4, (90, 120))]
 
 
+# ------------------------------------------------------------------ what controllers write
+def elected(**more: Any) -> UncleanChange:
+    """Return the controller's line: broker 2 was elected in epoch 6."""
+    given: dict[str, Any] = {
+        "origin": replace(started().origin, source="controller", broker_id=None),
+        "topic": "orders",
+        "partition": 0,
+        "topic_id": None,
+        "leader": BrokerId(2),
+        "leader_before": BrokerId(1),
+        "leader_epoch": 6,
+    }
+    return UncleanChange(**given | more)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        pytest.param(elected(), True, id="the-same-election"),
+        pytest.param(elected(topic=None, topic_id=topic_id("orders")), True, id="by-its-id"),
+        pytest.param(elected(leader_epoch=5), False, id="an-earlier-one"),
+        pytest.param(elected(leader_epoch=7), False, id="a-later-one"),
+        pytest.param(elected(leader_epoch=None), False, id="nobody-knows-which"),
+        pytest.param(elected(leader=BrokerId(1)), False, id="of-the-last-known-leader"),
+        pytest.param(elected(partition=1), False, id="of-another-partition"),
+        pytest.param(elected(topic="gone"), False, id="of-another-topic"),
+        pytest.param(
+            elected(topic_id=topic_id("orders", creation=1)), False, id="of-an-older-topic"
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
+    line: UncleanChange, *, is_told: bool, is_early: bool
+) -> None:
+    before, after = CLEAN
+    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+
+
 # ------------------------------------------------------------------ memory
 def memory_of(*looks: dict[str, Any]) -> Memory:
     memory: Memory | None = None
@@ -307,12 +365,23 @@ def memory_of(*looks: dict[str, Any]) -> Memory:
 
 
 def test_a_healthy_restart_leaves_nothing_behind_for_long() -> None:
-    memory = memory_of(*CLEAN, LATER | written(*LINES))
-    assert memory.losses.told == ()
-    assert len(memory.losses.lines) == len(LINES)
-    later = snapshot(taken_at=at(3000), **LATER)
+    lines = (alone(), loaded(), started(), cut())
+    looks = (*map(forbidden, CLEAN), forbidden(LATER) | written(*lines))
+    memory = memory_of(*looks)
+    assert (memory.losses.told, memory.losses.quiet) == ((), ())
+    assert len(memory.losses.lines) == len(lines)
+    later = snapshot(taken_at=at(3000), **forbidden(LATER))
     [kept] = view_of_round(later, memory).memory.losses.lines
     assert kept.event == alone(), "a leader may be alone for long before it dies"
+
+
+def test_a_change_that_seems_to_be_clean_is_held_for_an_hour() -> None:
+    memory = memory_of(*CLEAN)
+    assert len(memory.losses.quiet) == 1
+    lines = LATER | written(*LINES)
+    hour = 60 * 60 // 15
+    assert play(lines, memory=memory, first=hour - 1) != []
+    assert play(lines, memory=memory, first=hour + 2) == []
 
 
 def test_lines_that_came_on_two_ways_are_kept_once() -> None:

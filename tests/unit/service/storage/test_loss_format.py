@@ -41,6 +41,7 @@ FULL = LossMemory(
     beyond_epoch_end=frozenset({("orders", 0, "billing", 100)}),
     beyond_log_end=frozenset({("orders", 1, "nul\0", 2**61)}),
     told=(LOSS, SETTLED),
+    quiet=(replace(LOSS, certain_to=None),),
     lines=(
         ReplicaLine(event=alone(), read_us=1),
         ReplicaLine(event=loaded(), read_us=2),
@@ -82,10 +83,12 @@ def test_a_checkpoint_that_tells_of_commits_alone_is_read() -> None:
     "told",
     [
         pytest.param([], id="nothing"),
-        pytest.param([[], [], [[1]], []], id="half-a-loss"),
-        pytest.param([[], [], [], [1, "{}", []]], id="no-lines"),
-        pytest.param([[], [], [], [9, "{}", []]], id="lines-of-another-format"),
-        pytest.param([[], [], [["orders", 0, None, *["x"] * 12]], [1, "", []]], id="no-numbers"),
+        pytest.param([[], [], [[1]], [], []], id="half-a-loss"),
+        pytest.param([[], [], [], [1, "{}", []], []], id="no-lines"),
+        pytest.param([[], [], [], [9, "{}", []], []], id="lines-of-another-format"),
+        pytest.param(
+            [[], [], [["orders", 0, None, *["x"] * 12]], [1, "", []], []], id="no-numbers"
+        ),
     ],
 )
 def test_something_else_is_refused(told: list[Any]) -> None:

@@ -166,7 +166,7 @@ def test_a_service_s_proof_stands_before_the_numbers(server: str) -> None:
 def test_a_service_that_does_not_know_an_event_says_so(server: str) -> None:
     done = sequence("explain", "--server", server, given="\n".join(refused(30, 2)))
     assert done.returncode == ExitCode.INCOMPLETE
-    assert f"{server} does not know 1 of these events" in done.stderr
+    assert f"{server} does not know 1 event of these" in done.stderr
     assert "the numbers alone" in done.stdout
 
 

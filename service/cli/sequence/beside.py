@@ -7,6 +7,7 @@ numbers of a producer id come once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rules.facts.broker_log import SequenceRefused
@@ -21,8 +22,22 @@ VERDICT: Final = (
     "class", "phase", "reason", "evidence", "lost_from", "lost_to", "lost_offsets",
     "at_most_records", "means", "settles", "check", "next_command",
 )  # fmt: skip
+BY: Final = "verdict_by"
+NUMBERS: Final = "numbers"
 NUMBERS_SAY: Final = ("class", "phase", "reason")
 MORE: Final = ("producer_epoch", "leader_epoch", "id")
+
+
+@dataclass(slots=True)
+class Answers:
+    """What was told of events by those who were asked, and what they could not tell."""
+
+    rows: list[Row] = field(default_factory=list)
+    troubles: list[str] = field(default_factory=list)
+
+    def take(self, who: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Take what somebody knows."""
+        self.rows += [{**row, BY: who} for row in rows]
 
 
 def known_to(api: Api, events: Sequence[ReadEvent]) -> Known:
@@ -32,23 +47,23 @@ def known_to(api: Api, events: Sequence[ReadEvent]) -> Known:
     return with_lines(api, known, lambda row: _key(row) in wanted)
 
 
-def beside(events: Iterable[ReadEvent], known: Sequence[Mapping[str, Any]], who: str) -> list[Row]:
-    """Return the events as rows, with the verdict of `who` where it knows the event."""
+def beside(events: Iterable[ReadEvent], known: Sequence[Row] = ()) -> list[Row]:
+    """Return the events as rows, each with the verdict of whoever knows most of it."""
     rows = [(event, event.row) for event in events]
-    return [_judged(row, _same(event, known), who) for event, row in rows]
+    return [_judged(row, _same(event, known)) for event, row in rows]
 
 
-def _judged(row: Row, known: Mapping[str, Any] | None, who: str) -> Row:
+def _judged(row: Row, known: Mapping[str, Any] | None) -> Row:
     numbers = {name: row[name] for name in NUMBERS_SAY}
     if known is None:
-        return {**row, "verdict_by": "numbers", "by_numbers": numbers}
+        return {**row, BY: NUMBERS, "by_numbers": numbers}
     told = {name: known.get(name) for name in VERDICT}
     more = {name: known.get(name) for name in MORE if known.get(name) is not None}
-    return {**row, **told, **more, "verdict_by": who, "by_numbers": numbers}
+    return {**row, **told, **more, BY: known[BY], "by_numbers": numbers}
 
 
-def _same(event: ReadEvent, known: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return what is known of an event: what is proven before what is suspected."""
+def _same(event: ReadEvent, known: Sequence[Row]) -> Row | None:
+    """Return what is known of an event: what is proven first, then what came first."""
     numbers = {_numbers(refusal) for refusal in event.pasted.refusals}
     found = [row for row in known if _key(row) == _key_of(event) and numbers & set(_lines(row))]
     return min(found, key=lambda row: str(row.get("phase")), default=None)

@@ -7,6 +7,7 @@ answers at once.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from rules.errors import TidemarkError
+from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
 from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
+from service.cli.kafka_options import kafka_flags, kafka_options, output_option
 from service.cli.parameters import TimeZone
 from service.cli.printable import printable
 from service.cli.sequence.reading import STANDARD_INPUT
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from service.cli.sequence.asking import Known
+    from service.cli.sequence.beside import Answers
     from service.cli.sequence.explaining import Read
 
 CLASSES: Final = tuple(str(one) for one in SequenceClass)
@@ -70,6 +72,7 @@ def command() -> None:
 )  # fmt: skip
 @output_option
 @optional_server_options
+@kafka_options
 def explain(file: str | None, **options: Any) -> int:
     """Explain lines of a broker's log: no cluster and no service is needed.
 
@@ -84,8 +87,10 @@ def explain(file: str | None, **options: Any) -> int:
     stale_retry          sent again although it is in the log
     sequence_restart     a client that does not begin anew after its epoch was raised
 
-    With --server a running Tidemark is asked what it has found out about the same producers: what
-    it can prove stands, and the numbers are shown beside.
+    With --server a running Tidemark is asked what it has found out about the same producers; with
+    --bootstrap-servers, or --config, the brokers themselves are: in which leader epoch the last
+    accepted batch was appended, what came after it, what the leader remembers. What is proven
+    stands, and the numbers are told beside.
 
     Ends with 13 if no line is about sequences, with 1 if lines that are could not be read.
 
@@ -93,6 +98,7 @@ def explain(file: str | None, **options: Any) -> int:
     Examples:
       tidemark sequence explain /var/log/kafka/server.log --time-zone Europe/Berlin
       kubectl logs kafka-1 | tidemark sequence explain --broker-id 1
+      tidemark sequence explain server.log --bootstrap-servers broker-1:9092
       tidemark sequence explain - -o json | jq '.[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
     from collectors.broker_log.parser import LineParser  # noqa: PLC0415 - keeps `--help` fast
@@ -217,27 +223,59 @@ def _opened(name: str) -> Iterator[BinaryIO]:
 
 
 def _told(found: Read, options: Mapping[str, Any]) -> int:
-    """Print what was read, with what a service knows of it where one is given."""
+    """Print what was read, with what a service or the brokers know of it, where one is given."""
     from service.cli.sequence import beside  # noqa: PLC0415 - keeps `--help` fast
 
-    if options["server"] is None or not found.events:
-        _print(found, beside.beside(found.events, (), "numbers"), options["output"])
-        return found.exit_code
+    answers = beside.Answers()
     try:
-        with client_of(options) as api:
-            known = beside.known_to(api, found.events)
-    except TidemarkError:
-        _print(found, beside.beside(found.events, (), "numbers"), options["output"])
-        raise
-    rows = beside.beside(found.events, known.sequences, "service")
-    _print(found, rows, options["output"])
-    unknown = sum(row["verdict_by"] == "numbers" for row in rows)
-    if not unknown:
-        return found.exit_code
-    click.echo(f"tidemark: {known.server} does not know {unknown} of these events", err=True)
-    for line in known.troubles:
-        click.echo(f"tidemark:   {printable(line)}", err=True)
-    return ExitCode.INCOMPLETE
+        if found.events and options["server"] is not None:
+            _ask_service(found, options, answers)
+        if found.events and _asks_brokers(options):
+            _ask_brokers(found, options, answers)
+    finally:  # what the lines say is told also where nobody answers
+        _print(found, beside.beside(found.events, answers.rows), options["output"])
+    for line in answers.troubles:
+        click.echo(f"tidemark: {printable(line)}", err=True)
+    return ExitCode.INCOMPLETE if answers.troubles else found.exit_code
+
+
+def _ask_service(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
+    """Ask a running Tidemark; what it does not see matters where it does not know an event."""
+    from service.cli.sequence import beside  # noqa: PLC0415 - keeps `--help` fast
+
+    with client_of(options) as api:
+        known = beside.known_to(api, found.events)
+    answers.take("service", known.sequences)
+    rows = beside.beside(found.events, answers.rows)
+    unknown = sum(row[beside.BY] == beside.NUMBERS for row in rows)
+    if unknown:
+        told = f"{known.server} does not know {counted(unknown, 'event')} of these"
+        answers.troubles += [told, *(f"  {line}" for line in known.troubles)]
+
+
+def _asks_brokers(options: Mapping[str, Any]) -> bool:
+    """Whether an option says how to reach a cluster; the environment alone does not."""
+    return options["path"] is not None or any(
+        value is not None for value in kafka_flags(options).values()
+    )
+
+
+def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
+    """Make a few rounds over a cluster."""
+    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.sequence import looking  # noqa: PLC0415 - same
+    from service.settings import read_settings  # noqa: PLC0415 - same
+
+    settings = read_settings(
+        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
+    )
+    reader = cluster_reader(settings.kafka)
+    try:
+        looked = looking.look(reader, [line for event in found.events for line in event.log])
+    finally:
+        reader.close()
+    answers.take("brokers", looked.rows)
+    answers.troubles += [f"not seen: {gap.what}: {gap.why}" for gap in looked.gaps]
 
 
 def _print(found: Read, rows: list[dict[str, Any]], output: str) -> None:

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from collectors.broker_log.parser import LineParser
 from collectors.naming import counted
+from rules.facts.broker_log import LogEvent
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.explained import Explained, explain
 from service.cli.exit_codes import ExitCode
@@ -33,8 +34,13 @@ class ReadEvent:
 
     pasted: PastedEvent
     explained: Explained
-    other_lines: tuple[Row, ...]  # about the same partition
+    others: tuple[LogEvent, ...]  # lines about the same partition
     next_command: str | None
+
+    @property
+    def log(self) -> list[LogEvent]:
+        """Return all lines of it, and those about the same partition."""
+        return [*self.pasted.refusals, *self.others]
 
     @property
     def row(self) -> Row:
@@ -47,7 +53,7 @@ class ReadEvent:
             "first_seen": time_text(first),
             "last_seen": time_text(last),
             "brokers": self.pasted.brokers,
-            "other_lines": list(self.other_lines),
+            "other_lines": [other_line_row(line) for line in self.others],
             "next_command": self.next_command,
         }
 
@@ -116,7 +122,7 @@ def _explained(event: PastedEvent, pasted: Pasted, source: str) -> ReadEvent:
     return ReadEvent(
         pasted=event,
         explained=found,
-        other_lines=tuple(map(other_line_row, pasted.beside(event))),
+        others=tuple(pasted.beside(event)),
         next_command=next_command(found, source),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from service.cli.sequence.beside import beside, known_to
+from service.cli.sequence.beside import Answers, beside, known_to
 from service.cli.sequence.explaining import ReadEvent
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.cli.sequence.given import reading, refused
@@ -20,8 +20,9 @@ def pasted(incoming: int = 27, producer: int = 7) -> list[ReadEvent]:
 def row(events: list[ReadEvent]) -> dict[str, Any]:
     """Return the only event, held against a service that has proven the textbook loss."""
     client = client_for(after(*LOSS), judgements=judgements())
-    known = known_to(AppApi(client), events)
-    (found,) = beside(events, known.sequences, "service")
+    answers = Answers()
+    answers.take("service", known_to(AppApi(client), events).sequences)
+    (found,) = beside(events, answers.rows)
     return found
 
 
@@ -45,5 +46,5 @@ def test_what_the_service_does_not_know_is_judged_by_its_numbers(events: list[Re
 def test_of_two_that_fit_the_proven_one_stands() -> None:
     base = row(pasted()) | {"lines": [{"incoming_sequence": 27, "current_sequence": 2}]}
     known = [base | {"phase": "suspected", "reason": "looking"}, base]
-    (found,) = beside(pasted(), known, "service")
+    (found,) = beside(pasted(), known)
     assert found["reason"] == "loss_proven"

@@ -1,0 +1,141 @@
+"""The rounds that ask the brokers about pasted lines: as few as it takes, and what they prove."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+
+from rules.errors import UnreachableError
+from rules.facts.broker_log import LogEvent, UncleanChange
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import BrokerId
+from rules.facts.snapshot import Snapshot
+from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
+from service.cli.sequence.looking import AT_MOST, look
+from service.rounds import Scope
+from tests.factories import gap
+from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.stage import Look, batch, found, remembered
+
+OLD = found(batch(97, 0, 3))  # sequences 0 to 2, of leader epoch 5
+NOT_READABLE = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED)
+
+
+@dataclass
+class Brokers:
+    """Rounds in a list; the last one is seen again and again."""
+
+    looks: Sequence[Look]
+    scopes: list[Scope] = field(default_factory=list)
+
+    def read(self, scope: Scope) -> Snapshot:
+        self.scopes.append(scope)
+        number = len(self.scopes) - 1
+        seen = self.looks[min(number, len(self.looks) - 1)]
+        return replace(seen, second=1000.0 + number).snapshot()
+
+    @property
+    def asked(self) -> list[set[type]]:
+        """Return the kinds of questions of each round."""
+        return [{type(one) for one in scope.questions} for scope in self.scopes]
+
+
+def seen(*looks: Look, lines: Sequence[LogEvent] = (refused(27, 2),)) -> dict[str, Any]:
+    (row,) = look(Brokers(looks), lines).rows
+    return row
+
+
+def said(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["class"], row["phase"], row["reason"]
+
+
+def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
+    brokers = Brokers([Look(second=0), Look(second=0, found=[OLD], states=remembered(2))])
+    (row,) = look(brokers, [refused(27, 2)]).rows
+    assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
+    assert brokers.asked == [set(), {BatchesQuestion, ProducersQuestion}]
+    evidence = row["evidence"]
+    assert (evidence["appended_leader_epoch"], evidence["leader_epoch_now"]) == (5, 5)
+    assert (evidence["state_last_sequence"], evidence["log_end_offset_now"]) == (2, 100)
+    assert (row["id"], row["next_command"]) == (None, None)
+
+
+def test_only_the_topics_of_the_lines_are_looked_at() -> None:
+    brokers = Brokers([Look(second=0)])
+    look(brokers, [refused(27, 2), refused(27, 2, topic="a.b"), refused(27, 2, topic=None)])
+    pattern = brokers.scopes[0].topics
+    assert pattern is not None
+    names = [name for name in ("orders", "a.b", "axb", "order") if pattern.fullmatch(name)]
+    assert names == ["orders", "a.b"]
+    groups = brokers.scopes[0].groups
+    assert groups is not None
+    assert groups.fullmatch("") is None
+
+
+def test_a_leader_that_changed_unseen_proves_nothing() -> None:
+    found_old = Look(second=0, epoch=7, found=[OLD])
+    told = replace(found_old, ends=((0, 5, 100),))
+    brokers = Brokers([Look(second=0, epoch=7), found_old, told])
+    (row,) = look(brokers, [refused(27, 2)]).rows
+    assert (row["class"], row["phase"]) == ("loss", "suspected")
+    assert row["evidence"]["appended_epoch_end"] == 100
+    assert EpochEndQuestion in brokers.asked[2]
+    assert row["next_command"] == "grep 'UNCLEAN partition change for orders-0 ' CONTROLLER_LOG"
+
+
+def test_the_controllers_own_line_is_held_against_it() -> None:
+    unclean = UncleanChange(
+        origin=refused(27, 2).origin,
+        topic="orders",
+        partition=0,
+        topic_id=None,
+        leader=BrokerId(2),
+        leader_before=BrokerId(1),
+        leader_epoch=6,
+    )
+    row = seen(
+        Look(second=0, leader=2, epoch=6),
+        Look(second=0, leader=2, epoch=6, found=[OLD]),
+        lines=(unclean, refused(27, 2, broker=2)),
+    )
+    assert said(row) == ("loss", "suspected", "unclean_change")
+    assert [change["leader_epoch"] for change in row["changes"]] == [6]
+
+
+def test_no_more_rounds_are_made_than_may_help() -> None:
+    brokers = Brokers([Look(second=0)])
+    look(brokers, [refused(27, 2)])
+    assert 1 < len(brokers.scopes) <= AT_MOST
+
+
+def test_a_partition_that_is_not_there_is_asked_for_once() -> None:
+    brokers = Brokers([Look(second=0)])
+    (row,) = look(brokers, [refused(27, 2, topic="gone")]).rows
+    assert row["phase"] == "suspected"
+    assert row["evidence"]["leader_epoch_now"] is None
+    assert len(brokers.scopes) == 1
+
+
+def test_what_may_not_be_read_is_said_to_be() -> None:
+    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), [refused(27, 2)])
+    assert [one.scope for one in looked.gaps] == [GapScope.BATCHES]
+    assert looked.rows[0]["phase"] == "suspected"
+
+
+def test_a_time_that_is_still_to_come_is_none() -> None:
+    """Lines of another zone would seem to be of the present leader epoch."""
+    row = seen(Look(second=0), lines=(refused(27, 2, second=5000), refused(28, 2, second=-5000)))
+    times = {line["incoming_sequence"]: line["first_at"] is None for line in row["lines"]}
+    assert times == {27: True, 28: False}
+
+
+def test_a_cluster_that_is_away_is_an_error() -> None:
+    class Away(Brokers):
+        def read(self, _scope: Scope) -> Snapshot:
+            raise UnreachableError("no broker")
+
+    with pytest.raises(UnreachableError):
+        look(Away([]), [refused(27, 2)])

@@ -65,12 +65,8 @@ class LogFinder:
         if not known.files or known.begins_at_end or known.path != live.path:
             return False
         *earlier, last = known.files
-        is_it = last.id == live.id and self._handles.held(live.id) is not None
-        if (
-            not is_it
-            or not last.head_length
-            or not is_same(live, last, self._handles.head_of(live))
-        ):
+        is_it = last.id == live.id and last.head_length > 0
+        if not is_it or not is_same(live, last, self._handles.head_of(live)):
             return False
         return all(mark.is_read and not self._has_grown(mark) for mark in earlier)
 
@@ -128,7 +124,9 @@ class LogFinder:
 
     def _begin_new(self, scene: Scene, source: SourceMark) -> LogReading:
         """Begin a log that came after the first look: nothing of it is old, unless it is a copy."""
-        head = b"" if scene.live is None else scene.head_of(scene.live)
+        if scene.live is None:
+            return self._begin(scene, at_end=False)
+        head = scene.head_of(scene.live)
         read = [mark for log in source.logs.values() for mark in log.files]
         if begins_like_any(head, read):
             return self._begin(scene, at_end=True)

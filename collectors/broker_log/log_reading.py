@@ -80,8 +80,12 @@ class LogReading:
 
     @property
     def held(self) -> list[FileId]:
-        """The files to hold open for the next look, the last one first: they may still grow."""
-        ids = [] if self.mark is None else [mark.id for mark in self.mark.files]
+        """The files to hold open for the next look, the last one first: they may still grow.
+
+        One whose name is gone is let go when it was read: it takes room on its disk.
+        """
+        marks = () if self.mark is None else self.mark.files
+        ids = [mark.id for mark in marks if not mark.is_nameless]
         return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._opened)]
 
     def read(self, handles: Handles, open_parser: Callable[[], Parser], budget: Budget) -> None:

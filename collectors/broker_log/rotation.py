@@ -65,7 +65,7 @@ def plan(log: LogMark, scene: Scene) -> Plan:
     steps = [step for step in found if step is not None]
     gone = [mark for mark, step in zip(log.files, found, strict=True) if step is None]
     new = [] if _is_live_last(steps, scene) else _never_seen(log, scene, steps)
-    lost = [mark for mark in gone if not mark.is_read or mark is log.files[-1]]
+    lost = [mark for mark in gone if not mark.is_read or _was_growing(mark, log)]
     unread = [mark for mark in lost if mark.head_length or not _may_be_among(new, mark)]
     packed = [file for file in new if compression_of(scene.head_of(file) or b"")]
     explained = sum(step.is_held for step in steps) + sum(
@@ -85,6 +85,11 @@ def plan(log: LogMark, scene: Scene) -> Plan:
         troubles=tuple(troubles),
         lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread),
     )
+
+
+def _was_growing(mark: FileMark, log: LogMark) -> bool:
+    """Whether a file may have grown since the last look: it was the last one, and had a name."""
+    return mark is log.files[-1] and not mark.is_nameless
 
 
 def rotated_before(scene: Scene) -> LogMark:

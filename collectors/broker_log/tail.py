@@ -94,11 +94,12 @@ class _SourceLook:
 
     @property
     def trouble(self) -> str | None:
-        """Return the troubles as one line, None if there is none."""
+        """Return the troubles as one line, None if there is none; names of files may be any bytes."""
         told = [one.why for one in self.all_troubles]
         more = len(told) - TROUBLES_TOLD
         end = [f"and {more} more"] if more > 0 else []
-        return "; ".join([*told[:TROUBLES_TOLD], *end]) or None
+        whole = "; ".join([*told[:TROUBLES_TOLD], *end])
+        return "".join(sign if sign.isprintable() else "?" for sign in whole) or None
 
     @property
     def gap(self) -> Gap | None:

@@ -1,0 +1,378 @@
+"""What is read of a log from look to look, whatever becomes of its files."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.lines import MAX_LINE
+from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
+from tests.unit.collectors.broker_log.tailing import (
+    SOURCE,
+    Tailing,
+    begun,
+    lines_of,
+    trouble_of,
+)
+
+OTHER = "/logs/controller.log"
+
+
+# ------------------------------------------------------------------ the first look
+def test_what_was_written_before_the_first_look_is_not_news() -> None:
+    disk = FakeDisk()
+    disk.append(b"old\n")
+    disk.append(b"older\n", f"{LOG}.1")
+    tailing = Tailing(disk)
+    assert tailing.lines() == []
+    disk.append(b"new\n")
+    assert tailing.lines() == ["new"]
+
+
+def test_it_may_be_read_all_the_same_but_not_what_was_rotated_away() -> None:
+    disk = FakeDisk()
+    disk.append(b"old\n")
+    disk.append(b"older\n", f"{LOG}.1")
+    tailing = Tailing(disk, read_existing=True)
+    assert tailing.lines() == ["old"]
+    assert tailing.lines() == []
+
+
+def test_a_line_that_is_begun_at_the_first_look_is_read_whole() -> None:
+    disk = FakeDisk()
+    disk.append(b"old\nbeg")
+    tailing = Tailing(disk)
+    assert tailing.lines() == []
+    disk.append(b"un\n")
+    assert tailing.lines() == ["begun"]
+
+
+def test_a_first_look_within_a_line_without_end_begins_at_the_next_one() -> None:
+    disk = FakeDisk()
+    disk.append(b"x" * 100_000)
+    tailing = Tailing(disk)
+    assert tailing.lines() == []
+    disk.append(b"xx\nnext\n")
+    assert tailing.lines() == ["next"]
+
+
+def test_a_log_that_comes_later_is_read_from_its_beginning() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.tick()
+    disk.append(b"first\n", OTHER)
+    disk.rename(OTHER, f"{OTHER}.1")
+    disk.tick()
+    disk.append(b"second\n", OTHER)
+    assert tailing.lines() == ["first", "second"]
+
+
+def test_a_copy_of_a_log_that_is_read_is_not_news() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.copy(LOG, "/logs/copy.log")
+    assert tailing.lines() == []
+    disk.append(b"more\n", "/logs/copy.log")
+    assert tailing.lines() == ["more"]
+
+
+def test_a_source_that_is_added_begins_with_its_own_first_look() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"old\n", "/logs/b.txt")
+    disk.append(b"line\n")
+    tailing.sources = (SOURCE, replace(SOURCE, name="b", pattern="/logs/*.txt"))
+    tailing.crash()
+    assert tailing.lines() == ["line"]
+    disk.append(b"new\n", "/logs/b.txt")
+    assert tailing.lines() == ["new"]
+
+
+# ------------------------------------------------------------------ growing
+def test_a_line_is_read_when_its_end_is_there() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\ntw")
+    assert tailing.lines() == ["one"]
+    assert tailing.lines() == []
+    disk.append(b"o\n")
+    assert tailing.lines() == ["two"]
+
+
+def test_what_was_not_stored_is_read_again_and_the_parser_stands_where_it_stood() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    assert [event.offset for event in tailing.look().events if hasattr(event, "offset")] == [1]
+    disk.append(b"two\n")
+    assert lines_of(tailing.look(is_stored=False)) == ["two"]
+    tailing.crash()
+    found = tailing.look()
+    assert lines_of(found) == ["two"]
+    assert [event.offset for event in found.events if hasattr(event, "offset")] == [2]
+
+
+def test_counts_are_those_of_the_look() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"a\n?\n")
+    (source,) = tailing.look().sources
+    assert (source.lines, source.unparsed, source.unreadable) == (2, 1, ("?",))
+    (source,) = tailing.look().sources
+    assert (source.lines, source.unparsed, source.unreadable) == (0, 0, ())
+
+
+def test_a_line_of_more_than_a_megabyte_is_cut_and_counted_also_over_looks_and_crashes() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"x" * (MAX_LINE + 5))
+    found = tailing.look()
+    assert [len(line) for line in lines_of(found)] == [MAX_LINE]
+    lost = found.sources[0].lost_bytes or 0
+    tailing.crash()
+    disk.append(b"xxx\nnext\n")
+    found = tailing.look()
+    assert lines_of(found) == ["next"]
+    assert lost + (found.sources[0].lost_bytes or 0) == 8
+
+
+# ------------------------------------------------------------------ limits
+def test_a_look_stops_at_its_limit_and_says_that_more_waits() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk, limits=LookLimits(bytes=2 * MAX_LINE, seconds=3600))
+    disk.append((b"y" * 999_999 + b"\n") * 3)
+    looks = [tailing.look() for _ in range(3)]
+    assert [(len(lines_of(one)), one.is_behind) for one in looks] == [
+        (2, True), (1, False), (0, False),
+    ]  # fmt: skip
+
+
+def test_a_look_stops_when_its_time_is_over() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk, limits=LookLimits(bytes=1 << 40, seconds=0))
+    disk.append(b"a\n")
+    found = tailing.look()
+    assert (lines_of(found), found.is_behind, found.gaps) == ([], True, ())
+
+
+def test_a_log_with_much_to_read_holds_up_no_other() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk, limits=LookLimits(bytes=100, seconds=3600))
+    disk.append(b"b\n", OTHER)
+    tailing.look()
+    disk.append(b"news\n", LOG)
+    disk.append(b"x" * 5000 + b"\n", OTHER)
+    found = tailing.look()
+    assert [line[:4] for line in lines_of(found)] == ["xxxx", "news"]
+    assert not found.is_behind
+
+
+def test_the_logs_of_a_source_come_in_the_order_of_their_names() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    for path in (LOG, OTHER, LOG):
+        disk.append(path.encode() + b"\n", path)
+    assert tailing.lines() == [OTHER, LOG, LOG]
+
+
+# ------------------------------------------------------------------ rotations
+def test_a_renamed_file_is_read_to_its_end_before_the_new_one() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.rename(LOG, f"{LOG}.2026-11-21-10")
+    disk.append(b"two\n")
+    assert tailing.lines() == ["one", "two"]
+    assert tailing.lines() == []
+
+
+def test_it_is_found_whatever_it_is_called_now() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.rename(LOG, "/logs/old")
+    disk.append(b"two\n")
+    tailing.crash()
+    assert tailing.lines() == ["one", "two"]
+
+
+@pytest.mark.parametrize("kind", ["numbers", "dates"])
+def test_several_rotations_while_nobody_looked_are_read_in_their_order(kind: str) -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    tailing.crash()
+    for number in range(12):
+        disk.tick()
+        disk.append(f"line {number}\n".encode())
+        if kind == "numbers":
+            disk.rotate_by_number()
+        else:
+            disk.rename(LOG, f"{LOG}.2026-11-21-{number}")
+    disk.append(b"last\n")
+    assert tailing.lines() == [*(f"line {number}" for number in range(12)), "last"]
+    assert tailing.lines() == []
+
+
+def test_a_rotation_at_a_limit_goes_on_where_it_stopped() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk, limits=LookLimits(bytes=1, seconds=3600))
+    for number in range(4):
+        disk.tick()
+        disk.append(f"line {number}\n".encode())
+        disk.rotate_by_number()
+    disk.append(b"last\n")
+    found = []
+    for _ in range(5):
+        found.append(tailing.lines())
+        tailing.crash()
+    assert found == [["line 0"], ["line 1"], ["line 2"], ["line 3"], ["last"]]
+
+
+def test_between_the_renaming_and_the_new_file_nothing_is_missing() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.rotate_by_number()
+    found = tailing.look()
+    assert (lines_of(found), trouble_of(found)) == (["one"], None)
+    disk.append(b"two\n")
+    assert tailing.lines() == ["two"]
+
+
+def test_what_is_still_written_to_a_renamed_file_is_read() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.rotate_by_number()
+    disk.append(b"two\n")
+    assert tailing.lines() == ["one", "two"]
+    disk.append(b"late\n", f"{LOG}.1")
+    assert tailing.lines() == ["late"]
+
+
+def test_a_line_whose_end_never_came_is_counted_when_the_next_file_is_read() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"beg")
+    tailing.look()
+    disk.rotate_by_number()
+    disk.append(b"next\n")
+    found = tailing.look()
+    assert (lines_of(found), found.sources[0].lost_bytes) == (["next"], 3)
+    assert tailing.look().sources[0].lost_bytes == 0
+
+
+def test_old_files_that_are_removed_are_no_loss() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    for number in range(5):
+        disk.append(f"line {number}\n".encode())
+        disk.rotate_by_number()
+        disk.remove(f"{LOG}.2")
+        found = tailing.look()
+        assert (lines_of(found), trouble_of(found)) == ([f"line {number}"], None)
+
+
+def test_an_inode_that_is_used_again_is_another_file() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    assert tailing.lines() == ["one"]
+    tailing.crash()
+    inode = disk.files[LOG].number
+    disk.rotate_by_number()
+    disk.remove(f"{LOG}.1")
+    disk.append(b"much more than there was before\n")
+    assert disk.files[LOG].number == inode
+    assert tailing.lines() == ["much more than there was before"]
+
+
+def test_a_file_that_was_removed_is_read_to_its_end_while_it_is_held_open() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.remove(LOG)
+    disk.append(b"two\n")
+    found = tailing.look()
+    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert tailing.lines() == []
+
+
+def test_a_log_behind_a_symbolic_link_is_followed_where_it_points() -> None:
+    disk = FakeDisk()
+    disk.links["/logs/link.log"] = "/pods/0.log"
+    disk.append(b"before\n", "/pods/0.log")
+    tailing = Tailing(disk)
+    assert tailing.lines() == []
+    disk.append(b"one\n", "/pods/0.log")
+    disk.rename("/pods/0.log", "/pods/0.log.20261121-101500")
+    assert tailing.lines() == ["one"]
+    disk.append(b"two\n", "/pods/0.log")
+    assert tailing.lines() == ["two"]
+    disk.links["/logs/link.log"] = "/pods/1.log"
+    disk.append(b"three\n", "/pods/0.log")
+    disk.append(b"four\n", "/pods/1.log")
+    assert tailing.lines() == ["three", "four"]
+
+
+def test_rotated_files_that_the_pattern_matches_too_are_read_once() -> None:
+    disk = FakeDisk()
+    disk.append(b"old\n", f"{LOG}.1")
+    tailing = begun(disk, replace(SOURCE, pattern="/logs/server.log*"))
+    for number in range(3):
+        disk.append(f"line {number}\n".encode())
+        disk.rotate_by_number()
+        disk.append(b"after\n")
+        assert tailing.lines() == [f"line {number}", "after"]
+
+
+# ------------------------------------------------------------------ copies that are cut short
+def test_a_log_that_was_copied_and_cut_goes_on_in_its_copy() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.copy(LOG, f"{LOG}.1")
+    disk.cut()
+    disk.append(b"two\n")
+    tailing.crash()
+    found = tailing.look()
+    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert tailing.lines() == []
+
+
+def test_it_is_noticed_when_it_has_grown_beyond_where_it_was_read() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.copy(LOG, f"{LOG}-20261121")
+    disk.cut()
+    disk.append(b"two, and more than there was before it was cut\n")
+    assert tailing.lines() == ["one", "two, and more than there was before it was cut"]
+
+
+# ------------------------------------------------------------------ what it costs
+def test_a_folder_is_not_listed_while_nothing_is_rotated() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    before = disk.scans
+    for _ in range(5):
+        disk.append(b"a\n")
+        assert tailing.lines() == ["a"]
+    assert disk.scans == before
+
+
+def test_few_files_stay_open_and_none_after_the_end() -> None:
+    disk = FakeDisk()
+    for number in range(150):
+        disk.append(b"x%d\n" % number, f"/logs/{number}.x.log")
+    tailing = Tailing(disk)
+    tailing.look()
+    assert disk.open_files <= 64
+    for number in range(150):
+        disk.append(b"new\n", f"/logs/{number}.x.log")
+    assert len(tailing.lines()) == 150
+    assert disk.open_files <= 64
+    tailing.tail.close()
+    assert disk.open_files == 0

@@ -34,6 +34,7 @@ WHAT: Final = "log lines of brokers that came by HTTP"
 READ_SECONDS: Final = 5.0  # a third of the usual interval of rounds
 MAX_EVENTS: Final = 20_000  # of one round: half a second
 MAX_DELIVERIES: Final = 5_000  # of one round; most hold no event
+MAX_SHOWN: Final = 5  # lines of a source that could not be read
 MAX_STREAMS: Final = 1_000  # a name that changes with every request must not fill the database
 
 
@@ -195,6 +196,7 @@ class _Part:
                 lines=len(lines),
                 unparsed=parser.unparsed,
                 last_line_at=parser.last_line_at,
+                unreadable=parser.unreadable,
             ),
             after=StreamState(
                 name=stream.name,
@@ -250,4 +252,5 @@ def _both(before: LogSource, after: LogSource) -> LogSource:
         lines=before.lines + after.lines,
         unparsed=before.unparsed + after.unparsed,
         last_line_at=max(times, default=None),
+        unreadable=(*before.unreadable, *after.unreadable)[-MAX_SHOWN:],
     )

@@ -80,12 +80,19 @@ def decode(content: str, form: int) -> ParsedLines:
 
 
 def _source(source: LogSource) -> list[Any]:
-    return [source.name, source.lines, source.unparsed, _time(source.last_line_at)]
+    counts = (source.lines, source.unparsed)
+    return [source.name, *counts, _time(source.last_line_at), source.unreadable]
 
 
 def _source_of(row: list[Any]) -> LogSource:
-    name, lines, unparsed, last_line_at = row
-    return LogSource(name=name, lines=lines, unparsed=unparsed, last_line_at=_time_of(last_line_at))
+    name, lines, unparsed, last_line_at, unreadable = row
+    return LogSource(
+        name=name,
+        lines=lines,
+        unparsed=unparsed,
+        last_line_at=_time_of(last_line_at),
+        unreadable=tuple(unreadable),
+    )
 
 
 def _event(event: LogEvent) -> dict[str, Any]:

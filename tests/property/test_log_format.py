@@ -74,7 +74,12 @@ def events_of(kind: type[LogEvent]) -> st.SearchStrategy[LogEvent]:
 events = st.one_of([events_of(kind) for kind in KINDS.values()])
 counts = st.integers(0, 2**31 - 1)
 sources = st.builds(
-    LogSource, name=texts, lines=counts, unparsed=counts, last_line_at=st.none() | times
+    LogSource,
+    name=texts,
+    lines=counts,
+    unparsed=counts,
+    last_line_at=st.none() | times,
+    unreadable=st.lists(texts, max_size=5).map(tuple),
 )
 
 

@@ -96,6 +96,15 @@ def test_a_line_that_cannot_be_read_is_counted() -> None:
     assert counts == Counts(lines=2, events=0, unparsed=1)
 
 
+def test_the_latest_lines_that_cannot_be_read_are_shown() -> None:
+    made = inbox(MemoryInbox())
+    accepted(made, *(delivery([second(number)[:-40]]) for number in range(9)))
+    (source,) = made.read(None).sources
+    assert source.unparsed == 9
+    shown = [line.partition("-0: ")[2][:2] for line in source.unreadable]
+    assert shown == ["4 ", "5 ", "6 ", "7 ", "8 "]
+
+
 def test_times_are_in_the_declared_zone() -> None:
     made = inbox(MemoryInbox())
     made.accept(delivery(record(), zone=timezone(timedelta(hours=2))))

@@ -24,15 +24,21 @@ class Leaderships:
     partitions: Partitions
     epoch: Column  # the latest that a leader told of itself
     since_us: Column  # when a round first saw it, microseconds since 1970-01-01 UTC
-    # From this epoch on every change of leader is known, and was clean or is remembered otherwise.
+    # From this epoch on every change of leader is known, and seemed clean or is remembered otherwise.
     watched_from: Column
+    # From this one on they were clean for certain: unclean elections were forbidden.
+    clean_from: Column
 
     @classmethod
     def none(cls) -> Leaderships:
         """Return what is known before the first round."""
         nothing = Column.absent(0)
         return cls(
-            partitions=Partitions.none(), epoch=nothing, since_us=nothing, watched_from=nothing
+            partitions=Partitions.none(),
+            epoch=nothing,
+            since_us=nothing,
+            watched_from=nothing,
+            clean_from=nothing,
         )
 
     def row(self, name: TopicPartition) -> int | None:
@@ -49,6 +55,7 @@ class Leaderships:
             epoch=self.epoch.take(rows),
             since_us=self.since_us.take(rows),
             watched_from=self.watched_from.take(rows),
+            clean_from=self.clean_from.take(rows),
         )
 
     def with_times(self, change: Callable[[Int64s], Int64s]) -> Leaderships:
@@ -68,13 +75,16 @@ def leaderships_under(stored: Leaderships, seen: Leaderships) -> Leaderships:
     same |= older.epoch.valid & ~seen.epoch.valid
     since = np.where(same, older.since_us.values, seen.since_us.values)
     epoch = np.where(seen.epoch.valid, seen.epoch.values, older.epoch.values)
-    watched = np.where(
-        older.watched_from.valid, older.watched_from.values, seen.watched_from.values
-    )
     known = seen.epoch.valid | older.epoch.valid
+
+    def since_before(stored_one: Column, seen_one: Column) -> Column:
+        values = np.where(stored_one.valid, stored_one.values, seen_one.values)
+        return Column(np.where(known, values, 0), known)
+
     return replace(
         seen,
         epoch=Column(np.where(known, epoch, 0), known),
         since_us=Column(np.where(known, since, 0), known),
-        watched_from=Column(np.where(known, watched, 0), known),
+        watched_from=since_before(older.watched_from, seen.watched_from),
+        clean_from=since_before(older.clean_from, seen.clean_from),
     )

@@ -57,6 +57,7 @@ class SequenceReason(StrEnum):
     CHANGE_NOT_KNOWN = "change_not_known"  # it may have been unclean
     CHANGE_NOT_TOLD = "change_not_told"  # the new leader has not told yet what is left
     CLEAN_CHANGES = "clean_changes"  # all were clean: what was acknowledged is there
+    SEEMINGLY_CLEAN = "seemingly_clean"  # as far as was seen, where elections may be unclean
     CHANGES_UNSEEN = "changes_unseen"  # some were before Tidemark watched the partition
 
     # Something is missing.

@@ -21,7 +21,7 @@ from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.snapshot import Snapshot
-from rules.loss.election import Election
+from rules.loss.election import Election, may_be_unclean
 from rules.loss.proof import Changes, Proof, proofs
 from rules.view import View
 
@@ -42,24 +42,25 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
     for event in view.snapshot.broker_log.events:
         if isinstance(event, UncleanChange):
             _add_line(found, view.snapshot, event)
-    for loss in view.memory.losses.told if found else ():
-        _settle(found, loss)
+    for loss in view.memory.losses.told:
+        _settle(found, loss, microseconds(view.now))
     return _forgotten(found, watch, microseconds(view.now))
 
 
-def _settle(found: Kept, loss: ToldLoss) -> None:
-    """Take the exact end of a loss, as the log of the old leader told it when it came back."""
-    known = next(
-        (one for one in found.get(loss.name, ()) if one.leader_epoch == loss.leader_epoch), None
-    )
-    if known is None or loss.lost_to is None:
+def _settle(found: Kept, loss: ToldLoss, now_us: int) -> None:
+    """Take what the log of an old leader told when it came back, also of a change that seemed clean."""
+    if loss.lost_to is None or loss.told_us <= now_us - CHANGE_KEPT // timedelta(microseconds=1):
         return
     is_committed = (loss.committed_to or 0) > loss.epoch_end
-    exact = replace(
-        known,
-        kind=ChangeKind.LOST if is_committed else known.kind,
+    exact = LeaderChange(
+        leader_epoch=loss.leader_epoch,
+        kind=ChangeKind.LOST if is_committed else ChangeKind.NOT_KNOWN,
+        leader=_broker(loss.leader),
+        leader_before=_broker(loss.leader_before),
+        epoch_end=loss.epoch_end,
         lost_from=loss.epoch_end,
         lost_to=loss.lost_to,
+        seen_us=loss.told_us,
     )
     _add(found, loss.name, exact)
 
@@ -133,6 +134,7 @@ def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leader
         epoch=_over(old.epoch, taken, epoch),
         since_us=_over(old.since_us, taken, Column.known(np.full(rows, now, np.int64))),
         watched_from=_over(old.watched_from, began, epoch),
+        clean_from=_over(old.clean_from, began | _uncertain(rows, changes), epoch),
     )
 
 
@@ -142,6 +144,17 @@ def _untellable(rows: int, changes: Changes | None) -> Bools:
     if changes is not None and len(changes.rows):
         end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
         found[changes.rows[~changes.waiting & ~end.valid]] = True
+    return found
+
+
+def _uncertain(rows: int, changes: Changes | None) -> Bools:
+    """Mark the partitions whose leader changed where elections may be unclean.
+
+    An ISR may shrink and its leader die between two looks, and the change then seems clean.
+    """
+    found = np.zeros(rows, np.bool_)
+    if changes is not None and len(changes.rows):
+        found[changes.rows[may_be_unclean(changes)]] = True
     return found
 
 
@@ -181,9 +194,4 @@ def _begun_anew(watch: Leaderships, gone: Mapping[TopicPartition, int]) -> Leade
     values = watch.watched_from.values.copy()
     places = np.array(list(rows), np.int64)
     values[places] = np.maximum(values[places], np.array(list(rows.values()), np.int64))
-    return Leaderships(
-        partitions=watch.partitions,
-        epoch=watch.epoch,
-        since_us=watch.since_us,
-        watched_from=Column(values, watch.watched_from.valid),
-    )
+    return replace(watch, watched_from=Column(values, watch.watched_from.valid))

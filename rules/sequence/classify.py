@@ -193,8 +193,18 @@ def _by_clean_changes(
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
     if any(one.leader_epoch > appended for one in episode.changes):
         return None  # it is known that they came after the refusal
-    clean = SequenceReason.CLEAN_CHANGES
-    return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
+    is_certain = sight.clean_from is not None and sight.clean_from <= appended
+    return _by_watched_changes(suspicion, is_certain=is_certain)
+
+
+def _by_watched_changes(suspicion: Suspicion, *, is_certain: bool) -> SequenceVerdict:
+    if is_certain:
+        clean = SequenceReason.CLEAN_CHANGES
+        return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
+    seeming = SequenceReason.SEEMINGLY_CLEAN
+    if suspicion.class_ is SequenceClass.LOSS:
+        return _lost(Phase.SUSPECTED, seeming, suspicion.refusal)
+    return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
 def _lies_between(change: LeaderChange, refusal: Refusal) -> bool:
@@ -264,9 +274,7 @@ def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdi
         return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, missing)
     is_asked = sight.trouble is not None or episode.asked >= ASKED_AT_ONCE
     reason = missing if is_asked else suspicion.reason
-    if suspicion.class_ is SequenceClass.LOSS:
-        return _lost(Phase.SUSPECTED, reason, suspicion.refusal)
-    return _said(suspicion.class_, Phase.SUSPECTED, reason)
+    return _suspected(suspicion, reason)
 
 
 def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason:
@@ -280,6 +288,13 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
         return SequenceReason.LOOKING
     is_found = _appended_in(refusal) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
+
+
+def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
+    """Say what the numbers suspect; a loss is at most the gap."""
+    if suspicion.class_ is SequenceClass.LOSS:
+        return _lost(Phase.SUSPECTED, reason, suspicion.refusal)
+    return _said(suspicion.class_, Phase.SUSPECTED, reason)
 
 
 def _lost(

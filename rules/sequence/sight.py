@@ -31,6 +31,7 @@ class Sight:
     leader_epoch: int | None = None  # in the leader's own answer
     epoch_since_us: int | None = None  # the round that first saw it
     watched_from: int | None = None  # since which epoch every change is known
+    clean_from: int | None = None  # since which one every change was clean for certain
     # It changed, and the new leader has not told yet what is left.
     is_change_untold: bool = False
     trouble: SequenceReason | None = None  # why nothing can be asked

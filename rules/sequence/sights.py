@@ -59,6 +59,7 @@ class Sights:
             leader_epoch=epoch,
             epoch_since_us=None if known is None else watch.since_us[known],
             watched_from=None if known is None else watch.watched_from[known],
+            clean_from=None if known is None else watch.clean_from[known],
             is_change_untold=row in self.untold,
             trouble=self._trouble(episode, row, epoch),
             look_trouble=self.look_trouble if is_unanswered else None,

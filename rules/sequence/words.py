@@ -148,6 +148,13 @@ WORDS: Final[Mapping[Why, Words]] = {
         "`record-error-total` of the topic's producers (see docs/scrapes.md).",
         "Look at the errors of the producing application.",
     ),
+    Why.SEEMINGLY_CLEAN: Words(
+        "The leader changed after the last accepted batch, cleanly as far as was seen; but the topic "
+        "allows unclean elections, and an ISR may shrink unseen in the moment before.",
+        "The log of the broker that led before, when it comes back, or of the controller (`UNCLEAN "
+        "partition change`).",
+        COMPARE,
+    ),
     Why.CHANGES_UNSEEN: Words(
         "The leader changed after the last accepted batch, before Tidemark watched the partition: "
         "whether anything was lost then cannot be told.",

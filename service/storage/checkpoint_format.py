@@ -44,7 +44,7 @@ LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
 LOSSES: Final = "losses"
 SEQUENCES: Final = "sequences"
-LEADERSHIPS: Final = ("epoch", "since_us", "watched_from")
+LEADERSHIPS: Final = ("epoch", "since_us", "watched_from", "clean_from")
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
@@ -180,11 +180,15 @@ def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
     if SEQUENCES not in arrays:
         return SequenceMemory()
     [partitions] = places
-    epoch, since_us, watched_from = (
+    epoch, since_us, watched_from, clean_from = (
         _column(arrays, f"leadership.{name}", len(partitions)) for name in LEADERSHIPS
     )
     leaderships = Leaderships(
-        partitions=partitions, epoch=epoch, since_us=since_us, watched_from=watched_from
+        partitions=partitions,
+        epoch=epoch,
+        since_us=since_us,
+        watched_from=watched_from,
+        clean_from=clean_from,
     )
     return replace(sequences_of(_read(arrays[SEQUENCES])), leaderships=leaderships)
 

@@ -11,7 +11,14 @@ from typing import Final
 
 import pytest
 
-from rules.facts.broker_log import Origin, UncleanChange
+from rules.facts.broker_log import (
+    FollowerStarted,
+    LogEvent,
+    LogTruncated,
+    Origin,
+    UncleanChange,
+    WatermarkWentBack,
+)
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from rules.facts.sequence_verdicts import Phase, SequenceClass
@@ -65,6 +72,37 @@ class Case:
     says: tuple[str, str, str]  # class, phase, reason
 
 
+RETURNED: Final = (
+    FollowerStarted(
+        origin=Origin(source="broker-1", broker_id=BrokerId(1), at=at(50)),
+        topic="orders",
+        partition=0,
+        leader_epoch=6,
+        log_end_offset=124,
+        high_watermark=124,
+        leader=BrokerId(2),
+    ),
+    LogTruncated(
+        origin=Origin(source="broker-1", broker_id=BrokerId(1), at=at(50.1)),
+        topic="orders",
+        partition=0,
+        offset=100,
+        epoch=5,
+        epoch_end=100,
+    ),
+    WatermarkWentBack(
+        origin=Origin(source="broker-1", broker_id=BrokerId(1), at=at(50.1)),
+        topic="orders",
+        partition=0,
+        offset_before=124,
+        offset=100,
+    ),
+)
+SEEMINGLY_CLEAN: Final = (
+    Look(second=0),
+    Look(second=11, leader=2, epoch=6, ends=LOST, lines=(refused(27, 2, broker=2),)),
+    Look(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
+)
 REORDERED: Final = Look(second=11, lines=(refused(6, 2),))
 CASES: Final = {
     # ---------------------------------------------------------------- reordering
@@ -381,6 +419,28 @@ CASES: Final = {
         ),
         says=("client_failure", SUSPECTED, "clean_changes"),
     ),
+    "seemingly-clean": Case(
+        because="where elections may be unclean an ISR may shrink unseen in the moment before",
+        looks=SEEMINGLY_CLEAN,
+        says=("loss", SUSPECTED, "seemingly_clean"),
+    ),
+    "seemingly-clean-and-a-small-gap": Case(
+        because="nothing speaks for a loss",
+        looks=(
+            SEEMINGLY_CLEAN[0],
+            replace(SEEMINGLY_CLEAN[1], lines=(refused(4, 2, broker=2),)),
+            SEEMINGLY_CLEAN[2],
+        ),
+        says=("client_failure", SUSPECTED, "seemingly_clean"),
+    ),
+    "seemingly-clean-and-the-old-leader-returns": Case(
+        because="broker 1 cuts 24 records, and sets back its high watermark: they were committed",
+        looks=(
+            *SEEMINGLY_CLEAN,
+            replace(SEEMINGLY_CLEAN[2], second=60, lines=RETURNED, found=()),
+        ),
+        says=("loss", CONFIRMED, "loss_proven"),
+    ),
     "changes-before-the-watch": Case(
         because="how broker 1 came to lead in epoch 5 was not seen",
         looks=(
@@ -575,6 +635,18 @@ def test_the_textbook_case_says_24() -> None:
     assert not episode.is_asking
 
 
+def test_an_old_leader_that_returns_tells_the_exact_range() -> None:
+    said = watched(*CASES["seemingly-clean-and-the-old-leader-returns"].looks).verdict
+    assert (said.lost_from, said.lost_to, said.lost_offsets) == (100, 124, 24)
+    looks = [*CASES["textbook"].looks, of_2(60, lines=_returned_with(130))]
+    said = watched(*looks).verdict
+    assert (said.lost_from, said.lost_to) == (100, 130)
+
+
+def _returned_with(end: int) -> tuple[LogEvent, ...]:
+    return replace(RETURNED[0], log_end_offset=end), *RETURNED[1:]
+
+
 def test_an_unclean_change_bounds_a_loss_by_the_gap_alone() -> None:
     said = watched(*CASES["unclean-and-unhealed"].looks).verdict
     assert (said.lost_offsets, said.at_most_records) == (None, 1)
@@ -601,7 +673,14 @@ def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
         [episode] = play(CASES[name].looks, lambda *_: "producer-1")[-1].memory.sequences.episodes
         assert episode.verdict.class_ is SequenceClass.CLIENT_FAILURE
         assert episode.verdict.phase is Phase.CONFIRMED
-    for name in ("filled", "textbook", "stale-retry", "epochs-above-zero", "just-seen"):
+    for name in (
+        "filled",
+        "textbook",
+        "seemingly-clean-and-a-small-gap",
+        "stale-retry",
+        "epochs-above-zero",
+        "just-seen",
+    ):
         [episode] = play(CASES[name].looks, lambda *_: "producer-1")[-1].memory.sequences.episodes
         assert (episode.verdict.class_, episode.verdict.reason) == (
             CASES[name].says[0],

@@ -25,7 +25,7 @@ def restarted(memory: Memory) -> Memory:
 def comparable(memory: Memory) -> tuple[Any, ...]:
     known = memory.sequences
     watch = known.leaderships
-    columns = (watch.epoch, watch.since_us, watch.watched_from)
+    columns = (watch.epoch, watch.since_us, watch.watched_from, watch.clean_from)
     return known.open, known.ended, known.changes, [one.to_list() for one in columns]
 
 

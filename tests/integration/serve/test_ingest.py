@@ -298,9 +298,14 @@ def inbox_of(served: Served) -> tuple[str | None, int]:
 def test_a_round_reads_what_came_and_the_next_process_goes_on_behind_it(serve: Serve) -> None:
     served = serve().wait_ready()
     assert inbox_of(served) == (None, 0), "nobody sent anything"
+    assert served.status()["broker_logs"] == []
     for number in (1, 2):
-        assert post(served, record(number)).status_code == 202
+        answer = post(served, record(number) + second()[:-40], query="?source=kafka-1")
+        assert answer.json() == {"lines": 3, "events": 1, "unparsed": 1}
     assert wait_until(lambda: inbox_of(served) == ("2", 0), timeout_seconds=WAIT_SECONDS)
+    (source,) = served.status()["broker_logs"]
+    assert (source["source"], source["lines"], source["unparsed"]) == ("kafka-1", 6, 2)
+    assert source["last_line_at"] == "2026-11-21T11:00:00.002000Z"
     served.kill()
     again = serve().wait_ready()
     assert inbox_of(again) == ("2", 0)

@@ -30,6 +30,7 @@ from rules.sequence.sight import (
     Sight,
 )
 
+SKEW_US: Final = CLOCKS_AGREE // MICROSECOND
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
 ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
@@ -234,17 +235,25 @@ def _is_after_append(change: LeaderChange, refusal: Refusal) -> bool | None:
 
 
 def _is_before(change: LeaderChange, refusal: Refusal) -> bool | None:
-    """Whether the refusal came after the change, by its time or its broker; None: not known."""
-    late = change.seen_us + CLOCKS_AGREE // MICROSECOND
-    if refusal.first_us is not None and refusal.first_us >= late:
+    """Whether the refusal came after the change, by its time or its broker; None: not known.
+
+    A broker may have led before: that it leads now does not date its line.
+    """
+    first = refusal.first_us
+    if first is not None and first >= change.seen_us + SKEW_US:
         return True
-    if refusal.broker_id is None or change.leader is None or change.leader_before is None:
+    if None not in (refusal.offset, change.epoch_end) and refusal.offset < change.epoch_end:
+        return False  # the log of the new leader was longer from the beginning
+    if None in (refusal.broker_id, change.leader, change.leader_before):
         return None
     if change.leader == change.leader_before:
         return None
-    if refusal.broker_id == change.leader_before:
-        return False
-    return True if refusal.broker_id == change.leader else None
+    if refusal.broker_id != change.leader:
+        return False if refusal.broker_id == change.leader_before else None
+    looked, appended = change.last_look_us, _appended_in(refusal)
+    is_later = None not in (first, looked) and first >= looked + SKEW_US
+    is_of_that_epoch = appended is not None and appended == change.leader_epoch_before
+    return True if is_later or is_of_that_epoch else None
 
 
 def _appended_in(refusal: Refusal) -> int | None:

@@ -38,7 +38,10 @@ class LeaderChange:
     leader_epoch: int  # the new one
     kind: ChangeKind
     leader: BrokerId | None  # the new one
+    # Of the last look before; None: told by the controller's line alone.
     leader_before: BrokerId | None
+    leader_epoch_before: int | None
+    last_look_us: int | None
     # Where the older epoch ended in the new leader's log; None: told by the controller's line alone.
     epoch_end: int | None
     # What is gone, as far as it is known; `lost_to` is exclusive. Of the kind `lost` it was committed;
@@ -176,7 +179,7 @@ def sequences_with_times(
         open={key: _moved(one, change) for key, one in memory.open.items()},
         ended=tuple(_moved(one, change) for one in memory.ended),
         changes={
-            name: tuple(replace(one, seen_us=change(one.seen_us)) for one in changes)
+            name: tuple(_moved_change(one, change) for one in changes)
             for name, changes in memory.changes.items()
         },
         leaderships=memory.leaderships.with_times(change_all),
@@ -201,8 +204,17 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
         batches_looked_us=None if looked is None else change(looked),
         first_state=_moved_look(episode.first_state, change),
         last_state=_moved_look(episode.last_state, change),
-        changes=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.changes),
+        changes=tuple(_moved_change(one, change) for one in episode.changes),
         ended_us=None if episode.ended_us is None else change(episode.ended_us),
+    )
+
+
+def _moved_change(one: LeaderChange, change: Callable[[int], int]) -> LeaderChange:
+    looked = one.last_look_us
+    return replace(
+        one,
+        seen_us=change(one.seen_us),
+        last_look_us=None if looked is None else change(looked),
     )
 
 

@@ -20,17 +20,15 @@ from rules.facts.sequence_verdicts import (
     SequenceReason,
     SequenceVerdict,
 )
-from rules.sequence.log_entries import is_last
+from rules.sequence.between import appended_in, lies_between, may_lie_between
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 from rules.sequence.sight import (
-    CLOCKS_AGREE,
     DELIVERY_TIMEOUT,
     MICROSECOND,
     OnlyFailed,
     Sight,
 )
 
-SKEW_US: Final = CLOCKS_AGREE // MICROSECOND
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
 ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
@@ -163,7 +161,7 @@ def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
 # ------------------------------------------------------------------ the leader changed in between
 def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict | None:
     """Judge where a change between the last sequence and the refusal was not clean."""
-    between = [one for one in episode.changes if _lies_between(one, refusal)]
+    between = [one for one in episode.changes if lies_between(one, refusal)]
     lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
     if lost is not None:
         if _was_looked_at(episode, refusal):
@@ -174,16 +172,22 @@ def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVer
         if _was_looked_at_late(episode):
             return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal, unclean)
         return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, refusal)
-    if any(_may_lie_between(one, refusal, sight) for one in episode.changes):
+    if _may_have_changed(episode, refusal, sight):
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, refusal)
     return None
+
+
+def _may_have_changed(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
+    """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
+    is_unseen = sight.trouble is not None and sight.leader_epoch is None
+    return not is_unseen and any(may_lie_between(one, refusal) for one in episode.changes)
 
 
 def _by_clean_changes(
     episode: Episode, suspicion: Suspicion, sight: Sight
 ) -> SequenceVerdict | None:
     """Judge where the last sequence is of an older leader epoch, and no bad change is known."""
-    appended = _appended_in(suspicion.refusal)
+    appended = appended_in(suspicion.refusal)
     if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
         return None
     if sight.is_change_untold:
@@ -206,61 +210,6 @@ def _by_watched_changes(suspicion: Suspicion, *, is_certain: bool) -> SequenceVe
     if suspicion.class_ is SequenceClass.LOSS:
         return _lost(Phase.SUSPECTED, seeming, suspicion.refusal)
     return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
-
-
-def _lies_between(change: LeaderChange, refusal: Refusal) -> bool:
-    """Whether it is known that a change came after the last sequence, and before the refusal."""
-    return _is_after_append(change, refusal) is True and _is_before(change, refusal) is True
-
-
-def _may_lie_between(change: LeaderChange, refusal: Refusal, sight: Sight) -> bool:
-    """Whether it is not excluded; without any offset of the partition nothing is."""
-    if sight.trouble is not None and sight.leader_epoch is None:
-        return False
-    is_excluded = _is_after_append(change, refusal) is False or _is_before(change, refusal) is False
-    return not is_excluded
-
-
-def _is_after_append(change: LeaderChange, refusal: Refusal) -> bool | None:
-    """Whether the last sequence was appended before the change; None: not known."""
-    appended = _appended_in(refusal)
-    if appended is not None:
-        return appended < change.leader_epoch
-    if change.epoch_end is None or refusal.offset is None:
-        return None
-    if refusal.offset <= change.epoch_end:
-        return True  # the log of the refusing leader had nothing of the new epoch yet
-    nothing_from = refusal.nothing_from
-    return True if nothing_from is not None and nothing_from <= change.epoch_end else None
-
-
-def _is_before(change: LeaderChange, refusal: Refusal) -> bool | None:
-    """Whether the refusal came after the change, by its time or its broker; None: not known.
-
-    A broker may have led before: that it leads now does not date its line.
-    """
-    first = refusal.first_us
-    if first is not None and first >= change.seen_us + SKEW_US:
-        return True
-    if None not in (refusal.offset, change.epoch_end) and refusal.offset < change.epoch_end:
-        return False  # the log of the new leader was longer from the beginning
-    if None in (refusal.broker_id, change.leader, change.leader_before):
-        return None
-    if change.leader == change.leader_before:
-        return None
-    if refusal.broker_id != change.leader:
-        return False if refusal.broker_id == change.leader_before else None
-    looked, appended = change.last_look_us, _appended_in(refusal)
-    is_later = None not in (first, looked) and first >= looked + SKEW_US
-    is_of_that_epoch = appended is not None and appended == change.leader_epoch_before
-    return True if is_later or is_of_that_epoch else None
-
-
-def _appended_in(refusal: Refusal) -> int | None:
-    """Return the leader epoch in which the last sequence was appended, where it is known."""
-    if refusal.before is None or not is_last(refusal.before, refusal):
-        return None
-    return refusal.before.leader_epoch
 
 
 # ------------------------------------------------------------------ not proven
@@ -295,7 +244,7 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
         return sight.look_trouble
     if not _was_looked_at(episode, refusal):
         return SequenceReason.LOOKING
-    is_found = _appended_in(refusal) is not None
+    is_found = appended_in(refusal) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
 
 

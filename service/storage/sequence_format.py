@@ -172,6 +172,8 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "leader_epoch",
         "leader",
         "leader_before",
+        "leader_epoch_before",
+        "last_look_us",
         "epoch_end",
         "lost_from",
         "lost_to",

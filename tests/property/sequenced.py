@@ -1,0 +1,243 @@
+"""A partition and a producer that numbers its records, as brokers and clients behave: the truth.
+
+Broker 1 leads at first. What is written while a leader is alone in the ISR is acknowledged and on its
+disk only; who then takes over uncleanly lacks it. A round sees the leader's offsets and epochs, reads
+the lines that were written since the last one, and is told what the rules had asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from hypothesis import strategies as st
+
+from rules.facts.batches import BatchesOf, BatchSeen
+from rules.facts.broker_log import SequenceRefused
+from rules.facts.episodes import Episode
+from rules.facts.last_look import microseconds
+from rules.facts.producers import ProducerState
+from tests.unit.rules.sequence.lines import new_epoch, refused
+from tests.unit.rules.sequence.stage import Look, found
+
+STEP_SECONDS: Final = 2.5  # between two acts: more than clocks may differ
+WAIT_SECONDS: Final = 130.0
+
+
+class Act(Enum):
+    """What happens next."""
+
+    WRITE = "write"  # the next batch
+    OVERTAKE = "overtake"  # a batch arrives before the one that it follows; both are sent again
+    OVERTAKE_AND_BUMP = (
+        "overtake_and_bump"  # likewise, under a new producer epoch, as librdkafka does
+    )
+    GIVE_UP = "give_up"  # the client skips a batch, and goes on
+    BUMP = "bump"  # the client raises its epoch
+    SEND_AGAIN = "send_again"  # a batch that is in the log
+    OTHERS = "others"  # another producer writes
+    ALONE = "alone"  # the followers stop; what is written now is on one disk
+    TOGETHER = "together"  # they are back in sync
+    CHANGE = "change"  # the leader dies: cleanly, if it was not alone
+    LOOK = "look"
+    WAIT = "wait"  # longer than a client tries again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truth:
+    """A line, and whether acknowledged records were missing before the refused batch."""
+
+    line: SequenceRefused
+    is_lost: bool
+    # Whether a leader had been alone in the ISR before: a change after that counts as unclean, also
+    # if the others came back unseen.
+    was_at_risk: bool
+
+
+@dataclass(slots=True)
+class World:
+    """The partition, its leader and the producer, and all that was written to logs."""
+
+    batches: list[BatchSeen] = field(default_factory=list)
+    end: int = 0
+    epoch: int = 5
+    leader: int = 1
+    starts: list[tuple[int, int]] = field(default_factory=lambda: [(5, 0)])  # epoch, first offset
+    alone_from: int | None = None
+    was_at_risk: bool = False
+    is_unclean_allowed: bool = True
+    producer_epoch: int = 0
+    next_sequence: int = 0
+    acknowledged: set[tuple[int, int]] = field(default_factory=set)  # producer epoch, sequence
+    second: float = 0.0
+    told: list[Truth] = field(default_factory=list)
+
+    # -------------------------------------------------------------- the client
+    def act(self, act: Act, size: int) -> None:  # noqa: C901 - one line per act
+        """Let something happen."""
+        self.second += STEP_SECONDS
+        match act:
+            case Act.WRITE:
+                self.write(size)
+            case Act.OVERTAKE | Act.OVERTAKE_AND_BUMP:
+                self.overtake(size, bumps=act is Act.OVERTAKE_AND_BUMP)
+            case Act.GIVE_UP:
+                self.next_sequence += size
+            case Act.BUMP:
+                self.bump()
+            case Act.SEND_AGAIN:
+                self.send_again()
+            case Act.OTHERS:
+                self.end += size
+            case Act.ALONE:
+                self.alone_from = self.end if self.alone_from is None else self.alone_from
+                self.was_at_risk = True
+            case Act.TOGETHER:
+                self.alone_from = None
+            case Act.CHANGE:
+                self.change_leader()
+            case Act.WAIT:
+                self.second += WAIT_SECONDS
+            case Act.LOOK:
+                pass
+
+    def write(self, size: int) -> None:
+        """Send the next batch; who is refused goes on under a new epoch, as Java does."""
+        if self.send(self.next_sequence, size):
+            self.next_sequence += size
+            return
+        self.bump()
+        self.send(0, size)
+        self.next_sequence = size
+
+    def overtake(self, size: int, *, bumps: bool) -> None:
+        first, second = self.next_sequence, self.next_sequence + size
+        if self.send(second, size):  # a leader without any state takes what comes
+            self.next_sequence = second + size
+            return
+        if bumps:
+            self.bump()
+            first, second = 0, size
+        if self.send(first, size) and self.send(second, size):
+            self.next_sequence = second + size
+        else:
+            self.bump()
+
+    def bump(self) -> None:
+        self.producer_epoch, self.next_sequence = self.producer_epoch + 1, 0
+
+    def send_again(self) -> None:
+        mine = [one for one in self.batches if one.producer_epoch == self.producer_epoch]
+        if len(mine) > 1:
+            self.send(mine[0].base_sequence, mine[0].record_count)
+
+    # -------------------------------------------------------------- the broker
+    def send(self, sequence: int, size: int) -> bool:
+        """Append a batch, or write a line; whether it was appended."""
+        last = self.batches[-1] if self.batches else None
+        if last is not None and not self._follows(last, sequence):
+            self._refuse(last, sequence)
+            return False
+        self.batches.append(
+            BatchSeen(
+                base_offset=self.end,
+                last_offset=self.end + size - 1,
+                leader_epoch=self.epoch,
+                producer_epoch=self.producer_epoch,
+                base_sequence=sequence,
+                last_sequence=sequence + size - 1,
+                record_count=size,
+            )
+        )
+        self.end += size
+        self.acknowledged |= {(self.producer_epoch, sequence + n) for n in range(size)}
+        return True
+
+    def _follows(self, last: BatchSeen, sequence: int) -> bool:
+        if last.producer_epoch == self.producer_epoch:
+            return sequence == last.last_sequence + 1
+        return sequence == 0
+
+    def _refuse(self, last: BatchSeen, sequence: int) -> None:
+        is_new = last.producer_epoch != self.producer_epoch
+        where = {"second": self.second, "broker": self.leader, "offset": self.end}
+        line = (
+            new_epoch(sequence, self.producer_epoch, **where)
+            if is_new
+            else refused(sequence, last.last_sequence, **where)  # type: ignore[arg-type]
+        )
+        expected = 0 if is_new else last.last_sequence + 1
+        gone = {(self.producer_epoch, number) for number in range(expected, sequence)}
+        self.told.append(
+            Truth(
+                line=line,
+                is_lost=bool(gone & self.acknowledged),
+                was_at_risk=self.was_at_risk,
+            )
+        )
+
+    def change_leader(self) -> None:
+        self.epoch += 1
+        self.leader = self.leader % 3 + 1
+        if self.alone_from is not None:
+            self._cut(self.alone_from)
+            self.alone_from = None
+        self.starts.append((self.epoch, self.end))
+
+    def _cut(self, end: int) -> None:
+        self.end = end
+        self.batches = [one for one in self.batches if one.last_offset < end]
+        self.starts = [(epoch, start) for epoch, start in self.starts if start < end or not start]
+
+    # -------------------------------------------------------------- what a round sees
+    def look(self, lines: Sequence[SequenceRefused], *, asked: bool) -> Look:
+        """Return what a round sees now; `asked` for batches and states by the round before."""
+        isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)
+        return Look(
+            second=self.second,
+            lines=lines,
+            leader=self.leader,
+            epoch=self.epoch,
+            end=self.end,
+            isr=isr,
+            is_unclean_allowed=self.is_unclean_allowed,
+            ends=tuple((0, epoch, self._end_of(epoch)) for epoch in range(5, self.epoch)),
+            found=[self._found()] if asked else [],
+            states=self._states() if asked else None,
+        )
+
+    def _end_of(self, epoch: int) -> int:
+        return next((start for known, start in self.starts if known > epoch), self.end)
+
+    def _found(self) -> BatchesOf:
+        largest = max((one.record_count for one in self.batches), default=None)
+        return found(*self.batches, looked=(0, self.end), largest=largest)
+
+    def _states(self) -> dict[int, ProducerState]:
+        if not self.batches:
+            return {}
+        last = self.batches[-1]
+        return {
+            7: ProducerState(
+                producer_epoch=last.producer_epoch,
+                last_sequence=last.last_sequence,
+                last_record_at=None,
+            )
+        }
+
+    def of_episode(self, episode: Episode) -> list[Truth]:
+        """Return the truth about the lines of an episode."""
+        times = {time for refusal in episode.refusals for time in refusal.times_us}
+        return [
+            one
+            for one in self.told
+            if one.line.origin.at is not None and microseconds(one.line.origin.at) in times
+        ]
+
+
+Course = list[tuple[Act, int]]
+courses: Final = st.lists(
+    st.tuples(st.sampled_from(Act), st.integers(1, 3)), min_size=4, max_size=40
+)

@@ -191,10 +191,10 @@ def _by_clean_changes(
     if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
         return None
     if sight.is_change_untold:
-        return _said(suspicion.class_, Phase.SUSPECTED, SequenceReason.CHANGE_NOT_TOLD)
+        return _suspected(suspicion, SequenceReason.CHANGE_NOT_TOLD)
     if sight.watched_from is None or sight.watched_from > appended:
         if is_patient(episode, sight):
-            return _said(suspicion.class_, Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN)
+            return _suspected(suspicion, SequenceReason.CHANGES_UNSEEN)
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
     if any(one.leader_epoch > appended for one in episode.changes):
         return None  # it is known that they came after the refusal
@@ -208,7 +208,7 @@ def _by_watched_changes(suspicion: Suspicion, *, is_certain: bool) -> SequenceVe
         return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
     seeming = SequenceReason.SEEMINGLY_CLEAN
     if suspicion.class_ is SequenceClass.LOSS:
-        return _lost(Phase.SUSPECTED, seeming, suspicion.refusal)
+        return _suspected(suspicion, seeming)
     return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
@@ -250,6 +250,11 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
 
 def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
     """Say what the numbers suspect; a loss is at most the gap."""
+    return _suspected(suspicion, reason)
+
+
+def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
+    """Say what the numbers suspect; a loss is bounded by its gap."""
     if suspicion.class_ is SequenceClass.LOSS:
         return _lost(Phase.SUSPECTED, reason, suspicion.refusal)
     return _said(suspicion.class_, Phase.SUSPECTED, reason)

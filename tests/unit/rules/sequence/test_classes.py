@@ -627,6 +627,14 @@ def test_case(case: Case) -> None:
     assert verdict(*case.looks) == case.says, case.because
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_a_loss_is_bounded_by_its_gap_and_nothing_else_is(name: str) -> None:
+    for view in play(CASES[name].looks):
+        for episode in view.memory.sequences.episodes:
+            is_loss = episode.verdict.class_ is SequenceClass.LOSS
+            assert (episode.verdict.at_most_records is not None) == is_loss
+
+
 def test_the_textbook_case_says_24() -> None:
     episode = watched(ALONE, line_of_2(), of_2(12, found=[found(OLD_BATCH)]))
     said = episode.verdict

@@ -249,11 +249,6 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
 
 
 def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
-    """Say what the numbers suspect; a loss is at most the gap."""
-    return _suspected(suspicion, reason)
-
-
-def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
     """Say what the numbers suspect; a loss is bounded by its gap."""
     if suspicion.class_ is SequenceClass.LOSS:
         return _lost(Phase.SUSPECTED, reason, suspicion.refusal)

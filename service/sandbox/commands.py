@@ -47,6 +47,7 @@ def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
     return [
         state.java,
         f"-Xmx{state.options.heap}",
+        "-Duser.timezone=UTC",  # of the times in its logs
         *JAVA_FLAGS,
         *archive_flags(jars, Path(state.java)),
         f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",

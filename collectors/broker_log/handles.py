@@ -1,17 +1,20 @@
 """Files that are held open from look to look, so that one can be read whose name is gone.
 
 Only a cache: what is lost with it is at most the end of a file that was removed in the meantime.
+Files are read one after the other, so that few are open at a time, however many there are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from collectors.broker_log.files import FileId, Files, FileStat, OpenFile, Trouble
 from collectors.broker_log.positions import HEAD
 from rules.facts.gap import GapCause
 
-HELD: Final = 64  # files at most between two looks; a process may often open no more than 1024
+# Files at most between two looks, and as many more within one; a process may often open 1024.
+HELD: Final = 64
 
 
 class Handles:
@@ -19,50 +22,69 @@ class Handles:
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._open: dict[FileId, OpenFile] = {}
+        self._held: dict[FileId, OpenFile] = {}  # since an earlier look
+        self._opened: dict[FileId, OpenFile] = {}  # in this look, oldest first
         self._heads: dict[FileId, bytes | None] = {}  # of this look
 
     def open(self, file: FileStat) -> OpenFile | Trouble:
-        """Return a file to be read; another one that has its path by now is none."""
-        held = self._open.get(file.id)
-        if held is not None:
-            return held
-        opened = self._files.open(file.path)
-        if isinstance(opened, Trouble):
-            return opened
-        now = opened.stat()
-        if isinstance(now, FileStat) and now.id == file.id:
-            self._open[file.id] = opened
-            return opened
-        opened.close()
-        why = f"{file.path} was renamed while it was looked at"
-        return now if isinstance(now, Trouble) else _passing(why)
+        """Return a file to be read at once; another one that has its path by now is none."""
+        known = self._known(file.id)
+        if known is not None:
+            return known
+        opened = self._open(file)
+        if not isinstance(opened, Trouble):
+            if len(self._opened) >= HELD:
+                self._opened.pop(next(iter(self._opened))).close()
+            self._opened[file.id] = opened
+        return opened
 
     def held(self, id_: FileId) -> FileStat | None:
         """Return how a file is now that is held open, None if it is not."""
-        held = self._open.get(id_)
+        held = self._known(id_)
         now = None if held is None else held.stat()
         return now if isinstance(now, FileStat) else None
 
     def head_of(self, file: FileStat) -> bytes | None:
         """Return a file's first bytes; None where they cannot be read."""
         if file.id not in self._heads:
-            opened = self.open(file)
-            head = opened if isinstance(opened, Trouble) else opened.read(0, HEAD)
-            self._heads[file.id] = head if isinstance(head, bytes) else None
+            self._heads[file.id] = self._head_of(file)
         return self._heads[file.id]
 
-    def keep(self, wanted: list[FileId]) -> None:
+    def keep(self, wanted: Sequence[FileId]) -> None:
         """Close all files but these, of which the first `HELD` stay."""
         self._heads.clear()
-        stay = set(wanted[:HELD])
-        for id_ in [one for one in self._open if one not in stay]:
-            self._open.pop(id_).close()
+        opened = {**self._held, **self._opened}
+        present = [id_ for id_ in dict.fromkeys(wanted) if id_ in opened]
+        self._held = {id_: opened.pop(id_) for id_ in present[:HELD]}
+        self._opened = {}
+        for file in opened.values():
+            file.close()
 
     def close(self) -> None:
         """Close all files."""
         self.keep([])
 
+    def _known(self, id_: FileId) -> OpenFile | None:
+        return self._held.get(id_) or self._opened.get(id_)
 
-def _passing(why: str) -> Trouble:
-    return Trouble(why=why, cause=GapCause.GONE, is_passing=True)
+    def _head_of(self, file: FileStat) -> bytes | None:
+        known = self._known(file.id)
+        opened = self._open(file) if known is None else known
+        if isinstance(opened, Trouble):
+            return None
+        head = opened.read(0, HEAD)
+        if known is None:
+            opened.close()
+        return None if isinstance(head, Trouble) else head
+
+    def _open(self, file: FileStat) -> OpenFile | Trouble:
+        opened = self._files.open(file.path)
+        if isinstance(opened, Trouble):
+            return opened
+        now = opened.stat()
+        if isinstance(now, FileStat) and now.id == file.id:
+            return opened
+        opened.close()
+        why = f"{file.path} was renamed while it was looked at"
+        renamed = Trouble(why=why, cause=GapCause.GONE, is_passing=True)
+        return now if isinstance(now, Trouble) else renamed

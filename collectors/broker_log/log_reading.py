@@ -66,7 +66,7 @@ class LogReading:
         self._steps = plan.steps
         self._earlier = tuple(earlier)
         self._is_stopped = False
-        self._opened: set[FileId] = set()
+        self._read: set[FileId] = set()
 
     @property
     def is_found(self) -> bool:
@@ -86,13 +86,14 @@ class LogReading:
         """
         marks = () if self.mark is None else self.mark.files
         ids = [mark.id for mark in marks if not mark.is_nameless]
-        return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._opened)]
+        return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._read)]
 
     def read(self, handles: Handles, open_parser: Callable[[], Parser], budget: Budget) -> None:
         """Read file after file, to the last one's end or until the look may take no more."""
         if self.mark is None or not self._steps:
             return
         marks = [self._after(step, handles, open_parser, budget) for step in self._steps]
+        handles.open(self._steps[-1].file)  # to be held, also if nothing was to be read
         self.mark = replace(
             self.mark,
             files=(*self._earlier, *marks),
@@ -108,7 +109,7 @@ class LogReading:
             opened = handles.open(step.file)
             if isinstance(opened, Trouble):
                 return self._without(step, opened)
-            self._opened.add(step.file.id)
+            self._read.add(step.file.id)
             self.parser = self.parser or open_parser()
             mark = self._closed(self._read_lines(mark, opened, budget), step)
         if mark.head_length < HEAD:

@@ -39,6 +39,7 @@ class FakeDisk:
         self.links: dict[str, str] = {}
         self.hidden: Trouble | None = None  # why the folder cannot be listed
         self.scans = 0
+        self.most_open = 0  # at a time, so far
         self._used: dict[int, Inode] = {}
 
     # -------------------------------------------------------------- what brokers and people do
@@ -129,6 +130,7 @@ class FakeDisk:
             return Trouble(why=f"{path}: permission denied", cause=GapCause.NOT_AUTHORIZED)
         inode = self.files[seen.path]
         inode.opened += 1
+        self.most_open = max(self.most_open, self.open_files)
         return FakeOpenFile(self, inode, path)
 
     def closed(self, inode: Inode) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.handles import HELD
 from collectors.broker_log.lines import MAX_LINE
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import (
@@ -363,16 +364,23 @@ def test_a_folder_is_not_listed_while_nothing_is_rotated() -> None:
     assert disk.scans == before
 
 
-def test_few_files_stay_open_and_none_after_the_end() -> None:
+def test_few_files_are_open_and_none_after_the_end() -> None:
     disk = FakeDisk()
-    for number in range(150):
-        disk.append(b"x%d\n" % number, f"/logs/{number}.x.log")
+    paths = [f"/logs/{number}.x.log" for number in range(150)]
+    for path in paths:
+        disk.append(f"{path}\n".encode(), path)
+        for number in range(3):
+            disk.append(f"{path} {number}\n".encode(), f"{path}.{number}")
     tailing = Tailing(disk)
     tailing.look()
-    assert disk.open_files <= 64
-    for number in range(150):
-        disk.append(b"new\n", f"/logs/{number}.x.log")
-    assert len(tailing.lines()) == 150
-    assert disk.open_files <= 64
+    assert disk.open_files == HELD
+    for path in paths:
+        disk.tick()
+        disk.append(b"new\n", path)
+        disk.rename(path, f"{path}.3")
+        disk.append(f"next {path}\n".encode(), path)
+    assert len(tailing.lines()) == 300
+    assert disk.open_files == HELD
+    assert disk.most_open <= 2 * HELD + 1
     tailing.tail.close()
     assert disk.open_files == 0

@@ -1,0 +1,124 @@
+"""Routes: which receiver is told of an alert, in which company, and how often.
+
+One level below the default route: the first that matches takes an alert, and so do those after it as
+long as each says `continue`. What none takes goes the default way.
+
+Source: prometheus/alertmanager, dispatch/route.go; the default times are Alertmanager's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from rules.errors import TidemarkError
+from service.alerts.alert import Alert
+from service.alerts.identity import ALERTNAME, Labels
+from service.alerts.matchers import Matchers, all_match, in_order, text_of
+from service.alerts.quoting import label_set
+
+EVERY_LABEL: Final = "..."  # as `group_by`: every alert alone
+GROUP_WAIT: Final = timedelta(seconds=30)
+GROUP_INTERVAL: Final = timedelta(minutes=5)
+REPEAT_INTERVAL: Final = timedelta(hours=4)
+_NONE: Final = timedelta(0)
+
+GroupId = tuple[str, str]  # receiver, group key
+Pairs = tuple[tuple[str, str], ...]
+
+
+_MOST_REMEMBERED: Final = 100_000  # alerts; forgotten all at once, and found again
+
+
+class RouteError(TidemarkError):
+    """A route that cannot be used; the text says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Route:
+    """Where alerts go that match, and how they are told together."""
+
+    receiver: str
+    matchers: Matchers = ()
+    # One process watches one cluster: the groups of two must not have one key.
+    group_by: tuple[str, ...] = (ALERTNAME, "cluster")
+    group_wait: timedelta = GROUP_WAIT
+    group_interval: timedelta = GROUP_INTERVAL
+    repeat_interval: timedelta = REPEAT_INTERVAL
+    send_resolved: bool = True
+    continue_: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what could never be told, or told without end.
+
+        Raises:
+            RouteError: saying what is wrong with it.
+        """
+        if not self.receiver:
+            raise RouteError("a route needs a receiver")
+        if len(set(self.group_by)) < len(self.group_by):
+            raise RouteError(f"route to {self.receiver}: group_by names a label twice")
+        if EVERY_LABEL in self.group_by and len(self.group_by) > 1:
+            raise RouteError(f"route to {self.receiver}: group_by has '...' and other labels")
+        if self.group_wait < _NONE:
+            raise RouteError(f"route to {self.receiver}: group_wait is less than nothing")
+        if min(self.group_interval, self.repeat_interval) <= _NONE:
+            raise RouteError(f"route to {self.receiver}: group and repeat interval must be above 0")
+
+    def group_labels(self, labels: Labels) -> Pairs:
+        """Return what an alert's group has in common, by name; labels it lacks are left out."""
+        if self.group_by == (EVERY_LABEL,):
+            return tuple(sorted(labels.items()))
+        return tuple([(name, labels[name]) for name in sorted(self.group_by) if name in labels])
+
+
+Ways = tuple[tuple[Route, Pairs], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routing:
+    """All routes."""
+
+    default: Route
+    routes: tuple[Route, ...] = ()
+    # What alerts took last time; their labels never change, and nearly all of them stay.
+    _taken: dict[str, Ways] = field(init=False, repr=False, compare=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Hold the two kinds of routes apart.
+
+        Raises:
+            RouteError: saying what is wrong.
+        """
+        if self.default.matchers or self.default.continue_:
+            raise RouteError("the default route takes everything: it has no matchers, no continue")
+
+    def ways(self, alert: Alert) -> Ways:
+        """Return the routes that an alert takes, each with what its group there has in common."""
+        ways = self._taken.get(alert.fingerprint)
+        if ways is None:
+            if len(self._taken) >= _MOST_REMEMBERED:
+                self._taken.clear()
+            taken = self.taking(alert.labels)
+            ways = tuple((route, route.group_labels(alert.labels)) for route in taken)
+            self._taken[alert.fingerprint] = ways
+        return ways
+
+    def taking(self, labels: Labels) -> Iterator[Route]:
+        """Give the routes that an alert with these labels takes, in order."""
+        is_taken = False
+        for route in self.routes:
+            if all_match(route.matchers, labels):
+                is_taken = True
+                yield route
+                if not route.continue_:
+                    return
+        if not is_taken:
+            yield self.default
+
+    def key(self, route: Route, group_labels: Pairs) -> str:
+        """Return the key of a group, as Alertmanager writes it."""
+        way = "{}" if route is self.default else f"{{}}/{text_of(in_order(route.matchers))}"
+        return f"{way}:{label_set(group_labels)}"

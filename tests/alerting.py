@@ -1,0 +1,178 @@
+"""A life of alerts for tests: what a rule says, round by round, through the real findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any, Final
+
+import numpy as np
+
+from rules.completeness import Completeness
+from rules.evidence import Evidence
+from rules.judgement import Judgement, NamedSubjects, Reason
+from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
+from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
+from service.alerts.alert import Alert, AlertState
+from service.alerts.evaluate import AlertingConfig, Asked, Stepped, step
+from service.alerts.lifecycle import AlertStep, Seen
+from service.alerts.matchers import parse_matchers
+from service.alerts.routes import Route, Routing
+from service.alerts.silences import Silence
+from service.alerts.state import AlertingState
+from tests.factories import at, snapshot
+
+COMPLETE: Final = Completeness.of(snapshot())
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+GONE: Final = None  # the subject is not among those judged
+RULE: Final = "some_rule"
+KEY: Final = '{}:{alertname="some_rule", cluster="default"}'
+
+
+class Why(Reason):
+    SAID = "said"
+    MILD = "mild"  # a warning, where the rule is critical
+    SHARP = "sharp"  # more is known of the same event
+
+
+Said = Verdict | tuple[Verdict, Why] | tuple[Verdict, Why, Evidence] | None
+
+
+def rule(rule_id: str = RULE, **overrides: Any) -> RuleMeta:
+    """Return a critical rule of states that is told at once."""
+    base = RuleMeta(
+        rule_id=rule_id,
+        subject=SubjectKind.PARTITION,
+        kind=Kind.STATE,
+        severity=Severity.CRITICAL,
+        for_=timedelta(0),
+        summary="For tests.",
+        milder=((Why.MILD, Severity.WARNING),),
+        sharpening=(Why.SHARP,),
+    )
+    return replace(base, **overrides)
+
+
+def route(receiver: str = "pager", **overrides: Any) -> Route:
+    """Return a route that waits for 30 s, then 5 minutes, and repeats after an hour."""
+    return Route(**{"receiver": receiver, "repeat_interval": timedelta(hours=1), **overrides})
+
+
+def config(*rules: RuleMeta, routes: tuple[Route, ...] = (), **overrides: Any) -> AlertingConfig:
+    """Return a configuration in which everything goes to the pager."""
+    base = AlertingConfig(
+        rules={one.rule_id: one for one in rules or (rule(),)},
+        routing=Routing(default=route(), routes=routes),
+    )
+    return replace(base, **overrides)
+
+
+def silence(matchers: str, *, begin: float = 0, end: float = 1e6, name: str = "s1") -> Silence:
+    """Return a silence between two seconds after noon."""
+    return Silence(
+        silence_id=name,
+        matchers=parse_matchers(matchers),
+        starts_at=at(begin),
+        ends_at=at(end),
+        created_by="on-call",
+        comment="planned work",
+    )
+
+
+def judged(meta: RuleMeta, said: Mapping[str, Said]) -> Judgement:
+    """Return what a rule says of subjects named `topic-partition`."""
+    told = {name: _whole(one) for name, one in said.items() if one is not None}
+    whole = list(told.values())
+    reasons = tuple(Why)
+    return Judgement(
+        rule=meta,
+        subjects=NamedSubjects(meta.subject, tuple(labels_of(name) for name in told)),
+        verdicts=np.array([verdict for verdict, _, _ in whole], np.int8),
+        reasons=reasons,
+        reason=np.array([reasons.index(why) for _, why, _ in whole], np.int8),
+        details=lambda position: whole[position][2],
+    )
+
+
+def labels_of(name: str) -> dict[str, str]:
+    """Return the labels of a partition."""
+    topic, _, partition = name.rpartition("-")
+    return {"cluster": "default", "topic": topic, "partition": partition}
+
+
+def identity_of(name: str, rule_id: str = RULE) -> Identity:
+    """Return the identity of a partition's finding."""
+    return rule_id, tuple(sorted(labels_of(name).items()))
+
+
+def _whole(said: Verdict | tuple[Verdict, Why] | tuple[Verdict, Why, Evidence]) -> Whole:
+    match said:
+        case Verdict():
+            return said, Why.SAID, {}
+        case (verdict, why):
+            return verdict, why, {}
+        case (verdict, why, evidence):
+            return verdict, why, evidence
+
+
+Whole = tuple[Verdict, Why, Evidence]
+
+
+class Life:
+    """Rounds of one cluster, and all that was told in them."""
+
+    def __init__(self, settings: AlertingConfig | None = None) -> None:
+        self.config = settings or config()
+        self.open: dict[Identity, OpenFinding] = {}
+        self.state = AlertingState()
+        self.steps: list[Stepped] = []
+        self.asked = Asked()
+
+    def round(self, seconds: float, said: Mapping[str, Said], rule_id: str = RULE) -> Stepped:
+        """Make a round in which one rule judged."""
+        return self.rounds(seconds, {rule_id: said})
+
+    def rounds(self, seconds: float, said: Mapping[str, Mapping[str, Said]]) -> Stepped:
+        """Make a round in which these rules judged."""
+        now = at(seconds)
+        judgements = [judged(self.config.rules[rule_id], one) for rule_id, one in said.items()]
+        changes = next_changes(self.open, judgements, completeness=COMPLETE, now=now)
+        self.open = apply_changes(self.open, changes, now)
+        return self._keep(Seen(open_findings=self.open, changes=changes), seconds)
+
+    def wait(self, seconds: float) -> Stepped:
+        """Make a step without a round."""
+        return self._keep(None, seconds)
+
+    def _keep(self, seen: Seen | None, seconds: float) -> Stepped:
+        done = step(self.state, seen, at(seconds), self.config, self.asked)
+        self.state = done.state
+        self.steps.append(done)
+        return done
+
+    def alert(self, name: str = "orders-0", rule_id: str = RULE) -> Alert | None:
+        """Return the alert of a partition that is not over, or else the one that is."""
+        mine = [
+            one for one in self.state.alerts.values() if one.finding == identity_of(name, rule_id)
+        ]
+        mine.sort(key=lambda one: one.state is AlertState.RESOLVED)
+        return mine[0] if mine else None
+
+    def told(self) -> list[str]:
+        """Return what was told so far: when, to whom, why, of whom."""
+        return [
+            f"{(one.at - at(0)).total_seconds():g} {one.receiver}: {one.reason}"
+            f" +{_names(one.firing)} -{_names(one.resolved)}"
+            for done in self.steps
+            for one in done.notifications
+        ]
+
+
+def _names(alerts: tuple[Alert, ...]) -> str:
+    return ",".join(f"{one.labels['topic']}-{one.labels['partition']}" for one in alerts)
+
+
+def steps_of(done: Stepped) -> list[AlertStep]:
+    """Return what a step did to alerts."""
+    return [change.step for change in done.changes]

@@ -1,0 +1,91 @@
+"""Routes: who is told of an alert, and in which company."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from service.alerts.matchers import parse_matchers
+from service.alerts.routes import Route, RouteError, Routing
+from tests.alerting import route
+
+LABELS = {"alertname": "HangingTransaction", "severity": "critical", "topic": "orders"}
+
+
+def way(receiver: str, matchers: str, **overrides: Any) -> Route:
+    return route(receiver, matchers=parse_matchers(matchers), **overrides)
+
+
+def receivers(*routes: Route) -> list[str]:
+    return [one.receiver for one in Routing(default=route("rest"), routes=routes).taking(LABELS)]
+
+
+def test_what_no_route_takes_goes_the_default_way() -> None:
+    assert receivers(way("a", 'severity="info"')) == ["rest"]
+
+
+def test_the_first_route_that_matches_takes_it_alone() -> None:
+    assert receivers(way("a", 'severity="critical"'), way("b", 'topic="orders"')) == ["a"]
+
+
+def test_a_route_may_let_the_next_ones_have_it_too() -> None:
+    more = way("a", 'severity="critical"', continue_=True)
+    assert receivers(more, way("x", 'topic="x"'), way("b", 'topic="orders"')) == ["a", "b"]
+
+
+def test_what_a_continuing_route_took_does_not_go_the_default_way() -> None:
+    assert receivers(way("a", 'severity="critical"', continue_=True)) == ["a"]
+
+
+KEYS = (
+    (("alertname",), "", '{}:{alertname="HangingTransaction"}'),
+    ((), "", "{}:{}"),
+    (("topic", "group"), "", '{}:{topic="orders"}'),  # labels it lacks are left out
+    (
+        ("topic", "alertname"),
+        'severity="critical"',
+        '{}/{severity="critical"}:{alertname="HangingTransaction", topic="orders"}',
+    ),
+    (
+        ("...",),
+        'topic=~"o.*",severity!="info"',
+        (
+            '{}/{severity!="info",topic=~"o.*"}:'
+            '{alertname="HangingTransaction", severity="critical", topic="orders"}'
+        ),
+    ),
+)
+
+
+@pytest.mark.parametrize(("group_by", "matchers", "key"), KEYS)
+def test_group_keys_are_alertmanagers(group_by: tuple[str, ...], matchers: str, key: str) -> None:
+    default = route(group_by=group_by)
+    one = way("a", matchers, group_by=group_by) if matchers else default
+    routing = Routing(default=default, routes=(one,) if matchers else ())
+    assert routing.key(one, one.group_labels(LABELS)) == key
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"receiver": ""}, "needs a receiver"),
+    ({"group_by": ("a", "a")}, "twice"),
+    ({"group_by": ("...", "a")}, "other labels"),
+    ({"group_wait": timedelta(seconds=-1)}, "group_wait"),
+    ({"group_interval": timedelta(0)}, "above 0"),
+    ({"repeat_interval": timedelta(0)}, "above 0"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "reason"), REFUSED)
+def test_a_route_that_cannot_work_is_refused(wrong: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RouteError, match=reason):
+        route(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [way("a", 'topic="orders"'), route("a", continue_=True)], ids=["matchers", "continue"]
+)
+def test_the_default_route_takes_everything(wrong: Route) -> None:
+    with pytest.raises(RouteError, match="takes everything"):
+        Routing(default=wrong)

@@ -1,4 +1,4 @@
-"""Removes what is older than an operator wants to keep: ended findings and old transitions."""
+"""Removes what is older than an operator wants to keep: ended findings, transitions, log lines."""
 
 from __future__ import annotations
 
@@ -27,14 +27,19 @@ DELETE FROM finding WHERE id = ANY(ARRAY(
 SELECT id FROM finding WHERE ended_at < :before ORDER BY ended_at LIMIT :batch))
 AND ended_at < :before
 """
-KINDS: Final = {"transitions": TRANSITIONS, "findings": FINDINGS}
+# Of a cluster that no service watches any more; what rounds read goes within hours (`inbox`).
+LOG_LINES: Final = """
+DELETE FROM log_inbox WHERE id = ANY(ARRAY(
+SELECT id FROM log_inbox WHERE received_at < :before ORDER BY received_at LIMIT :batch))
+"""
+KINDS: Final = {"transitions": TRANSITIONS, "findings": FINDINGS, "log lines": LOG_LINES}
 
 
 def remove_older(engine: Engine, before: datetime) -> int:
-    """Remove findings that ended before a moment, and transitions before it; return how many.
+    """Remove findings that ended before a moment, transitions and log lines before it; return how many.
 
-    An open finding stays, however old, but its transitions go. Of both kinds as many go as can,
-    whatever becomes of the other.
+    An open finding stays, however old, but its transitions go. Of each kind as many go as can,
+    whatever becomes of the others.
 
     Raises:
         StoreError: the database refused or is away; what was removed so far stays removed.

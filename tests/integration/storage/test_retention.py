@@ -15,10 +15,12 @@ from rules.verdict import Verdict
 from service.clock import wait_until
 from service.storage import retention
 from service.storage.findings import list_findings, list_transitions
+from service.storage.inbox import StoredInbox
 from service.storage.retention import remove_older
 from service.storage.rounds import store_rounds
 from tests.factories import NOON
 from tests.integration.storage.given import Story
+from tests.integration.storage.given_lines import add, delivery, offsets, read
 
 pytestmark = pytest.mark.integration
 
@@ -80,6 +82,13 @@ def test_what_is_exactly_as_old_as_the_limit_stays(database: Engine) -> None:
     assert told(database, story) == {}
 
 
+def test_log_lines_that_nobody_reads_go_too(database: Engine) -> None:
+    inbox = StoredInbox(lambda: database, "a cluster that nobody watches any more")
+    add(inbox, delivery(1, received_at=OLD), delivery(2, received_at=NEW))
+    assert remove_older(database, LIMIT) == 1
+    assert offsets(read(inbox)) == [2]
+
+
 def test_nothing_old_is_nothing_removed(database: Engine) -> None:
     assert remove_older(database, LIMIT) == 0
 
@@ -94,7 +103,7 @@ def test_more_than_a_batch_goes_in_several(database: Engine, story_of: MakeStory
         lambda _link, cursor, *_: deleted.append(cursor.rowcount),
     )
     assert remove_older(database, LIMIT) == 3 * count
-    assert deleted == [retention.BATCH, retention.BATCH, 2, retention.BATCH, 1]
+    assert deleted == [retention.BATCH, retention.BATCH, 2, retention.BATCH, 1, 0]
     assert told(database, story) == {}
 
 

@@ -40,6 +40,7 @@ LINE_BEGINNING: Final = (
     rb"|kafka_controller_controllerstats_(?:unclean|count)"
     rb'|\{[^\n]*"[^"\n]*(?:record.(?:error|retry)|requestmetrics|controllerstats)'
 )
+_ESCAPED: Final = re.compile(r"\\(.)")  # as javax.management.ObjectName.quote does
 _WORDS: Final = re.compile(r"[^a-z0-9]+")
 # Who runs the process, by the labels that a Prometheus server adds; the first that is there.
 _PLACES: Final = ("instance", "pod", "kubernetes_pod_name")
@@ -82,7 +83,8 @@ def wanted(name: str, labels: Mapping[str, str]) -> Series | None:
 
 
 def _of_client(plain: str, known: Mapping[str, str]) -> Series | None:
-    found, client_id = _CLIENT.fullmatch(plain), known.get("clientid") or known.get("client")
+    found = _CLIENT.fullmatch(plain)
+    client_id = _unquoted(known.get("clientid") or known.get("client") or "")
     if found is None or not client_id:
         return None
     is_error = found["what"] == "error"
@@ -92,6 +94,13 @@ def _of_client(plain: str, known: Mapping[str, str]) -> Series | None:
         client_id=client_id,
         topic=known.get("topic") or None,
     )
+
+
+def _unquoted(client_id: str) -> str:
+    """Return a client's own name: Java puts one with letters that JMX does not allow in quotes."""
+    if len(client_id) < 2 or not (client_id.startswith('"') and client_id.endswith('"')):
+        return client_id
+    return _ESCAPED.sub(lambda found: "\n" if found[1] == "n" else found[1], client_id[1:-1])
 
 
 def _of_broker(plain: str, known: Mapping[str, str]) -> Series | None:

@@ -48,6 +48,21 @@ def test_the_client_is_known_by_every_spelling_of_its_label(label: str) -> None:
     assert (series.client_id, series.topic) == ("payments", None)
 
 
+QUOTED = {
+    '"orders/1:blue"': "orders/1:blue",
+    r'"say \"x\" \\ \* \? \n."': 'say "x" \\ * ? \n.',
+    '"': '"',
+    '"half': '"half',
+}
+
+
+@pytest.mark.parametrize(("label", "client_id"), QUOTED.items())
+def test_a_name_that_java_put_in_quotes_is_the_clients_own(label: str, client_id: str) -> None:
+    series = wanted("kafka_producer_record_error_total", {"client_id": label})
+    assert series is not None
+    assert series.client_id == client_id
+
+
 REQUESTS = {
     "the usual rules": ("kafka_network_requestmetrics_errors_total", {}),
     "untyped": ("kafka_network_requestmetrics_errors", {}),

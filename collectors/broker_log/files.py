@@ -7,21 +7,24 @@ cannot be read says nothing of the others.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 from rules.facts.gap import GapCause
 
-# What a file begins with that was compressed: its bytes are no lines.
+# What a file begins with whose bytes are no lines.
 MAGIC: Final = (
-    (b"\x1f\x8b", "gzip"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\x00", "xz"),
-    (b"\x04\x22\x4d\x18", "lz4"),
-    (b"\x1f\x9d", "compress"),
-    (b"PK\x03\x04", "zip"),
+    (b"\x1f\x8b", "compressed with gzip"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
+    (b"BZh", "compressed with bzip2"),
+    (b"\xfd7zXZ\x00", "compressed with xz"),
+    (b"\x04\x22\x4d\x18", "compressed with lz4"),
+    (b"\x1f\x9d", "compressed with compress"),
+    (b"PK\x03\x04", "a zip archive"),
+    (codecs.BOM_UTF16_LE, "UTF-16 text"),
+    (codecs.BOM_UTF16_BE, "UTF-16 text"),
 )
 
 
@@ -80,6 +83,6 @@ class Files(Protocol):
         """Open a regular file to be read; never blocks."""
 
 
-def compression_of(head: bytes) -> str | None:
-    """Return with what a file was compressed by its first bytes, None if it was not."""
+def packing_of(head: bytes) -> str | None:
+    """Return what a file is by its first bytes if they are no plain lines, None if they may be."""
     return next((name for magic, name in MAGIC if head.startswith(magic)), None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from collectors.broker_log.files import FileId, Files, FileStat, Trouble, compression_of
+from collectors.broker_log.files import FileId, Files, FileStat, Trouble, packing_of
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_reading import LogReading, end_of
 from collectors.broker_log.positions import FileMark, LogMark, SourceMark
@@ -45,7 +45,7 @@ class LogFinder:
         known = None if source is None else source.logs.get(path)
         live = self._files.stat(path)
         is_gone = isinstance(live, Trouble) and live.cause is GapCause.GONE
-        trouble = live if isinstance(live, Trouble) else self._compressed(live)
+        trouble = live if isinstance(live, Trouble) else self._packed(live)
         if trouble is not None and not is_gone:
             return _unread(_kept(known, source), trouble)
         if known is not None and isinstance(live, FileStat) and self._is_as_before(known, live):
@@ -74,9 +74,9 @@ class LogFinder:
         held = self._handles.held(mark.id)
         return held is not None and held.size > mark.size
 
-    def _compressed(self, live: FileStat) -> Trouble | None:
-        kind = compression_of(self._handles.head_of(live) or b"")
-        why = f"{live.path} is compressed with {kind}: only plain lines are read"
+    def _packed(self, live: FileStat) -> Trouble | None:
+        kind = packing_of(self._handles.head_of(live) or b"")
+        why = f"{live.path} is {kind}: only plain lines are read"
         return None if kind is None else Trouble(why=why, cause=GapCause.UNREADABLE)
 
     # -------------------------------------------------------------- with its folder

@@ -31,13 +31,13 @@ class FileMark:
     size: int = 0  # when it was last looked at
     modified_ns: int = 0  # likewise
     is_skipping: bool = False  # `offset` is within a line that is too long
-    is_compressed: bool = False  # it was told, and is not read
+    is_packed: bool = False  # it was told, and is not read
     is_nameless: bool = False  # it was read to its end when its name was gone already
 
     @property
     def is_read(self) -> bool:
         """Whether nothing of it waited when it was last looked at, but for a begun line."""
-        return self.offset >= self.size or self.is_compressed
+        return self.offset >= self.size or self.is_packed
 
     def seen_as(self, file: FileStat) -> FileMark:
         """Return it as the file is now, whatever its id is by now."""
@@ -48,7 +48,7 @@ class FileMark:
 
         Only whole lines count: many logs begin with the same date.
         """
-        is_whole = len(head) >= HEAD or self.is_compressed
+        is_whole = len(head) >= HEAD or self.is_packed
         whole = head if is_whole else head[: head.rfind(b"\n") + 1]
         if len(whole) <= self.head_length:
             return self
@@ -136,7 +136,7 @@ def _log_text(log: LogMark) -> list[Any]:
 
 
 def _file_text(file: FileMark) -> list[Any]:
-    flags = int(file.is_skipping) + 2 * int(file.is_compressed) + 4 * int(file.is_nameless)
+    flags = int(file.is_skipping) + 2 * int(file.is_packed) + 4 * int(file.is_nameless)
     place = [*file.id, file.offset, file.head, file.head_length]
     return [*place, file.size, file.modified_ns, flags]
 
@@ -171,6 +171,6 @@ def _file(told: list[Any]) -> FileMark:
         size=int(size),
         modified_ns=int(modified_ns),
         is_skipping=bool(int(flags) & 1),
-        is_compressed=bool(int(flags) & 2),
+        is_packed=bool(int(flags) & 2),
         is_nameless=bool(int(flags) & 4),
     )

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from collectors.broker_log.files import FileId, FileStat, Trouble, compression_of
+from collectors.broker_log.files import FileId, FileStat, Trouble, packing_of
 from collectors.broker_log.positions import FILES_KEPT, FileMark, LogMark
 from collectors.broker_log.rotated_names import is_rotated, natural, plain_name
 from rules.facts.gap import GapCause
@@ -47,7 +47,7 @@ class Step:
     @property
     def waiting(self) -> int:
         """How many bytes are to be read."""
-        return 0 if self.mark.is_compressed else max(self.file.size - self.mark.offset, 0)
+        return 0 if self.mark.is_packed else max(self.file.size - self.mark.offset, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,12 +67,12 @@ def plan(log: LogMark, scene: Scene) -> Plan:
     new = [] if _is_live_last(steps, scene) else _never_seen(log, scene, steps)
     lost = [mark for mark in gone if not mark.is_read or _was_growing(mark, log)]
     unread = [mark for mark in lost if mark.head_length or not _may_be_among(new, mark)]
-    packed = [file for file in new if compression_of(scene.head_of(file) or b"")]
+    packed = [file for file in new if packing_of(scene.head_of(file) or b"")]
     explained = sum(step.is_held for step in steps) + sum(
-        mark not in lost and not (mark.is_compressed or mark.is_nameless) for mark in gone
+        mark not in lost and not (mark.is_packed or mark.is_nameless) for mark in gone
     )
     troubles = [_loss_of(mark, scene) for mark in unread]
-    troubles += _unread_for_compression(packed, explained, scene)
+    troubles += _packed_unread(packed, explained, scene)
     unbegun = [step for step in steps if not step.mark.head_length]
     unbegun += [_begin(file) for file in new if file not in packed]
     ordered = [
@@ -152,12 +152,12 @@ def _same(file: FileStat | None, mark: FileMark, scene: Scene) -> Step | None:
     if file is None or not is_same(file, mark, head):
         return None
     is_own = file.path == scene.path or is_rotated(file.path, scene.path)
-    is_it = mark.head_length or (is_own and not compression_of(head or b""))
+    is_it = mark.head_length or (is_own and not packing_of(head or b""))
     return Step(file=file, mark=mark) if is_it else None
 
 
 def _copy_of(mark: FileMark, scene: Scene, taken: Collection[FileId]) -> Step | None:
-    if mark.is_compressed:
+    if mark.is_packed:
         return None
     beside = (file for file in scene.folder if file.id not in taken)
     copies = [file for file in beside if _may_hold(file, mark)]
@@ -240,8 +240,8 @@ def _begin(file: FileStat) -> Step:
 
 def _as_read(file: FileStat, scene: Scene) -> Step:
     head = scene.head_of(file) or b""
-    is_compressed = compression_of(head) is not None
-    mark = FileMark(id=file.id, offset=file.size, is_compressed=is_compressed)
+    is_packed = packing_of(head) is not None
+    mark = FileMark(id=file.id, offset=file.size, is_packed=is_packed)
     return Step(file=file, mark=mark.seen_as(file).known_by(head))
 
 
@@ -252,9 +252,7 @@ def _with_live_last(steps: Sequence[Step], live: FileStat | None) -> list[Step]:
     return [step for step in steps if step.file.id != live.id] + own
 
 
-def _unread_for_compression(
-    packed: Sequence[FileStat], explained: int, scene: Scene
-) -> list[Trouble]:
+def _packed_unread(packed: Sequence[FileStat], explained: int, scene: Scene) -> list[Trouble]:
     """Tell files that were compressed before they were seen.
 
     As many as files that had been read are gone may be these; so may one beside its own original.
@@ -264,6 +262,6 @@ def _unread_for_compression(
     if len(unread) <= explained:
         return []
     told = ", ".join(file.path for file in unread[:3])
-    kind = compression_of(scene.head_of(unread[0]) or b"")
-    why = f"{told}: compressed with {kind} before it was read, and only plain lines are read"
+    kind = packing_of(scene.head_of(unread[0]) or b"")
+    why = f"{told}: {kind} before it was read, and only plain lines are read"
     return [Trouble(why=why, cause=GapCause.UNREADABLE)]

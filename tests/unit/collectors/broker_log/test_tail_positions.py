@@ -28,7 +28,7 @@ MARK = FileMark(
 
 def test_what_is_read_is_what_was_written() -> None:
     log = LogMark(
-        files=(MARK, FileMark(id=FileId(0, 1), is_compressed=True, is_nameless=True)),
+        files=(MARK, FileMark(id=FileId(0, 1), is_packed=True, is_nameless=True)),
         old_before_ns=5,
         parser='{"☃": null}',
         path="/logs/☃.log",

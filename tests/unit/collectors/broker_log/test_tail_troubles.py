@@ -187,13 +187,22 @@ def test_logs_that_never_come_back_are_forgotten_in_the_end() -> None:
 
 
 # ------------------------------------------------------------------ compressed files
-def test_a_compressed_log_is_told_and_not_read() -> None:
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (GZIP, "compressed with gzip"),
+        (b"\x28\xb5\x2f\xfd..", "compressed with zstd"),
+        (b"PK\x03\x04..", "a zip archive"),
+        ("[2026".encode("utf-16"), "UTF-16 text"),
+    ],
+)
+def test_a_log_that_is_no_plain_text_is_told_and_not_read(content: bytes, kind: str) -> None:
     disk = FakeDisk()
     tailing = begun(disk)
-    disk.append(GZIP, OTHER)
+    disk.append(content + b"\n", OTHER)
     found = tailing.look()
     assert lines_of(found) == []
-    assert trouble_of(found) == f"{OTHER} is compressed with gzip: only plain lines are read"
+    assert trouble_of(found) == f"{OTHER} is {kind}: only plain lines are read"
 
 
 def test_a_file_that_is_compressed_after_it_was_read_is_no_trouble() -> None:

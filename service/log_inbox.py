@@ -65,7 +65,8 @@ class LogInbox:
         self._utc_now = utc_now
         self._in_time = in_time
         self._read_to = 0  # by rounds; 0 before the first, when all that is kept counts as waiting
-        self._sources: tuple[LogSource, ...] = ()  # that were known when they could be read last
+        # That were known when they could be read last; None: they could not be read yet.
+        self._sources: tuple[LogSource, ...] | None = None
 
     @property
     def name(self) -> str:
@@ -103,8 +104,11 @@ class LogInbox:
         self._read_to = after
         try:
             found = self._in_time(lambda: self._after(after), READ_SECONDS)
-        except (StoreError, TimeoutError) as exc:
-            return self._unread(str(exc))
+        except StoreError as exc:
+            cause = GapCause.UNREACHABLE if exc.retryable else GapCause.UNREADABLE
+            return self._unread(position, str(exc), cause)
+        except TimeoutError as exc:
+            return self._unread(position, str(exc), GapCause.TIMEOUT)
         self._sources = found.sources
         return Fed(
             events=_once(event for part in found.parsed for event in part.events),
@@ -116,12 +120,13 @@ class LogInbox:
     def _after(self, last_id: int) -> WaitingLines:
         return self._store.after(last_id, max_events=MAX_EVENTS, max_rows=MAX_DELIVERIES)
 
-    def _unread(self, why: str) -> Fed:
-        """Return that nothing could be read; a gap only where something may be missing."""
-        if not self._sources:
+    def _unread(self, position: str | None, why: str, cause: GapCause) -> Fed:
+        """Return that nothing could be read; a gap only where somebody sends lines, or once did."""
+        if not self._sources and (self._sources is not None or position is None):
             return Fed()
-        gap = Gap(what=WHAT, why=why, cause=GapCause.UNREACHABLE, scope=GapScope.BROKER_LOG)
-        return Fed(sources=tuple(replace(one, trouble=why) for one in self._sources), gaps=(gap,))
+        gap = Gap(what=WHAT, why=why, cause=cause, scope=GapScope.BROKER_LOG)
+        sources = tuple(replace(one, trouble=why) for one in self._sources or ())
+        return Fed(sources=sources, gaps=(gap,))
 
 
 def remove_read(store: StoredInbox, now: datetime) -> int:

@@ -10,7 +10,7 @@ import pytest
 
 from rules.errors import StoreError
 from rules.facts.broker_log import LogSource, SequenceRefused
-from rules.facts.gap import GapScope
+from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from service.deliveries import Delivery, Refusal, Stream
 from service.keeping import without_limit
@@ -306,7 +306,28 @@ def test_a_database_that_gives_no_answer_is_a_gap_and_the_position_stays(fault: 
     fed = made.read(position)
     why = str(AWAY) if fault == "away" else "no answer within 5 s"
     assert (fed.events, fed.position, fed.is_behind) == ((), None, False)
-    assert [(gap.scope, gap.why) for gap in fed.gaps] == [(GapScope.BROKER_LOG, why)]
+    cause = GapCause.UNREACHABLE if fault == "away" else GapCause.TIMEOUT
+    assert [(one.scope, one.why, one.cause) for one in fed.gaps] == [
+        (GapScope.BROKER_LOG, why, cause)
+    ]
     assert [(source.name, source.trouble) for source in fed.sources] == [("broker-1", why)]
     broken, store.fails = False, None
     assert sequences(made, position) == [2]
+
+
+def test_a_process_that_could_not_read_yet_tells_a_gap_where_an_earlier_one_read_something() -> (
+    None
+):
+    damaged = StoreError("stored log lines have the unknown format 9", retryable=False)
+    made = inbox(MemoryInbox(fails=damaged))
+    assert made.read(None).gaps == ()
+    (gap,) = made.read("7").gaps
+    assert (gap.cause, gap.why) == (GapCause.UNREADABLE, str(damaged))
+
+
+def test_where_everybody_has_stopped_sending_nothing_is_missing() -> None:
+    store = MemoryInbox()
+    made = inbox(store)
+    assert made.read("7").gaps == ()
+    store.fails = AWAY
+    assert made.read("7").gaps == ()

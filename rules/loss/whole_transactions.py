@@ -26,7 +26,7 @@ from rules.loss.told import EPOCH, SHOWN, moment
 from rules.question import BatchesQuestion, WantedBatches
 from rules.view import View
 
-DOUBTED: Final = timedelta(minutes=2)  # then it is told what is known
+DOUBTED_US: Final = 2 * 60 * 1_000_000  # microseconds; then it is told what is known
 CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers may differ
 
 
@@ -60,12 +60,13 @@ def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
 
 def with_transactions(view: View, loss: ToldLoss) -> ToldLoss:
     """Return the loss with what this round told of the transactions that it may have taken."""
-    row = row_of(view, loss)
-    if row is not None and loss.doubtful:
+    row, is_late = row_of(view, loss), microseconds(view.now) - loss.told_us > DOUBTED_US
+    if row is None:
+        return replace(loss, missing=(), doubtful=())
+    if loss.doubtful:
         loss = _looked_through(view, row, loss)
-    elif row is not None and not loss.missing and row in view.snapshot.producers.epochs:
+    elif not loss.missing and row in view.snapshot.producers.epochs:
         loss = _first_answer(view, loss, view.snapshot.producers.epochs[row])
-    is_late = microseconds(view.now) - loss.told_us > DOUBTED // timedelta(microseconds=1)
     return replace(loss, doubtful=()) if is_late else loss
 
 

@@ -20,7 +20,7 @@ from rules.facts.transaction_log import EndedTransaction, TransactionLog
 from rules.question import BatchesQuestion, WantedBatches
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from tests.factories import at, ended, offsets, producers, snapshot
+from tests.factories import at, ended, offsets, partitions, producers, snapshot
 from tests.unit.rules.loss.replica_lines import LATER, led_by_1, led_by_2
 
 WHERE: Final = TopicPartition("orders", 0)
@@ -157,6 +157,12 @@ def test_what_was_deleted_with_the_beginning_of_the_log_is_not_lost() -> None:
     looks = [shown(since=5) | {"offsets": began}] * 3
     named, _ = play(*CHANGED, WENT_ON, *looks)
     assert [one for one in named if one] == []
+
+
+def test_a_topic_that_is_gone_is_not_asked_about() -> None:
+    gone = {"partitions": partitions({"others": 1})}
+    named, wanted = play(*CHANGED, WENT_ON, gone)
+    assert ([one for one in named if one], wanted) == ([], [])
 
 
 def test_all_that_is_missing_is_told_together() -> None:

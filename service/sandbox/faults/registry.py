@@ -208,6 +208,7 @@ _ALL: Final = (
             takes=OF_SEQUENCES | {"form"},
         ),
         forms=frozenset({SequenceForm.OUT_OF_ORDER, SequenceForm.EXPECTED_ZERO}),
+        timeout=timedelta(seconds=300),  # an abort would make the leader know the producer again
     ),
     replace(
         _in_two_steps(

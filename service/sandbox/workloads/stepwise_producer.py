@@ -69,14 +69,15 @@ class StepwiseLibrdkafka:
         self._topic = topic
         self._is_transactional = transactional_id is not None
         self._tally = Tally()
-        own = {"transactional.id": transactional_id} if transactional_id is not None else {}
+        own: dict[str, Any] = {"message.timeout.ms": delivery_ms}
+        if transactional_id is not None:  # which has a shorter timeout of its own, and needs it so
+            own = {"transactional.id": transactional_id}
         settings: dict[str, Any] = {
             "acks": "all",
             "enable.idempotence": True,
             "max.in.flight": IN_FLIGHT,
             "linger.ms": LINGER_MS,
             "batch.num.messages": batch,
-            "message.timeout.ms": delivery_ms,
             "topic.metadata.refresh.interval.ms": METADATA_MS,
             **own,
         }

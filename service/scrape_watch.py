@@ -222,14 +222,21 @@ class ScrapeWatch:
             with self._lock:
                 one.tracker.note_failed(body, now)
         else:
-            samples = await self._off_loop(lambda: self._asker.read(body))
-            self._note(one, samples, now)
+            await self._off_loop(lambda: self._take(one, body, now))
         self._tell(endpoint, one, had_failed=had_failed)
 
-    def _note(self, one: _Watched, samples: Samples, now: Moment) -> None:
+    def _take(self, one: _Watched, body: Body, now: Moment) -> None:
+        """Read an answer; facts are made before the lock is taken, for a round may want it."""
+        samples = self._asker.read(body)
         with self._lock:
             one.tracker.note(samples, now)
-            one.readings = one.tracker.readings(self._ahead_us, now.ended_us)
+            ahead_us = self._ahead_us
+        readings = one.tracker.readings(ahead_us, now.ended_us)
+        with self._lock:
+            is_current = ahead_us == self._ahead_us
+            one.readings = (
+                readings if is_current else one.tracker.readings(self._ahead_us, now.ended_us)
+            )
 
     # -------------------------------------------------------------- what is told
     def _tell(self, endpoint: Endpoint, one: _Watched, *, had_failed: bool) -> None:

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rules.facts.last_look import MICROSECOND
-from rules.facts.scrapes import RISES_KEPT
+from rules.facts.scrapes import RISES_KEPT, Rise
 
-MAX_RISES: Final = 240  # of one series; at the usual interval 60 fit into the time they are kept
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MAX_RISES: Final = 64  # of one series; at the usual interval 60 fit into the time they are kept
 MISSES: Final = 2  # whole answers without it, then it is gone: one may have been cut short unsaid
 # A client's own rates are averages over up to two samples of 30 s.
 RATE_WINDOW_US: Final = 60 * MICROSECOND
@@ -21,6 +23,11 @@ KEPT_US: Final = round(RISES_KEPT.total_seconds() * MICROSECOND)
 # A series that is back within a day goes on from where it was: it may have been hidden, and what it
 # counted before must not be told as new.
 BASE_KEPT_US: Final = 24 * 3600 * MICROSECOND
+
+
+def wall(moment_us: int) -> datetime:
+    """Return microseconds since 1970 as a time, aware, UTC."""
+    return EPOCH + timedelta(microseconds=moment_us)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +38,21 @@ class Moment:
     ended_us: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RiseAt:
     """A rise between two moments; without a count it is told as a rate."""
 
     since_us: int
     until_us: int
     count: int | None
+    _told: tuple[int, Rise] | None = None  # as it was told last, and by which clock
+
+    def at(self, ahead_us: int) -> Rise:
+        """Return it by the wall clock; the same one again, for it is told for many looks."""
+        if self._told is None or self._told[0] != ahead_us:
+            since, until = wall(self.since_us + ahead_us), wall(self.until_us + ahead_us)
+            self._told = ahead_us, Rise(since=since, until=until, count=self.count)
+        return self._told[1]
 
 
 @dataclass(slots=True)
@@ -50,7 +65,7 @@ class Kept:
     increase: int | None = None  # between the last two answers that had it
     since_us: int | None = None
     missed: int = 0  # whole answers in a row without it
-    rises: deque[RiseAt] = field(default_factory=lambda: deque(maxlen=MAX_RISES))
+    rises: deque[RiseAt] = field(default_factory=deque)
 
     @property
     def is_gone(self) -> bool:
@@ -79,7 +94,7 @@ class Kept:
         self._seen(value, now)
         if value > 0:
             since = now.began_us - RATE_WINDOW_US
-            self.rises.append(RiseAt(since, now.ended_us, None))
+            self._append(RiseAt(since, now.ended_us, None))
 
     def forget(self, now_us: int) -> None:
         """Forget rises that are too old to be told."""
@@ -88,13 +103,21 @@ class Kept:
 
     def is_told(self, now_us: int) -> bool:
         """Whether anything of it is still told."""
-        self.forget(now_us)
-        return not self.is_gone or bool(self.rises)
+        return not self.is_gone or (
+            len(self.rises) > 0 and now_us - self.rises[-1].until_us <= KEPT_US
+        )
 
     def _rose(self, increase: int, since_us: int, now: Moment, lag_us: int) -> None:
         self.increase, self.since_us = increase, since_us
         if increase > 0:
-            self.rises.append(RiseAt(since_us - lag_us, now.ended_us, increase))
+            self._append(RiseAt(since_us - lag_us, now.ended_us, increase))
+
+    def _append(self, rise: RiseAt) -> None:
+        self.rises.append(rise)
+        if len(self.rises) > MAX_RISES:  # the two oldest become one: less exact, and none is lost
+            first, second = self.rises.popleft(), self.rises.popleft()
+            count = None if second.count is None else (first.count or 0) + second.count
+            self.rises.appendleft(RiseAt(first.since_us, second.until_us, count))
 
     def _seen(self, value: float, now: Moment) -> None:
         if self.is_gone:

@@ -6,17 +6,15 @@ changed. They are never added up, so that nothing is counted twice: of the newes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from collectors.scrapes.counting import Kept, RiseAt
+from collectors.scrapes.counting import Kept, RiseAt, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.wanted import Quantity, Series
 from rules.facts.scrapes import ClientReading, Counted, RequestErrors, Rise, UncleanElections
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 CLIENT_QUANTITIES: Final = (Quantity.RECORD_ERRORS, Quantity.RECORD_RETRIES)
 
 Told = Mapping[Series, Kept]
@@ -30,11 +28,6 @@ class Readings:
     clients: tuple[ClientReading, ...] = ()
     request_errors: tuple[RequestErrors, ...] = ()
     unclean_elections: tuple[UncleanElections, ...] = ()
-
-
-def wall(moment_us: int) -> datetime:
-    """Return microseconds since 1970 as a time, aware, UTC."""
-    return EPOCH + timedelta(microseconds=moment_us)
 
 
 def readings_of(endpoint: Endpoint, told: Told, ahead_us: int) -> Readings:
@@ -111,15 +104,13 @@ def _counted(pairs: Pairs, ahead_us: int) -> Counted:
     )
 
 
-def _rises(kept: Iterable[Kept], ahead_us: int) -> tuple[Rise, ...]:
+def _rises(series: list[Kept], ahead_us: int) -> tuple[Rise, ...]:
     """Return all rises in time's order; of several at the same time the largest."""
+    if len(series) == 1:
+        return tuple(rise.at(ahead_us) for rise in series[0].rises)
     largest: dict[tuple[int, int], RiseAt] = {}
-    for rise in (rise for one in kept for rise in one.rises):
-        known = largest.get((rise.since_us, rise.until_us))
+    for rise in (rise for one in series for rise in one.rises):
+        known = largest.get((rise.until_us, rise.since_us))
         if known is None or (rise.count or 0) > (known.count or 0):
-            largest[rise.since_us, rise.until_us] = rise
-    return tuple(
-        Rise(since=wall(since + ahead_us), until=wall(until + ahead_us), count=largest[key].count)
-        for key in sorted(largest)
-        for since, until in (key,)
-    )
+            largest[rise.until_us, rise.since_us] = rise
+    return tuple(largest[key].at(ahead_us) for key in sorted(largest))

@@ -12,10 +12,10 @@ from datetime import timedelta
 from typing import Final
 
 from collectors.scrapes.answer import Samples
-from collectors.scrapes.counting import BASE_KEPT_US, Kept, Moment
+from collectors.scrapes.counting import BASE_KEPT_US, Kept, Moment, wall
 from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
-from collectors.scrapes.readings import Readings, readings_of, wall
+from collectors.scrapes.readings import Readings, readings_of
 from collectors.scrapes.wanted import Series
 from rules.facts.last_look import MICROSECOND
 from rules.facts.scrapes import EndpointKind, EndpointState, Trouble
@@ -115,6 +115,8 @@ class Tracker:
 
     def _drop(self, now_us: int) -> None:
         """Forget what has been gone for long, and the oldest where there is too much of it."""
+        for one in self._kept.values():
+            one.forget(now_us)
         gone = [(one.seen.ended_us, series) for series, one in self._kept.items() if one.is_gone]
         gone.sort(key=lambda pair: pair[0])
         spare = max(len(self._kept) - 2 * self.max_series, 0)

@@ -166,7 +166,8 @@ class ReportingProducers:
     reporting: frozenset[ProducerName]
     raised: frozenset[ProducerName]  # of those: their record-error of this topic went up
     untold: frozenset[ProducerName]  # theirs went up too, and they do not tell for which topic
-    is_whole: bool  # every endpoint answered over the whole time: nobody raised unseen
+    # Every endpoint answered over the whole time, none of which is too long ago: nobody raised unseen.
+    is_whole: bool
 
     @property
     def only_raised(self) -> ProducerName | None:
@@ -208,6 +209,7 @@ def _rose(counted: Counted | None, since: datetime, until: datetime) -> bool:
 
 def _answered(endpoint: EndpointState, since: datetime, until: datetime) -> bool:
     began, ended = endpoint.answered_since, endpoint.answered_at
-    return (
-        began is not None and ended is not None and began <= since and ended - endpoint.lag >= until
-    )
+    if began is None or ended is None or since < ended - RISES_KEPT:
+        return False
+    is_cut = any(one.cause is not GapCause.UNSUPPORTED for one in endpoint.troubles)
+    return began <= since and ended - endpoint.lag >= until and not is_cut

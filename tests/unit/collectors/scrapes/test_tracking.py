@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from collectors.scrapes.answer import NOTHING, Samples
-from collectors.scrapes.counting import Moment
+from collectors.scrapes.counting import MAX_RISES, Moment
 from collectors.scrapes.endpoints import Endpoint, page_at, server_at
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
@@ -136,6 +136,15 @@ def test_rises_are_kept_for_a_quarter_of_an_hour() -> None:
     assert seen.says(1).errors.rises == ()
 
 
+def test_where_rises_are_many_the_oldest_are_told_together() -> None:
+    seen = Looked().says(0)
+    for number in range(1, MAX_RISES + 11):
+        seen.answer((labelled(), number), after=1.0)
+    assert len(seen.errors.rises) == MAX_RISES
+    assert seen.errors.rises[0] == rise(0, 12, 11)
+    assert sum(one.count or 0 for one in seen.errors.rises) == MAX_RISES + 10
+
+
 def test_fractions_do_not_add_up_to_records() -> None:
     seen = Looked().says(0.0, 0.4, 0.8, 1.2)
     assert sum(one.count or 0 for one in seen.errors.rises) == 1
@@ -260,7 +269,7 @@ def test_two_spellings_of_one_counter_are_not_added_up() -> None:
 def test_a_label_that_changed_with_a_restart_hides_no_rise() -> None:
     old, new = labelled(kafka_version="4.0"), labelled(kafka_version="4.1")
     seen = Looked().answer((old, 500)).answer((old, 502)).answer((new, 1))
-    assert [one.count for one in seen.errors.rises] == [1, 2], "in the order of their beginnings"
+    assert [one.count for one in seen.errors.rises] == [2, 1], "in the order of their ends"
     assert (seen.errors.total, seen.errors.increase) == (1, 1)
     assert not seen.client.is_gone
 

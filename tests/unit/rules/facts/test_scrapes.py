@@ -107,6 +107,12 @@ PARTLY: dict[str, EndpointState] = {
     "it has never answered": endpoint_state(answered_since=None, answered_at=None),
     "it answered later than the window began": endpoint_state(answered_since=at(-59)),
     "it has not answered since the window ended": endpoint_state(answered_at=at(-1)),
+    "rises of the window's beginning are forgotten": endpoint_state(
+        answered_since=at(-9000), answered_at=at(15 * 60 - 59)
+    ),
+    "it was cut short": endpoint_state(
+        troubles=(Trouble(cause=GapCause.LIMIT, why="more than are kept"),)
+    ),
     "what it tells may be older than the window's end": endpoint_state(lag=timedelta(seconds=1)),
 }
 

@@ -102,7 +102,6 @@ def encode_group(group: Group) -> Plain:
         "key": group.key,
         "labels": dict(group.labels),
         "flush_at": _text(group.flush_at),
-        "was_flushed": group.was_flushed,
         "ended": [encode_alert(alert) for alert in group.ended.values()],
         "told": None if group.told is None else _encode_told(group.told),
     }
@@ -116,7 +115,6 @@ def decode_group(plain: Mapping[str, Any]) -> Group:
         key=plain["key"],
         labels=tuple(sorted(plain["labels"].items())),
         flush_at=datetime.fromisoformat(plain["flush_at"]),
-        was_flushed=plain["was_flushed"],
         ended={alert.fingerprint: alert for alert in ended},
         told=None if plain["told"] is None else _decode_told(plain["told"]),
     )

@@ -73,18 +73,17 @@ def why_tell(
 ) -> NotifyReason:
     """Return the first reason that holds."""
     if told is None or not told.firing:
-        return _why_first(tellable, send_resolved=send_resolved)
+        return _why_first(tellable)
     is_due = now - told.at >= repeat_interval and not tellable.is_taken_up
     reasons = _why_next(told.firing, tellable, send_resolved=send_resolved, is_due=is_due)
     return next((reason for reason, holds in reasons if holds), NotifyReason.NONE)
 
 
-def _why_first(tellable: Tellable, *, send_resolved: bool) -> NotifyReason:
+def _why_first(tellable: Tellable) -> NotifyReason:
     if tellable.firing:
         return NotifyReason.FIRST_NOTIFICATION
     # What is left to resolve was muted when the others of its group were told to be over.
-    ends = bool(tellable.resolved) and send_resolved
-    return NotifyReason.ALL_RESOLVED if ends else NotifyReason.NONE
+    return NotifyReason.ALL_RESOLVED if tellable.resolved else NotifyReason.NONE
 
 
 def _why_next(
@@ -102,10 +101,10 @@ def _why_next(
 
 
 def told_after(told: Told | None, tellable: Tellable, now: datetime) -> Told:
-    """Return what a receiver knows once it was told."""
+    """Return what a receiver knows once it was told; what is over is still to be taken out."""
     owed = frozenset() if told is None else told.owed
     return Told(
         at=now,
         firing={name: alert.news for name, alert in tellable.firing.items()},
-        owed=(owed | tellable.firing.keys()) - tellable.resolved.keys(),
+        owed=owed | tellable.firing.keys(),
     )

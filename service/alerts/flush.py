@@ -63,7 +63,6 @@ def flushed(group: Group, alerts: ByFingerprint, route: Route, moment: Moment) -
     after = replace(
         group,
         flush_at=moment.now + route.group_interval,
-        was_flushed=True,
         ended=kept,
         told=_told(group, tellable, reason, frozenset(group.ended.keys() - kept.keys()), moment),
     )

@@ -27,7 +27,6 @@ class Group:
     key: str  # Alertmanager's, see routes.py
     labels: Pairs
     flush_at: datetime  # aware, UTC
-    was_flushed: bool = False
     ended: Mapping[str, Alert] = field(default_factory=dict)  # resolved, by fingerprint
     told: Told | None = None
 
@@ -79,8 +78,8 @@ def gathered(
 
     Only what fires begins a group: nobody was told of what it could end.
     """
-    if firing is not None and (group is None or not group.was_flushed):
-        group = _begun(group, group_id, firing)
+    if group is None and firing is not None:
+        group = _begun(group_id, firing)
     if group is None:
         return None
     back = {} if firing is None else firing.alerts
@@ -89,10 +88,9 @@ def gathered(
     return group if left == group.ended else replace(group, ended=left)
 
 
-def _begun(group: Group | None, group_id: GroupId, firing: Members) -> Group:
-    """Return a group that was not told yet: at once, if its alerts have waited elsewhere."""
-    first = min(alert.starts_at for alert in firing.alerts.values()) + firing.route.group_wait
-    if group is not None:
-        return replace(group, flush_at=min(group.flush_at, first))
+def _begun(group_id: GroupId, firing: Members) -> Group:
+    """Return a new group; one whose alerts have waited elsewhere already is flushed at once."""
     receiver, key = group_id
-    return Group(receiver=receiver, key=key, labels=firing.labels, flush_at=first)
+    first = min(alert.starts_at for alert in firing.alerts.values())
+    flush_at = first + firing.route.group_wait
+    return Group(receiver=receiver, key=key, labels=firing.labels, flush_at=flush_at)

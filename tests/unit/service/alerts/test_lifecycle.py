@@ -189,6 +189,14 @@ def test_a_severity_that_comes_back_is_a_new_alert_of_the_same_age() -> None:
     assert (new.active_at, new.fired_at, new.end) == (at(0), at(60), None)
 
 
+def test_an_alert_that_is_kept_hands_its_age_over_too() -> None:
+    life = fired(config(keep_firing_for={RULE: MINUTE}))
+    life.round(30, {"orders-0": OK})
+    done = life.round(60, {"orders-0": MILD})
+    assert steps_of(done) == [AlertStep.RESOLVED, AlertStep.FIRED]
+    assert done.changes[1].alert.active_at == at(0)
+
+
 def test_another_severity_of_a_round_that_cannot_judge_changes_nothing() -> None:
     life = Life()
     life.round(0, {"orders-0": MILD})

@@ -13,11 +13,12 @@ from typing import Any, Final
 
 import pytest
 
-from rules.verdict import Kind
+from rules.verdict import Kind, Severity
 from service.alerts.acknowledgements import Acknowledgement
-from service.alerts.alert import AlertEnd, AlertState
+from service.alerts.alert import Alert, AlertEnd, AlertState
 from service.alerts.codec import decode, encode
 from service.alerts.evaluate import AlertingConfig, Asked
+from service.alerts.grouping import members_of
 from service.alerts.inhibition import Inhibition
 from service.alerts.matchers import parse_matchers
 from service.alerts.routes import Routing
@@ -135,6 +136,22 @@ ALERTMANAGER: Final = (
             "30 pager: first notification +orders-0 -",
             "430 pager: first notification +orders-0 -",
         ],
+    ),
+    Case(
+        id="without-resolved-in-company",
+        why="an end is not told, and yet what comes back is new",
+        settings=routed(send_resolved=False),
+        rounds={0: {A: B, C: B}, 30: {}, 60: {A: OK}, 330: {}, 340: {A: B}, 630: {}},
+        told=[
+            "30 pager: first notification +orders-0,orders-1 -",
+            "630 pager: new alerts added +orders-0,orders-1 -",
+        ],
+    ),
+    Case(
+        id="the-first-is-over",
+        why="the group was begun by it and waits no longer for that",
+        rounds={0: {A: B}, 20: {C: B}, 25: {A: OK}, 30: {}},
+        told=["30 pager: first notification +orders-1 -"],
     ),
     Case(
         id="over-before-wait",
@@ -282,6 +299,25 @@ ALERTMANAGER: Final = (
             "330 pager: all alerts resolved + -orders-1",
             "630 pager: first notification +orders-0 -",
             "930 pager: all alerts resolved + -orders-0",
+        ],
+    ),
+    Case(
+        id="hidden-while-others-are-told",
+        why="it was told before, so its end is owed",
+        rounds={
+            0: {A: B, C: B},
+            30: {},
+            60: {"orders-2": B},
+            330: {},
+            400: {A: OK},
+            630: {},
+            930: {},
+        },
+        silences=[silence(ON_0, begin=50, end=600)],
+        told=[
+            "30 pager: first notification +orders-0,orders-1 -",
+            "330 pager: new alerts added +orders-1,orders-2 -",
+            "630 pager: some alerts resolved +orders-1,orders-2 -orders-0",
         ],
     ),
     Case(
@@ -500,6 +536,28 @@ def test_two_routes_to_one_group_tell_it_once() -> None:
     both = [route(matchers=BY_TOPIC, continue_=one, group_by=()) for one in (True, False)]
     life = begun(config(routes=tuple(both)))
     assert life.told() == ["30 pager: first notification +orders-0 -"]
+
+
+def test_two_routes_to_one_group_tell_all_of_it() -> None:
+    some, every_one = ((("topic", "group"), True), (("topic",), False))
+    routes = [
+        route(matchers=BY_TOPIC, group_by=by, continue_=goes_on)
+        for by, goes_on in (some, every_one)
+    ]
+    labels: dict[str, str] = {"topic": "orders"}
+    alerts = [
+        Alert.pending(
+            (("some_rule", tuple({**labels, **more}.items())), Severity.CRITICAL),
+            reason="said",
+            evidence={},
+            active_at=at(0),
+        )
+        for more in ({}, {"group": "billing"})
+    ]
+    found = members_of(alerts, Routing(default=route(), routes=tuple(routes)))
+    key = ("pager", '{}/{topic="orders"}:{topic="orders"}')
+    assert set(found[key].alerts) == {one.fingerprint for one in alerts}
+    assert len(found) == 2
 
 
 def test_a_group_without_alerts_is_forgotten() -> None:

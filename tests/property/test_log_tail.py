@@ -153,6 +153,39 @@ def told(steps: list[str]) -> Story:
     return story
 
 
+# Each of these was read wrong once.
+ONCE_WRONG = (
+    "copy_and_cut look write copy_and_cut",
+    "copy_and_cut look tick write copy_and_cut tick write_ten rotate_by_number",
+    "rotate_by_date begin_line look tick write copy_and_cut tick write rotate_by_date",
+    "write keep_a_copy copy_and_cut look keep_a_copy look",
+    "rotate_by_number begin_line look write_ten copy_and_cut write",
+    "copy_and_cut begin_line look write_ten copy_and_cut begin_line",
+)
+ONCE_LOST_OR_TWICE = (
+    "keep_a_copy write remove_log",
+    "write_ten rotate_by_number write_ten look cut",
+    "write_ten copy_and_cut write look look_and_die remove_log write_ten",
+    "cut look rotate_by_number compress_newest write_ten look_and_die keep_a_copy",
+    "cut look rotate_by_date write remove_oldest die keep_a_copy",
+    "cut look remove_log write look copy_and_cut",
+    "write look copy_and_cut write_ten remove_log write rotate_by_number",
+    "write_ten rotate_by_date write look copy_and_cut write_ten remove_log",
+    "copy_and_cut look compress_newest look remove_oldest rotate_by_date write_ten",
+)
+
+
+def test_what_was_read_wrong_once_is_read_right() -> None:
+    for steps in ONCE_WRONG:
+        story = told(steps.split())
+        assert story.troubles == [], steps
+        assert Counter(story.read) == Counter(story.written), steps
+    for steps in ONCE_LOST_OR_TWICE:
+        story = told(steps.split())
+        assert max(Counter(story.read).values(), default=1) == 1, steps
+        assert story.troubles or story.shown - {"before"} <= set(story.read), steps
+
+
 @given(st.lists(st.sampled_from(LOSSLESS), max_size=60))
 def test_every_line_is_read_exactly_once(steps: list[str]) -> None:
     story = told(steps)

@@ -17,6 +17,8 @@ import pytest
 
 from service.cli.exit_codes import ExitCode
 from service.latest import Latest
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import make_fault
 from tests.integration.serve.served import ROOT, plain_environment
 from tests.integration.serving import serving
 from tests.unit.service.cli.app_api import judgements
@@ -31,6 +33,8 @@ TEXTBOOK: Final = "\n".join(refused(27, 2, producer=7)) + "\n"
 ORDINARY: Final = (
     "[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group a (kafka)\n"
 )
+
+CONTROLLER: Final = 100
 
 Done = subprocess.CompletedProcess[str]
 
@@ -205,3 +209,44 @@ def test_what_is_not_there_has_a_code(
     done = sequence(*arguments, "--server", server)
     assert done.returncode == code, done.stderr
     assert told in done.stderr
+
+
+# ------------------------------------------------------------------ with the brokers
+def asking_brokers(cluster: Sandbox, topic: str, logs: str) -> tuple[Done, dict[str, Any]]:
+    """Explain what logs tell of one topic, with the brokers' word."""
+    told = "\n".join(line for line in logs.splitlines() if topic in line)
+    done = sequence(
+        "explain", "-o", "json", "--bootstrap-servers", cluster.bootstrap_servers, given=told
+    )
+    (row,) = rows(done)
+    return done, row
+
+
+def test_brokers_prove_that_a_reordering_was_one(cluster: Sandbox) -> None:
+    with make_fault("sequence-reordering", cluster, records=3, batch=3) as truth:
+        (episode,) = truth.episodes
+        log = cluster.log_directory(episode.broker_id) / "server.log"
+        done, row = asking_brokers(cluster, truth.topic, log.read_text())
+    assert (done.returncode, done.stderr) == (ExitCode.OK, "")
+    assert (row["verdict_by"], row["class"], row["phase"]) == ("brokers", "reordering", "confirmed")
+    assert (row["gap"], row["producer_id"]) == (episode.gap, episode.producer_id)
+    assert row["evidence"]["leader_epoch_now"] == row["evidence"]["appended_leader_epoch"]
+
+
+def test_brokers_cannot_prove_a_loss_that_nobody_watched(cluster: Sandbox) -> None:
+    with make_fault("sequence-loss", cluster) as truth:
+        (episode,) = truth.episodes
+        log = cluster.log_directory(episode.broker_id) / "server.log"
+        done, row = asking_brokers(cluster, truth.topic, log.read_text())
+        logs = [log, *cluster.log_directory(CONTROLLER).glob("*.log")]
+        _, with_controller = asking_brokers(
+            cluster, truth.topic, "\n".join(file.read_text() for file in logs)
+        )
+    assert done.returncode in (ExitCode.OK, ExitCode.INCOMPLETE), done.stderr
+    assert (row["verdict_by"], row["class"], row["phase"]) == ("brokers", "loss", "suspected")
+    assert row["gap"] == episode.gap == row["at_most_records"]
+    assert row["next_command"].startswith(f"grep 'UNCLEAN partition change for {truth.topic}-0 '")
+    assert row["evidence"]["appended_leader_epoch"] < row["evidence"]["leader_epoch_now"]
+    (change,) = with_controller["evidence"]["leader_changes"]
+    assert (change["kind"], change["leader"]) == ("unclean", episode.broker_id)
+    assert "OLD_LEADER_LOGS" in with_controller["next_command"]

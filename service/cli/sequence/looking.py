@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from rules.facts.broker_log import BrokerLog, LogEvent
-from rules.facts.episodes import Episode
+from rules.facts.episodes import ChangeKind, Episode
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
@@ -158,9 +158,15 @@ def _row(view: View, episode: Episode, ended: Ends) -> Row:
 
 
 def next_command(episode: Episode) -> str | None:
-    """Return what to type next; capital letters are to be filled in. None: it is settled."""
-    if episode.name is None or episode.verdict.is_confirmed:
+    """Return what to type next; capital letters are to be filled in. None: it is settled.
+
+    The controller's log says whether a change was unclean; that of the broker that led before, when
+    it came back, how much it cut away.
+    """
+    is_open = episode.verdict.class_ in (SequenceClass.LOSS, SequenceClass.UNDETERMINED)
+    name = episode.name
+    if name is None or episode.verdict.is_confirmed or not is_open:
         return None
-    if episode.verdict.class_ in (SequenceClass.LOSS, SequenceClass.UNDETERMINED):
-        return f"grep 'UNCLEAN partition change for {episode.name} ' CONTROLLER_LOG"
-    return None
+    if any(change.kind is ChangeKind.UNCLEAN for change in episode.changes):
+        return f"grep -e 'Follower {name} starts' -e 'Truncating partition {name} ' OLD_LEADER_LOGS"
+    return f"grep 'UNCLEAN partition change for {name} ' CONTROLLER_LOG"

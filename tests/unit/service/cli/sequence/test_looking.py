@@ -101,8 +101,11 @@ def test_the_controllers_own_line_is_held_against_it() -> None:
         Look(second=0, leader=2, epoch=6, found=[OLD]),
         lines=(unclean, refused(27, 2, broker=2)),
     )
-    assert said(row) == ("loss", "suspected", "unclean_change")
+    assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert [change["leader_epoch"] for change in row["changes"]] == [6]
+    assert row["next_command"] == (
+        "grep -e 'Follower orders-0 starts' -e 'Truncating partition orders-0 ' OLD_LEADER_LOGS"
+    )
 
 
 def test_no_more_rounds_are_made_than_may_help() -> None:

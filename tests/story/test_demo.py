@@ -23,7 +23,7 @@ from service.cli.exit_codes import ExitCode
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 DEMO = (sys.executable, "-m", "service", "sandbox", "demo")
-ACTS = 7
+ACTS = 8
 STORY_SECONDS = 300  # longer is told too slowly; two minutes on a quiet machine
 END_SECONDS = 60
 

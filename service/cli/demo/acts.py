@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
 from collectors.naming import counted
+from service.cli.demo.act import Act, Seen, Step, whole_again
 from service.cli.demo.api import Row, Sight
+from service.cli.demo.sequence_act import SEQUENCES
 from service.cli.demo.stage import (
     AUDIT,
     BILLING,
@@ -16,35 +17,15 @@ from service.cli.demo.stage import (
     INVOICES,
     KILLED,
     LOST,
+    PARCELS,
     PAYMENTS,
     READ,
+    REFUNDS,
     SLOW_GROUP,
     Stage,
 )
 
 ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
-
-Seen = Callable[[Sequence[Sight]], str | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One thing that is done, and what Tidemark has to say of it."""
-
-    did: str
-    do: Callable[[Stage], None] | None  # None: it goes on from the step before
-    seen: Seen  # given the rounds since it was done, oldest first: a sentence, or None so far
-    # The same, where it has to be held against what the stage knows to be true.
-    check: Callable[[Stage, Sequence[Sight]], str | None] | None = None
-    limit_seconds: float = 30.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Act:
-    """A part of the story."""
-
-    title: str
-    steps: Sequence[Step]
 
 
 # ------------------------------------------------------------------ 1
@@ -201,7 +182,7 @@ def _back(broker: int) -> Seen:
 # ------------------------------------------------------------------ 7
 def _is_alone(rounds: Sequence[Sight]) -> str | None:
     row = rounds[-1].partition(INVOICES)
-    if len(row.get("isr") or ()) != 1 or row.get("open_span") is None:
+    if len(row.get("isr") or ()) != 1 or (row.get("high_watermark") or 0) <= LOST:
         return None
     return (
         f"on {INVOICES} broker {row['leader']} alone is in sync, and all up to the HWM "
@@ -231,19 +212,6 @@ def _told_loss(told: Row) -> str:
         f"critical committed_records_lost on {INVOICES}: {told['certain_offsets']} committed offsets, "
         f"{told['certain_from']} to {told['certain_to'] - 1}, are gone for certain; what was appended "
         f"after {told['unknown_since']} is unknown\n        advice: {told['advice']}"
-    )
-
-
-def _whole_again(rounds: Sequence[Sight]) -> str | None:
-    rows = rounds[-1].partitions
-    whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
-    states = [found for found in rounds[-1].findings if found["kind"] == "state"]
-    events = {found["rule"] for found in rounds[-1].findings} - {one["rule"] for one in states}
-    if len(whole) < len(rows) or not rounds[-1].is_complete or states:
-        return None
-    return (
-        f"all {len(rows)} partitions are whole again; what happened does not un-happen: "
-        f"{', '.join(sorted(events))} stay open for a day"
     )
 
 
@@ -357,11 +325,12 @@ ACTS: Final = (
             Step(
                 did="the old leader came back, and truncated the only copy",
                 do=Stage.bring_back,
-                seen=_whole_again,
+                seen=whole_again,
                 limit_seconds=60,
             ),
         ],
     ),
+    SEQUENCES,
 )
 GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
-TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES)
+TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS)

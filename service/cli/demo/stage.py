@@ -19,7 +19,17 @@ from service.events import Event
 from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import FaultOptions, LossTruth, Prepared, begin_fault, prepare_loss
+from service.sandbox.faults import (
+    Client,
+    FaultOptions,
+    LossTruth,
+    Prepared,
+    SequenceTruth,
+    begin_fault,
+    make_fault,
+    prepare_loss,
+    prepare_sequence,
+)
 from service.sandbox.processes import Liveness
 from service.sandbox.state import ProcessId
 from service.sandbox.tools import run_quietly
@@ -31,6 +41,7 @@ from service.sandbox.workloads.transactions import OpenTransaction
 ROUND_SECONDS: Final = 2.0
 START_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
+TROUBLES_SHOWN: Final = 3  # lines of Tidemark's log, where a step is not seen
 
 ORDERS: Final = WorkloadPlan(topic="orders", rate=100, abort_every=5, slow_rate=None)
 READ: Final = ORDERS.output_topic
@@ -41,6 +52,8 @@ PAYMENTS: Final = "payments"
 BILLING: Final = "billing"  # a group that reads payments
 AUDIT: Final = "audit"
 INVOICES: Final = "invoices"
+PARCELS: Final = "parcels"
+REFUNDS: Final = "refunds"
 LOST: Final = 24  # records
 FROZEN: Final = (2, 3)
 KILLED: Final = 3
@@ -56,8 +69,10 @@ class Stage:
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
     passing_groups: list[str] = field(default_factory=list)  # that only a step needs
-    prepared: Prepared | None = None  # records that are to be lost
+    prepared: Prepared[LossTruth] | None = None  # records that are to be lost
     truth: LossTruth | None = None  # what was lost, verified by reading the log
+    prepared_sequence: Prepared[SequenceTruth] | None = None
+    sequence_truth: SequenceTruth | None = None  # likewise
     loss: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     loads: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
     open_transaction: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
@@ -125,6 +140,25 @@ class Stage:
             raise SandboxError("nothing is prepared to be lost")
         self.truth = self.prepared.strike()
 
+    def reorder_batches(self) -> None:
+        """Let a producer's batches arrive in another order; its client sends them again."""
+        made = make_fault(
+            "sequence-reordering", self.sandbox, topic=PARCELS, client=Client.LIBRDKAFKA
+        )
+        self.loss.enter_context(made)
+
+    def prepare_sequence_loss(self) -> None:
+        """Let one broker alone hold acknowledged records of a producer."""
+        self.loss.close()  # that of the step before
+        prepared = prepare_sequence("sequence-loss", self.sandbox, topic=REFUNDS, records=LOST)
+        self.prepared_sequence = self.loss.enter_context(prepared)
+
+    def lose_sequences(self) -> None:
+        """Lose them with that broker, and let the producer go on."""
+        if self.prepared_sequence is None:
+            raise SandboxError("nothing is prepared to be lost")
+        self.sequence_truth = self.prepared_sequence.strike()
+
     def bring_back(self) -> None:
         """Start the killed broker: it truncates its log as it follows the new leader."""
         self.loss.close()
@@ -161,6 +195,14 @@ class Stage:
             raise SandboxError(f"tidemark serve did not start: {(told or ['it said nothing'])[-1]}")
         self.address = _address_in(log) or ""
 
+    def troubles(self) -> list[str]:
+        """Return the last errors and warnings in Tidemark's own log."""
+        log = self.folder / "tidemark.log"
+        with contextlib.suppress(OSError):
+            lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+            return [line for line in lines if not _is_ordinary(line)][-TROUBLES_SHOWN:]
+        return []
+
     def stop_tidemark(self) -> bool:
         """End it in order; False if it had to be killed."""
         if self.tidemark is None:
@@ -170,7 +212,8 @@ class Stage:
 
     def _command(self) -> list[str]:
         settings = self.folder / "tidemark.toml"
-        settings.write_text(_settings(self.servers, self.folder / "tidemark"), encoding="utf-8")
+        told = _settings(self.servers, self.folder / "tidemark") + _log_files(self.sandbox)
+        settings.write_text(told, encoding="utf-8")
         # The user's own settings are for the user's own cluster.
         mine = [name for name in os.environ if name.startswith("TIDEMARK_")]
         without = [word for name in mine for word in ("-u", name)]
@@ -232,6 +275,26 @@ log_format = "json"
 [http]
 port = 0
 """
+
+
+def _is_ordinary(line: str) -> bool:
+    """Whether a line of a service's log is no error and no warning."""
+    with contextlib.suppress(ValueError):
+        return json.loads(line).get("level") in ("info", "debug")
+    return False
+
+
+def _log_files(sandbox: Sandbox) -> str:
+    """Return the settings that name the log files of all nodes."""
+    return "".join(
+        f"""
+[[broker_logs.files]]
+path = {json.dumps(str(sandbox.log_directory(node.id) / "*.log"))}
+broker_id = {node.id}
+name = "node {node.id}"
+"""
+        for node in sandbox.state.nodes
+    )
 
 
 def _address_in(log: Path) -> str | None:

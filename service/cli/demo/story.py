@@ -17,7 +17,8 @@ from rich.live import Live
 
 from rules.errors import SandboxError
 from service import clock
-from service.cli.demo.acts import ACTS, GROUPS, Act, Step
+from service.cli.demo.act import Act, Step
+from service.cli.demo.acts import ACTS, GROUPS
 from service.cli.demo.api import Api, Sight
 from service.cli.demo.kept import kept_folder, leave_running, require_none_kept
 from service.cli.demo.screen import screen
@@ -165,6 +166,8 @@ class Story:
     def _show_last(self) -> None:
         if self._newest is not None:
             self._console.print(screen(self._newest))
+        for line in self._stage.troubles():
+            self._print(f"   log  {line}", "red")
 
 
 @contextlib.contextmanager

@@ -1,0 +1,45 @@
+"""What an act of the story is: what is done, and what of it has to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from service.cli.demo.api import Sight
+from service.cli.demo.stage import Stage
+
+Seen = Callable[[Sequence[Sight]], str | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing that is done, and what Tidemark has to say of it."""
+
+    did: str
+    do: Callable[[Stage], None] | None  # None: it goes on from the step before
+    seen: Seen  # given the rounds since it was done, oldest first: a sentence, or None so far
+    # The same, where it has to be held against what the stage knows to be true.
+    check: Callable[[Stage, Sequence[Sight]], str | None] | None = None
+    limit_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Act:
+    """A part of the story."""
+
+    title: str
+    steps: Sequence[Step]
+
+
+def whole_again(rounds: Sequence[Sight]) -> str | None:
+    """See that all replicas are in sync again, and that only events are left."""
+    rows = rounds[-1].partitions
+    whole = [row for row in rows if row["isr"] and set(row["isr"]) == set(row["replicas"] or ())]
+    states = [found for found in rounds[-1].findings if found["kind"] == "state"]
+    events = {found["rule"] for found in rounds[-1].findings} - {one["rule"] for one in states}
+    if len(whole) < len(rows) or not rounds[-1].is_complete or states:
+        return None
+    return (
+        f"all {len(rows)} partitions are whole again; what happened does not un-happen: "
+        f"{', '.join(sorted(events))} stay open for a day"
+    )

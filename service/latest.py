@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Judgement
 from rules.open_findings import Identity, OpenFinding
@@ -51,6 +52,7 @@ class Look:
     keeping: KeepingStatus = field(default_factory=KeepingStatus)
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
     logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
+    endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
     is_stale: bool = False  # no round has ended for so long that nothing of it is news
 
     @property

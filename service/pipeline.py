@@ -293,6 +293,7 @@ class Pipeline:
             keeping=self._keeper.status,
             restarts=self._totals.process.restarts,
             logs=self._totals.logs,
+            endpoints=self._totals.endpoints,
         )
 
     def _expose(self, watched: WatchedRound) -> None:

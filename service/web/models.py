@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import GroupType
+from rules.facts.scrapes import EndpointKind
 from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity
 from service.keeping import KeepingState
@@ -99,6 +100,19 @@ class LogSourceStatus(Model):
     ]
 
 
+class EndpointStatus(Model):
+    """How reading metrics of brokers or clients goes at one endpoint."""
+
+    endpoint: str
+    kind: EndpointKind
+    is_up: Annotated[bool, Field(description="The latest look gave an answer")]
+    is_fresh: Annotated[bool, Field(description="What it said last is recent enough to be used")]
+    answered_at: Annotated[datetime | None, Field(description="Null before its first answer")]
+    took_seconds: Annotated[float | None, Field(description="The latest look")]
+    samples: Annotated[int, Field(description="Kept of its last answer")]
+    troubles: Annotated[list[str], Field(description="Why something is missing since that look")]
+
+
 class RuleStatus(Model):
     """What one rule said in the last round; null before it was asked."""
 
@@ -124,6 +138,9 @@ class Status(Stamped):
     gaps_by_cause: dict[GapCause, int] | None
     broker_logs: Annotated[
         list[LogSourceStatus], Field(description="Files by their setting, and who sends lines")
+    ]
+    scrapes: Annotated[
+        list[EndpointStatus], Field(description="Endpoints of metrics of brokers and clients")
     ]
     restarts: Annotated[dict[str, int], Field(description="Task to the times it was restarted")]
 

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.facts.scrapes import EndpointState
 from rules.verdict import Verdict
 from service.latest import Look
 from service.metrics.log_figures import LogFigures
@@ -46,6 +47,7 @@ def status_of(look: Look, now: datetime) -> models.Status:
         rules=_rules(look),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
         broker_logs=[_log_source(name, one) for name, one in sorted(look.logs.items())],
+        scrapes=[_endpoint(one) for one in look.endpoints],
         restarts=dict(look.restarts),
     )
 
@@ -71,6 +73,19 @@ def _log_source(name: str, figures: LogFigures) -> models.LogSourceStatus:
         lost_bytes=figures.lost_bytes,
         last_line_at=figures.last_line_at,
         trouble=figures.trouble,
+    )
+
+
+def _endpoint(state: EndpointState) -> models.EndpointStatus:
+    return models.EndpointStatus(
+        endpoint=state.name,
+        kind=state.kind,
+        is_up=state.is_up,
+        is_fresh=state.is_fresh,
+        answered_at=state.answered_at,
+        took_seconds=state.took_seconds,
+        samples=state.samples,
+        troubles=[one.why for one in state.troubles],
     )
 
 

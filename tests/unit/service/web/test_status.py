@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.facts.gap import GapCause
+from rules.facts.scrapes import Trouble
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.verdict import SubjectKind, Verdict
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest, RoundOutcome
 from service.metrics.log_figures import LogFigures
 from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
+from tests.scraped import PAGE, endpoint_state
 from tests.unit.service.web.given import World, client_of, no_look, open_finding, opened
 
 
@@ -83,6 +87,35 @@ def test_each_source_of_log_lines_tells_how_it_goes() -> None:
             "lost_bytes": 0,
             "last_line_at": None,
             "trouble": "/b.log: permission denied",
+        },
+    ]
+
+
+def test_each_endpoint_of_metrics_tells_how_it_goes() -> None:
+    silent = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+    away = endpoint_state("http://app-2", answered_at=None, is_up=False, is_fresh=False)
+    states = (endpoint_state(), replace(away, troubles=(silent,), samples=0))
+    told = client_of(endpoints=states).get("/api/v1/status").json()["scrapes"]
+    assert told == [
+        {
+            "endpoint": PAGE,
+            "kind": "page",
+            "is_up": True,
+            "is_fresh": True,
+            "answered_at": "2025-06-02T12:00:00Z",
+            "took_seconds": 0.01,
+            "samples": 4,
+            "troubles": [],
+        },
+        {
+            "endpoint": "http://app-2",
+            "kind": "page",
+            "is_up": False,
+            "is_fresh": False,
+            "answered_at": None,
+            "took_seconds": 0.01,
+            "samples": 0,
+            "troubles": ["no whole answer within 5 s"],
         },
     ]
 

@@ -18,7 +18,7 @@ from rules.sequence.explained import Explained, explain
 from service.cli.exit_codes import ExitCode
 from service.cli.printable import printable
 from service.cli.sequence import tables
-from service.cli.sequence.other_lines import other_line_row
+from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.sequence_rows import explained_row, time_text
 
@@ -53,7 +53,7 @@ class ReadEvent:
             "first_seen": time_text(first),
             "last_seen": time_text(last),
             "brokers": self.pasted.brokers,
-            "other_lines": [other_line_row(line) for line in self.others],
+            "other_lines": other_line_rows(self.others),
             "next_command": self.next_command,
         }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, assert_never
 
 from rules.facts.broker_log import (
@@ -31,18 +32,40 @@ WORDS: Final = {
 }
 
 
-def other_line_row(event: LogEvent) -> Row:
-    """Return a line for programs."""
+def other_line_rows(lines: Iterable[LogEvent]) -> list[Row]:
+    """Return lines about one partition for programs, in the order of their times.
+
+    One broker tells in several files what belongs together.
+    """
+    events = sorted(lines, key=_time)
+    return [_row(event, _end_before(events[:place], event)) for place, event in enumerate(events)]
+
+
+def _time(event: LogEvent) -> tuple[bool, float]:
+    at = event.origin.at
+    return at is None, 0.0 if at is None else at.timestamp()
+
+
+def _end_before(earlier: Sequence[LogEvent], event: LogEvent) -> int | None:
+    """Return where the log of the broker of an event had ended, as its lines before tell."""
+    for other in reversed(earlier):
+        is_its_own = other.origin.broker_id == event.origin.broker_id is not None
+        if is_its_own and isinstance(other, (FollowerStarted, LogLoaded)):
+            return other.log_end_offset
+    return None
+
+
+def _row(event: LogEvent, end: int | None) -> Row:
     return {
         "kind": WORDS[type(event)],
         "at": time_text(event.origin.at),
         "broker": event.origin.broker_id,
-        "means": means(event),
+        "means": means(event, end),
     }
 
 
-def means(event: LogEvent) -> str:
-    """Return what a line tells, in a sentence."""
+def means(event: LogEvent, end: int | None = None) -> str:
+    """Return what a line tells, in a sentence; `end` is where the log of its broker had ended."""
     match event:
         case SequenceRefused():
             told = "a batch was refused because of its sequence"
@@ -62,7 +85,7 @@ def means(event: LogEvent) -> str:
             end, epoch = event.log_end_offset, event.leader_epoch
             told = f"a broker follows in leader epoch {epoch}, and its own log ends at {end}"
         case LogTruncated():
-            told = _truncated(event)
+            told = _truncated(event, end)
         case WatermarkWentBack():
             gone = event.offset_before - event.offset
             told = (
@@ -80,8 +103,14 @@ def _unclean(event: UncleanChange) -> str:
     return f"{leader} became leader{before} by an unclean election: records may be gone"
 
 
-def _truncated(event: LogTruncated) -> str:
+def _truncated(event: LogTruncated, end: int | None) -> str:
     told = f"a replica cut its log at {event.offset}"
     if event.epoch is None:
         return f"{told}, which is ordinary when it starts"
-    return f"{told}, where leader epoch {event.epoch} ends for its leader"
+    told = f"{told}, where leader epoch {event.epoch} ends for its leader"
+    if end is None:
+        return told
+    if end <= event.offset:
+        return f"{told}: nothing, its own log ended at {end}"
+    gone = f"[{event.offset}, {end})"
+    return f"{told}: {gone} is gone, {end - event.offset} offsets that it alone had"

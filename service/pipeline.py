@@ -141,6 +141,7 @@ class Pipeline:
             took_seconds=None,
             phase_seconds={},
             verdicts={},
+            sequences=self._totals.sequences.after(None),
         )
         before = self._latest.look
         self._exposition.update_blind(before.cluster, self._totals)
@@ -254,6 +255,7 @@ class Pipeline:
             logs=after_round(
                 self._totals.logs, () if snapshot is None else snapshot.broker_log.sources
             ),
+            sequences=self._totals.sequences.after(watched.view),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,
             phase_seconds=phases,

@@ -96,6 +96,11 @@ from rules.names.scrapes import (
     SCRAPE_SAMPLES,
     SCRAPE_UP,
 )
+from rules.names.sequences import (
+    SEQUENCE_EPISODES,
+    SEQUENCE_METRICS,
+    SEQUENCE_REFUSALS,
+)
 from rules.names.transactions import (
     DURATION_BUCKETS,
     ENDED_METRICS,
@@ -174,6 +179,9 @@ __all__ = [
     "SCRAPE_SAMPLES",
     "SCRAPE_UP",
     "SELF_METRICS",
+    "SEQUENCE_EPISODES",
+    "SEQUENCE_METRICS",
+    "SEQUENCE_REFUSALS",
     "SERIES_DROPPED",
     "STANDARD_METRICS",
     "STORE_LAST_SUCCESS",

@@ -11,6 +11,7 @@ from rules.names.itself import WATCHING_METRICS
 from rules.names.partitions import PARTITION_METRICS
 from rules.names.process import PROCESS_METRICS
 from rules.names.scrapes import SCRAPE_METRICS
+from rules.names.sequences import SEQUENCE_METRICS
 from rules.names.transactions import ENDED_METRICS, OPEN_METRICS
 
 SELF_METRICS: Final = (*WATCHING_METRICS, *BROKER_LOG_METRICS, *SCRAPE_METRICS, *PROCESS_METRICS)
@@ -22,5 +23,6 @@ METRICS: Final = (
     *CLUSTER_METRICS,
     *OPEN_METRICS,
     *ENDED_METRICS,
+    *SEQUENCE_METRICS,
     *SELF_METRICS,
 )

@@ -43,6 +43,7 @@ class Unit(StrEnum):
     STEPS = "steps"
     RESTARTS = "restarts"
     LINES = "lines"
+    EPISODES = "episodes"
     BYTES = "bytes"
     DESCRIPTORS = "file descriptors"
 

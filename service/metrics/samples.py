@@ -16,10 +16,12 @@ from rules.facts.groups import Group
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric
+from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
 from service.metrics.log_figures import LogFigures
 from service.metrics.open_transactions import OpenTransactions
+from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.table import SeriesTable
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics
 from service.metrics.transaction_samples import ended_samples, open_samples
@@ -77,7 +79,7 @@ def samples_of(
     }
     phases = {**snapshot.report.phase_seconds, **totals.phase_seconds}
     own = _self_samples(cluster, replace(totals, phase_seconds=phases), seen)
-    return observed | ended_samples(cluster, totals.ended) | own
+    return observed | _happened(cluster, totals.ended, totals.sequences) | own
 
 
 def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
@@ -85,7 +87,24 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
 
     Counters go on being shown: they tell what happened so far, not how it is now.
     """
-    return ended_samples(cluster, totals.ended) | _self_samples(cluster, totals, {})
+    happened = _happened(cluster, totals.ended, totals.sequences.after(None))
+    return happened | _self_samples(cluster, totals, {})
+
+
+def _happened(cluster: str, ended: EndedTransactions, refused: SequenceFigures) -> Samples:
+    """Write what was counted of Kafka so far."""
+    return ended_samples(cluster, ended) | _refused(cluster, refused)
+
+
+def _refused(cluster: str, found: SequenceFigures) -> Samples:
+    lines: Values = [] if found.refusals is None else [({}, found.refusals)]
+    episodes = [
+        ({"class": class_, "phase": phase}, n) for (class_, phase), n in found.episodes.items()
+    ]
+    return {
+        names.SEQUENCE_REFUSALS: _lines(names.SEQUENCE_REFUSALS, cluster, lines),
+        names.SEQUENCE_EPISODES: _lines(names.SEQUENCE_EPISODES, cluster, episodes),
+    }
 
 
 def _observed(snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions) -> Samples:

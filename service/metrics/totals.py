@@ -15,6 +15,7 @@ from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_figures import LogFigures
+from service.metrics.sequence_figures import SequenceFigures
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
@@ -74,6 +75,7 @@ class SelfMetrics:
     risk: RiskFigures | None = None
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
     logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
+    sequences: SequenceFigures = field(default_factory=SequenceFigures)
     ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

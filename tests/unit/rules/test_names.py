@@ -39,6 +39,7 @@ OBSERVED = (
     *names.CLUSTER_METRICS,
     *names.OPEN_METRICS,
     *names.ENDED_METRICS,
+    *names.SEQUENCE_METRICS,
 )
 
 every_metric = pytest.mark.parametrize("metric", names.METRICS, ids=lambda metric: metric.name)

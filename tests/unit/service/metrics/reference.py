@@ -19,6 +19,7 @@ from rules.facts.transaction_log import Outcome
 from rules.names import METRICS
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
+from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.snapshot_rows import commit_rows, partition_rows
 from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
@@ -62,6 +63,7 @@ class ReferenceCollector(Collector):
             *group_samples(self._seen),
             *open_samples(self._seen, self._open),
             *ended_samples(self._totals.ended),
+            *sequence_samples(self._totals.sequences),
             *self_samples(self._seen, self._totals),
         ):
             yield name, {**cluster, **labels}, value
@@ -163,6 +165,13 @@ def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
     yield TRANSACTION + "aborts_total", {}, found.ended[Outcome.ABORTED]
     for cut, count in found.fencings.items():
         yield TRANSACTION + "fencings_total", {"cause": str(cut)}, count
+
+
+def sequence_samples(found: SequenceFigures) -> Iterator[Sample]:
+    if found.refusals is not None:
+        yield "tidemark_kafka_sequence_refusals_total", {}, found.refusals
+    for (class_, phase), count in found.episodes.items():
+        yield "tidemark_kafka_sequence_episodes", {"class": class_, "phase": phase}, count
 
 
 def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:

@@ -15,6 +15,7 @@ from rules.facts.gap import GapCause
 from rules.facts.groups import GroupType
 from rules.facts.identity import BrokerId
 from rules.facts.partitions import Partitions
+from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Cut, Outcome, TransactionLog
 from rules.names import METRICS
@@ -25,6 +26,7 @@ from service.metrics.exposition import Exposition
 from service.metrics.formats import OPENMETRICS_1_0_0, TEXT_0_0_4
 from service.metrics.log_figures import LogFigures
 from service.metrics.open_transactions import OpenTransactions
+from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
 from tests.factories import (
     NOON,
@@ -101,6 +103,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
         ),
         "shipper": LogFigures(trouble="not there"),
     },
+    sequences=SequenceFigures(refusals=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,
@@ -362,7 +365,8 @@ def test_a_round_that_saw_nothing_repeats_no_old_value() -> None:
     exposition.update(busy_snapshot(), TOTALS_OF_A_DAY, OPEN)
     found = blind(exposition, replace(TOTALS_OF_A_DAY, last_success=NOON, took_seconds=10.0))
     observed = {name for name in found if name.startswith("tidemark_kafka_")}
-    assert observed == {metric.name.removesuffix("_total") for metric in names.ENDED_METRICS}
+    counted = (*names.ENDED_METRICS, names.SEQUENCE_REFUSALS)
+    assert observed == {metric.name.removesuffix("_total") for metric in counted}
     assert {found[name].type for name in observed} == {"counter", "histogram"}
     assert labelled(found, "tidemark_kafka_transaction_commits_total") == {(): 2.0}
     assert "tidemark_gaps" not in found, "nobody can say how many"

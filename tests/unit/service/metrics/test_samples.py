@@ -28,4 +28,8 @@ def test_metrics_come_in_the_order_of_the_names() -> None:
 
 
 def test_metrics_of_a_blind_round_come_in_the_same_order() -> None:
-    assert tuple(blind_samples("default", TOTALS)) == (*names.ENDED_METRICS, *names.SELF_METRICS)
+    assert tuple(blind_samples("default", TOTALS)) == (
+        *names.ENDED_METRICS,
+        *names.SEQUENCE_METRICS,
+        *names.SELF_METRICS,
+    )

@@ -1,0 +1,24 @@
+"""What brokers refused because of its sequence, and what that was."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rules.names.metric import CLUSTER_LABELS, Metric, MetricType, Unit
+
+SEQUENCE_REFUSALS: Final = Metric(
+    name="tidemark_kafka_sequence_refusals_total",
+    help="Batches that brokers wrote to have refused because of their sequence; absent where no log is "
+    "read. A line that comes by two ways counts twice.",
+    unit=Unit.LINES,
+    labels=CLUSTER_LABELS,
+    type=MetricType.COUNTER,
+)
+SEQUENCE_EPISODES: Final = Metric(
+    name="tidemark_kafka_sequence_episodes",
+    help="Producers on partitions with refused sequences in the last day, by what it was.",
+    unit=Unit.EPISODES,
+    labels=(*CLUSTER_LABELS, "class", "phase"),
+)
+
+SEQUENCE_METRICS: Final = (SEQUENCE_REFUSALS, SEQUENCE_EPISODES)

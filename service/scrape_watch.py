@@ -201,7 +201,8 @@ class ScrapeWatch:
 
     def _wait_seconds(self) -> float:
         """Return how long nothing is due."""
-        next_due = min((one.due for one in self._watched.values()), default=float("inf"))
+        idle = (one.due for one in self._watched.values() if not one.is_asked)
+        next_due = min(idle, default=float("inf"))
         return min(max(next_due - self._monotonic(), LEAST_SECONDS), TICK_SECONDS)
 
     async def _look(self, endpoint: Endpoint) -> None:

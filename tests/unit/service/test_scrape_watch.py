@@ -175,6 +175,20 @@ def test_an_endpoint_that_hangs_delays_no_other() -> None:
     assert found.most_side_by_side <= AT_ONCE + FAILED_AT_ONCE
 
 
+def test_an_endpoint_is_not_asked_again_while_it_is_being_asked() -> None:
+    async def test() -> Endpoints:
+        watched = Watched(APP)
+        watched.endpoints.seconds = {APP: 40.0}
+        await watched.run(130)
+        return watched.endpoints
+
+    found = run_instantly(test)
+    assert found.most_side_by_side == 1
+    gaps = [b - a for a, b in pairwise(found.times(APP))]
+    assert len(gaps) == 3
+    assert all(40 <= gap <= 41 for gap in gaps)
+
+
 def test_failing_and_coming_back_are_told_once_each() -> None:
     async def test() -> list[dict[str, Any]]:
         watched = Watched(APP)

@@ -95,5 +95,5 @@ def test_matchers_have_alertmanagers_order() -> None:
 
 
 def test_what_cannot_be_printed_is_escaped_as_go_does() -> None:
-    odd = Matcher("a name", Operator.EQUAL, 'tab\t"\x01\x7f\u200b\U000e0001ä')
-    assert str(odd) == '"a name"="tab\\t\\"\\x01\\x7f\\u200b\\U000e0001ä"'
+    odd = Matcher("a name", Operator.EQUAL, 'tab\t"\x01\x7f\x80\u200b\U000e0001ä')
+    assert str(odd) == '"a name"="tab\\t\\"\\x01\\x7f\\u0080\\u200b\\U000e0001ä"'

@@ -166,6 +166,23 @@ ALERTMANAGER: Final = (
         told=["30 pager: first notification +orders-0 -"],
     ),
     Case(
+        id="came-and-went-once-more",
+        why="its first end was told, and nothing since",
+        rounds={
+            0: {A: B, C: B},
+            30: {},
+            60: {A: OK},
+            330: {},
+            340: {A: B},
+            350: {A: OK},
+            630: {},
+        },
+        told=[
+            "30 pager: first notification +orders-0,orders-1 -",
+            "330 pager: some alerts resolved +orders-1 -orders-0",
+        ],
+    ),
+    Case(
         id="flapping",
         why="back before the next flush: for the receiver nothing happened",
         rounds={0: {A: B}, 30: {A: B}, 60: {A: OK}, 90: {A: B}, 330: {A: B}},
@@ -299,6 +316,25 @@ ALERTMANAGER: Final = (
             "330 pager: all alerts resolved + -orders-1",
             "630 pager: first notification +orders-0 -",
             "930 pager: all alerts resolved + -orders-0",
+        ],
+    ),
+    Case(
+        id="the-others-are-over-and-it-ends",
+        why="its end is owed all the same",
+        rounds={
+            0: {A: B, C: B},
+            30: {},
+            60: {C: OK},
+            330: {},
+            400: {A: OK},
+            630: {},
+            930: {},
+        },
+        silences=[silence(ON_0, begin=50, end=600)],
+        told=[
+            "30 pager: first notification +orders-0,orders-1 -",
+            "330 pager: all alerts resolved + -orders-1",
+            "630 pager: all alerts resolved + -orders-0",
         ],
     ),
     Case(
@@ -523,6 +559,24 @@ def test_other_routes_tell_it_to_their_receivers_at_once() -> None:
     ]
     life.round(330, {A: BREACH})
     assert set(life.state.groups) == {("team", KEY)}
+
+
+def test_a_group_that_begins_late_waits_from_its_first_alert_on() -> None:
+    life = Life()
+    life.round(0, {A: BREACH})
+    life.round(20, {A: BREACH, C: BREACH})
+    life.config = replace(life.config, routing=Routing(default=route("team")))
+    life.round(25, {A: BREACH, C: BREACH})
+    life.round(30, {A: BREACH, C: BREACH})
+    assert life.told() == ["30 team: first notification +orders-0,orders-1 -"]
+
+
+def test_what_nobody_was_told_of_keeps_no_group() -> None:
+    life = Life()
+    life.asked = Asked(silences=[silence(ON_0)])
+    for seconds, said in ((0, BREACH), (15, OK), (30, OK)):
+        life.round(seconds, {A: said})
+    assert life.state.groups == {}
 
 
 def test_shorter_intervals_go_for_groups_that_exist() -> None:

@@ -6,8 +6,11 @@
 from __future__ import annotations
 
 import ipaddress
+from urllib.parse import urlsplit
 
+from rules.facts.scrapes import EndpointKind
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
+from service.settings.scrapes import ScrapeSettings
 
 
 def warnings(settings: Settings) -> list[str]:
@@ -31,18 +34,33 @@ def warnings(settings: Settings) -> list[str]:
         f"http.token is not set while http.host {settings.http.host} is open to other machines: "
         "requests need a token of the database (`tidemark token create`), and while the database "
         "is away one that was not used before is refused": is_open and settings.http.token is None,
+        "scrapes: a token or password is sent to an address with http:// on another machine: it is "
+        "not encrypted": _sends_openly(settings.scrapes),
     }
     return [told for told, holds in odd.items() if holds]
 
 
 def is_loopback(http: HttpSettings) -> bool:
     """Return whether only this machine can connect; a name that we do not know may be open."""
-    if http.host == "localhost":
+    return _is_own(http.host)
+
+
+def _is_own(host: str) -> bool:
+    if host == "localhost":
         return True
     try:
-        return ipaddress.ip_address(http.host).is_loopback
+        return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _sends_openly(scrapes: ScrapeSettings) -> bool:
+    secrets = {
+        EndpointKind.PAGE: scrapes.bearer_token or scrapes.password,
+        EndpointKind.PROMETHEUS: scrapes.prometheus_bearer_token or scrapes.prometheus_password,
+    }
+    urls = [urlsplit(one.url) for one in scrapes.endpoints() if secrets[one.kind]]
+    return any(url.scheme == "http" and not _is_own(url.hostname or "") for url in urls)
 
 
 def _has_idle_sasl(kafka: KafkaSettings) -> bool:

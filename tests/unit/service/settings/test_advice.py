@@ -12,6 +12,8 @@ USER, PASSWORD = "TIDEMARK_KAFKA__SASL_USERNAME", "TIDEMARK_KAFKA__SASL_PASSWORD
 PROTOCOL, HOST = "TIDEMARK_KAFKA__SECURITY_PROTOCOL", "TIDEMARK_HTTP__HOST"
 TOKEN = "TIDEMARK_HTTP__TOKEN"  # noqa: S105 - the name of a variable
 ANY = "0.0.0.0"  # noqa: S104 - nothing listens
+PAGES, SERVER = "TIDEMARK_SCRAPES__PAGES", "TIDEMARK_SCRAPES__PROMETHEUS"
+PAGE_TOKEN = "TIDEMARK_SCRAPES__BEARER_TOKEN"  # noqa: S105 - the name of a variable
 INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
 ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
 
@@ -33,6 +35,11 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
         pytest.param({HOST: "::1"}, [], id="loopback by IPv6"),
         pytest.param({HOST: "127.0.0.9"}, [], id="another loopback address"),
         pytest.param({HOST: "localhost"}, [], id="loopback by name"),
+        pytest.param({PAGES: "http://app-1", PAGE_TOKEN: PHRASE}, ["scrapes: a token"], id="plain"),
+        pytest.param({PAGES: "https://app-1", PAGE_TOKEN: PHRASE}, [], id="an encrypted page"),
+        pytest.param({PAGES: "http://[::1]:80", PAGE_TOKEN: PHRASE}, [], id="a page of our own"),
+        pytest.param({PAGES: "http://app-1"}, [], id="a page without a secret"),
+        pytest.param({SERVER: "http://app-1", PAGE_TOKEN: PHRASE}, [], id="a secret of others"),
     ],
 )
 def test_what_is_told(environment: dict[str, str], named: list[str]) -> None:

@@ -1,0 +1,312 @@
+"""How episodes begin, go on and end, and what is kept of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+import pytest
+
+from rules.facts.broker_log import EpochRefused, Origin
+from rules.facts.column import Column
+from rules.facts.episodes import ChangeKind, Episode, SequenceMemory, sequences_under
+from rules.facts.identity import BrokerId
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, laid_under, shifted
+from rules.facts.refusals import TIMES_KEPT
+from rules.question import BatchesQuestion
+from rules.sequence.advance import MAX_ASKING, MAX_ENDED
+from rules.sequence.asking import questions_of
+from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
+from rules.view import View
+from tests.factories import at, partitions, topic_id
+from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.stage import (
+    NAME,
+    PATIENCE,
+    Look,
+    batch,
+    found,
+    play,
+    remembered,
+    watched,
+)
+from tests.unit.rules.sequence.test_classes import ALONE, CASES, OLD_BATCH, line_of_2, of_2
+
+MINUTE: Final = 60.0
+HOUR: Final = 3600.0
+DAY: Final = 86_400.0
+HARMLESS: Final = CASES["same-leader-epoch"].looks
+
+
+def after(*looks: Look) -> SequenceMemory:
+    return play(looks)[-1].memory.sequences
+
+
+def test_a_batch_of_an_older_producer_epoch_opens_nothing() -> None:
+    """After a clean failover one such line comes late, and means nothing."""
+    late = EpochRefused(
+        origin=Origin(source="broker-1", broker_id=BrokerId(1), at=at(10)),
+        producer_id=7,
+        topic="orders",
+        partition=0,
+        offset=100,
+        producer_epoch=0,
+        current_epoch=1,
+    )
+    assert after(Look(second=0), Look(second=11, lines=(late,))).episodes == ()
+
+
+def test_the_same_line_by_another_way_and_later_is_the_same_line() -> None:
+    line = refused(6, 2)
+    by_http = replace(line, origin=replace(line.origin, source="shipper"))
+    [episode] = after(
+        Look(second=0), Look(second=11, lines=(line,)), Look(second=20, lines=(by_http,))
+    ).episodes
+    assert (episode.refusal_count, len(episode.refusals)) == (1, 1)
+    assert episode.last_seen_us == microseconds(at(11))
+
+
+def test_a_line_that_comes_by_another_way_after_the_end_opens_no_episode() -> None:
+    late = Look(second=20 * MINUTE, lines=(refused(6, 2),))
+    memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
+    assert memory.open == {}
+    assert len(memory.ended) == 1
+
+
+def test_another_refusal_after_the_end_is_another_episode() -> None:
+    late = Look(second=20 * MINUTE, lines=(refused(9, 5, second=1190, offset=130),))
+    memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
+    [first], [second] = memory.ended, memory.open.values()
+    assert first.id != second.id
+    assert first.key == second.key
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "is_over"),
+    [
+        ("same-leader-epoch", 4 * MINUTE, False),
+        ("same-leader-epoch", 6 * MINUTE, True),
+        ("textbook", 6 * MINUTE, False),
+        ("textbook", 2 * HOUR, True),
+    ],
+)
+def test_an_episode_ends_when_nothing_more_comes(
+    name: str, seconds: float, *, is_over: bool
+) -> None:
+    last = CASES[name].looks[-1]
+    quiet = replace(last, second=seconds, lines=(), found=(), ends=())
+    [episode] = after(*CASES[name].looks, quiet).episodes
+    assert (episode.ended_us is not None) == is_over
+    assert episode.verdict.is_confirmed
+
+
+def test_what_cannot_be_found_out_ends_too() -> None:
+    unseen = {"partitions": partitions({"other": 1})}
+    looks = (Look(second=0, more=unseen), Look(second=11, lines=(refused(4, 2),), more=unseen))
+    memory = after(*looks, Look(second=10 * MINUTE, more=unseen))
+    assert [str(one.verdict.class_) for one in memory.ended] == ["undetermined"]
+
+
+def test_what_ended_is_kept_for_a_day() -> None:
+    looks = (*HARMLESS, Look(second=10 * MINUTE))
+    assert len(after(*looks, Look(second=23 * HOUR)).ended) == 1
+    assert after(*looks, Look(second=25 * HOUR)).ended == ()
+
+
+def test_a_storm_keeps_the_first_and_the_latest_and_counts_all() -> None:
+    lines = [refused(3 * n + 6, 3 * n + 2, second=n / 100, offset=100 + n) for n in range(1000)]
+    [episode] = after(Look(second=0), Look(second=11, lines=lines)).episodes
+    assert episode.refusal_count == 1000
+    assert len(episode.refusals) == KEPT_FIRST + KEPT_LAST
+    assert episode.refusals[0].offset == 100
+    assert episode.refusals[-1].offset == 1099
+
+
+def test_the_same_batch_refused_for_ever_stays_small() -> None:
+    rounds = [
+        Look(second=second, lines=[refused(27, 2, second=second - 1 + n / 10) for n in range(5)])
+        for second in range(11, 41)
+    ]
+    [episode] = after(Look(second=0), *rounds).episodes
+    assert episode.refusal_count == 150
+    [refusal] = episode.refusals
+    assert (refusal.count, len(refusal.times_us)) == (150, TIMES_KEPT)
+
+
+def test_the_newest_of_many_ask_and_the_others_wait() -> None:
+    lines = [refused(6, 2, producer_id=number) for number in range(MAX_ASKING + 5)]
+    views = play([Look(second=0), Look(second=11, lines=lines)])
+    known = views[-1].memory.sequences.episodes
+    assert sum(one.is_asking for one in known) == MAX_ASKING
+    waiting = [one for one in known if one.is_waiting]
+    assert [(one.asked, one.is_told) for one in waiting] == [(0, False)] * 5
+    wanted = next(one for one in questions_of(views[-1]) if isinstance(one, BatchesQuestion))
+    assert len(wanted.wanted) == MAX_ASKING
+
+
+def test_many_that_ended_are_bounded() -> None:
+    ended = tuple(
+        replace(watched(*HARMLESS), id=str(number), producer_id=9, ended_us=microseconds(at(60)))
+        for number in range(MAX_ENDED)
+    )
+
+    def crowded(memory: Memory) -> Memory:
+        return replace(memory, sequences=replace(memory.sequences, ended=ended))
+
+    looks = [*HARMLESS, Look(second=10 * MINUTE)]
+    last = play(looks, between=crowded)[-1].memory.sequences
+    assert len(last.ended) == MAX_ENDED
+    assert last.ended[0].id == "1"
+
+
+def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_one() -> None:
+    new_id = topic_id("orders", creation=1)
+    again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
+    lines = (refused(6, 2, topic_id=topic_id("orders")),)
+    memory = after(
+        Look(second=0),
+        Look(second=11, lines=lines),
+        Look(second=12, found=[found(batch(97, 0, 3))], more=again),
+        Look(second=13, lines=(refused(4, 2, topic_id=new_id, second=12.5),), more=again),
+    )
+    [old], [new] = memory.ended, memory.open.values()
+    assert (old.verdict.reason, old.topic_id) == ("topic_recreated", topic_id("orders"))
+    assert new.topic_id == new_id
+
+
+def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> None:
+    """The same batch at the same offset, refused by the same broker that leads anew."""
+    again = refused(6, 2, second=40)
+    looks = (
+        *HARMLESS,
+        Look(second=30, epoch=7, ends=((0, 5, 100),)),
+        Look(second=41, epoch=7, lines=(again,)),
+    )
+    [episode] = after(*looks).episodes
+    assert [one.proof for one in episode.refusals] == [None]
+    assert episode.is_asking
+
+
+def test_who_was_not_asked_about_is_not_forgotten() -> None:
+    """Of the producers of a partition only those are told that somebody asked about."""
+    lines = (refused(6, 2), refused(7, 2, producer_id=8))
+    proven = found(batch(97, 0, 3))
+    looks = (
+        Look(second=0),
+        Look(second=11, lines=lines),
+        Look(second=12, found=[proven], states=remembered(2)),
+        Look(second=13, states={}),
+    )
+    by_id = {one.producer_id: one for one in after(*looks).episodes}
+    assert by_id[7].last_state is not None
+    assert by_id[7].last_state.state is not None, "it asked no more, and nobody told of it"
+    assert by_id[8].last_state is not None
+    assert by_id[8].last_state.state is None
+
+
+# ------------------------------------------------------------------ changes of leader
+def test_a_bad_change_is_kept_for_refusals_that_come_after_it() -> None:
+    views = play([ALONE, replace(line_of_2(), lines=())])
+    [change] = views[-1].memory.sequences.changes[NAME]
+    assert (change.kind, change.leader_epoch, change.epoch_end) == (ChangeKind.LOST, 6, 100)
+    assert (change.leader_before, change.leader, change.lost_from, change.lost_to) == (
+        1, 2, 100, 124,
+    )  # fmt: skip
+
+
+def test_a_bad_change_that_is_forgotten_breaks_the_watch() -> None:
+    def watch(*looks: Look) -> tuple[int | None, int | None]:
+        known = after(*looks).leaderships
+        return known.watched_from[0], known.epoch[0]
+
+    changed = (ALONE, replace(line_of_2(), lines=()))
+    assert watch(*changed) == (5, 6)
+    assert watch(*changed, of_2(30)) == (5, 6)
+    assert watch(*changed, of_2(2 * HOUR)) == (6, 6)
+    assert after(*changed, of_2(2 * HOUR)).changes == {}
+
+
+@pytest.mark.parametrize(
+    ("is_unclean_allowed", "clean_from"),
+    [pytest.param(True, 6, id="allowed"), pytest.param(False, 5, id="forbidden")],
+)
+def test_a_change_is_clean_for_certain_only_where_others_are_forbidden(
+    *, is_unclean_allowed: bool, clean_from: int
+) -> None:
+    before = Look(second=0, is_unclean_allowed=is_unclean_allowed)
+    changed = replace(before, second=11, leader=2, epoch=6, ends=((0, 5, 100),))
+    known = after(before, changed).leaderships
+    assert (known.watched_from[0], known.clean_from[0]) == (5, clean_from)
+
+
+def test_a_leader_that_knows_nothing_of_the_older_epoch_breaks_the_watch() -> None:
+    changed = Look(second=11, leader=2, epoch=6, ends=((0, 5, None),))
+    assert after(Look(second=0), changed).leaderships.watched_from[0] == 6
+
+
+def test_the_watch_goes_on_while_a_leader_is_silent() -> None:
+    silent = Look(second=11, leader=None, epoch=None)
+    known = after(Look(second=0), silent, Look(second=20)).leaderships
+    assert (known.epoch[0], known.watched_from[0]) == (5, 5)
+    assert known.since_us[0] == microseconds(at(0))
+
+
+# ------------------------------------------------------------------ the clock, and late memories
+def test_a_clock_that_was_set_makes_nobody_wait_longer() -> None:
+    step = timedelta(hours=3) // timedelta(microseconds=1)
+    looks = CASES["unclean-and-waiting"].looks
+    late = of_2(11 + PATIENCE, found=[found(OLD_BATCH)])
+
+    def set_back(memory: Memory) -> Memory:
+        return shifted(shifted(memory, step), -step)
+
+    [stayed] = play([*looks, late])[-1].memory.sequences.episodes
+    [moved] = play([*looks, late], between=set_back)[-1].memory.sequences.episodes
+    assert moved == stayed
+    view = play(looks)[-1]
+    [ahead] = shifted(view.memory, step).sequences.episodes
+    assert ahead.last_seen_us == view.memory.sequences.episodes[0].last_seen_us + step
+
+
+def test_times_of_the_future_are_pulled_back() -> None:
+    """The clock was set back while nobody watched."""
+    memory = play(HARMLESS)[-1].memory
+    early = Look(second=-100).snapshot()
+    view = View(snapshot=early, memory=memory, before=memory, now=early.taken_at)
+    assert view.memory.sequences.episodes[0].last_seen_us > microseconds(early.taken_at)
+    [episode] = play([*HARMLESS, Look(second=-100)])[-1].memory.sequences.episodes
+    assert episode.last_seen_us == microseconds(at(-100))
+
+
+def test_a_memory_that_is_read_late_is_laid_under() -> None:
+    stored = play(CASES["textbook"].looks)[-1].memory
+    seen = play([of_2(20, lines=(refused(9, 8, producer_id=8, broker=2, second=19),))])[-1].memory
+    both = laid_under(stored, seen).sequences
+    assert {one.producer_id for one in both.episodes} == {7, 8}
+    assert both.changes == stored.sequences.changes
+    assert both.leaderships.watched_from[0] == 5
+    assert sequences_under(SequenceMemory(), seen.sequences).open == seen.sequences.open
+
+
+def test_the_watch_of_a_partition_that_only_one_of_two_memories_knows() -> None:
+    stored = play([Look(second=0)])[-1].memory.sequences.leaderships
+    other = play([Look(second=9, more={"partitions": partitions({"audit": 1, "orders": 1})})])
+    seen = replace(other[-1].memory.sequences.leaderships, epoch=Column.of([None, None]))
+    both = sequences_under(
+        SequenceMemory(leaderships=stored), SequenceMemory(leaderships=seen)
+    ).leaderships
+    assert both.epoch.to_list() == [None, 5]
+
+
+def test_an_episode_shows_the_refusal_that_decides() -> None:
+    later = refused(12, 8, broker=2, second=30, offset=120)
+    went_on = batch(100, 0, 9, leader_epoch=6, epoch=1)
+    episode: Episode = watched(
+        *CASES["textbook"].looks,
+        of_2(31, lines=(later,)),
+        of_2(32, found=[found(OLD_BATCH, went_on)]),
+    )
+    assert episode.shown.incoming_sequence == 27
+    assert episode.refusal_count == 2

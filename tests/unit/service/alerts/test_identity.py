@@ -13,7 +13,16 @@ KNOWN: list[tuple[dict[str, str], str]] = [
         {"alertname": "HangingTransaction", "severity": "critical", "topic": "orders"},
         "139b21fd24c3e5fc",
     ),
-    ({}, "cbf29ce484222325"),
+    (
+        {
+            "alertname": "some_rule",
+            "cluster": "default",
+            "partition": "0",
+            "severity": "warning",
+            "topic": 'zähler-"x"',
+        },
+        "ac54dc1b1e00fe55",
+    ),
 ]
 
 

@@ -67,6 +67,12 @@ def test_group_keys_are_alertmanagers(group_by: tuple[str, ...], matchers: str, 
     assert routing.key(one, one.group_labels(LABELS)) == key
 
 
+def test_a_key_with_quotes_and_umlauts_is_the_one_that_an_alertmanager_wrote() -> None:
+    one = way("team", 'severity="warning",topic=~"ord.*|zäh.*"', group_by=("topic",))
+    key = Routing(default=route(), routes=(one,)).key(one, (("topic", 'zähler-"x"'),))
+    assert key == r'{}/{severity="warning",topic=~"ord.*|zäh.*"}:{topic="zähler-\"x\""}'
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"receiver": ""}, "needs a receiver"),
     ({"group_by": ("a", "a")}, "twice"),

@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 AREAS := lint types layers unit property integration story
 
-.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long loss-long tail-long property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long loss-long returned-long tail-long property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -76,6 +76,9 @@ quiet-long: $(READY) ## the same for 15 minutes
 
 loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what is told holds the truth
 	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_under_load.py -q --log-cli-level=INFO --log-disable=httpx2
+
+returned-long: $(READY) ## 20 killed leaders that come back: their log lines tell exactly what is gone
+	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_returned.py -q --log-cli-level=INFO --log-disable=httpx2
 
 tail-long: $(READY) ## a gigabyte of log through rotations, its reader killed 40 times: every line once
 	@TAIL_MB=1024 $(BIN)/python -m pytest tests/integration/storage/test_log_tail.py -q --log-cli-level=INFO

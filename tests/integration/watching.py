@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from rules.verdict import Verdict
 from service.clock import monotonic, pause, utc_now
+from service.feeds import LogFeed
 from service.rounds import ClusterReader, Scope
 from service.watch import EARLY_SECONDS, WatchedRound, Watcher
 
@@ -16,9 +17,14 @@ UNTIL_SECONDS = 20.0
 class Watch:
     """A watcher that makes rounds by hand, in the rhythm of a service with a short interval."""
 
-    def __init__(self, reader: ClusterReader) -> None:
+    def __init__(self, reader: ClusterReader, feeds: Sequence[LogFeed] = ()) -> None:
         self._watcher = Watcher(
-            "default", reader, Scope(transaction_log=True), utc_now=utc_now, monotonic=monotonic
+            "default",
+            reader,
+            Scope(transaction_log=True),
+            utc_now=utc_now,
+            monotonic=monotonic,
+            feeds=feeds,
         )
         self.rounds: list[WatchedRound] = []
 
@@ -29,10 +35,12 @@ class Watch:
         self.rounds.append(self._watcher.make_round())
         return self.rounds[-1]
 
-    def until(self, condition: Callable[[WatchedRound], object]) -> WatchedRound:
+    def until(
+        self, condition: Callable[[WatchedRound], object], seconds: float = UNTIL_SECONDS
+    ) -> WatchedRound:
         """Make rounds until one is as wanted."""
         began = monotonic()
-        while monotonic() - began < UNTIL_SECONDS:
+        while monotonic() - began < seconds:
             if condition(self.round()):
                 return self.rounds[-1]
         raise AssertionError(told(self.rounds))

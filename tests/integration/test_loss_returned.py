@@ -1,0 +1,271 @@
+"""A killed leader that comes back: its own log lines tell exactly what was lost, and nothing else.
+
+The truth is what producers were told and what a reader of the topic finds afterwards. LOSS_RUNS sets
+how often leaders are killed (`make returned-long`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import random
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Any, Final, Self
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+from rules.facts.broker_log import LogTruncated
+from rules.judgement import Finding
+from rules.verdict import Verdict
+from service.app.log_files import log_files
+from service.clock import pause, wait_until
+from service.log_files import LogFiles
+from service.rounds import Scope
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.state import CONTROLLER_ID
+from service.settings import BrokerLogSettings
+from service.watch import WatchedRound
+from tests.integration.conftest import MakeReader, is_whole
+from tests.integration.watching import Watch, told
+
+RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
+RUN_SECONDS: Final = 60.0
+SETTLE_SECONDS: Final = 40.0
+LEADER, FOLLOWER = 1, 2
+RETURNED: Final = "ex_leader_returned"
+COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
+UNCLEAN: Final = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(RUNS * RUN_SECONDS + 300)]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class Load:
+    """One producer of numbered records that waits for all in-sync replicas unless told otherwise."""
+
+    servers: str
+    topic: str
+    acks: str = "all"
+    sent: int = 0
+    acknowledged: dict[int, int] = field(default_factory=dict)  # offset -> number
+    stopping: threading.Event = field(default_factory=threading.Event)
+    is_orderly: bool = True  # wait for what is on its way when it ends
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self.stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        producer = Producer(
+            {"bootstrap.servers": self.servers, "acks": self.acks, "linger.ms": 2, "retries": 0}
+        )
+        while not self.stopping.wait(0.002):
+            number = self.sent
+            producer.produce(self.topic, str(number).encode(), on_delivery=self._note(number))
+            self.sent += 1
+            producer.poll(0)
+        if not self.is_orderly:
+            producer.purge()
+        producer.flush(10 if self.is_orderly else 2)
+
+    def _note(self, number: int) -> Callable[[Any, Any], None]:
+        def note(error: Any, message: Any) -> None:
+            if error is None:
+                self.acknowledged[message.offset()] = number
+
+        return note
+
+
+def readable(faults: Sandbox, topic: str) -> dict[int, int]:
+    """Return the numbers that a reader of the topic finds, by offset."""
+    reader = Consumer(
+        {
+            "bootstrap.servers": faults.bootstrap_servers,
+            "group.id": f"outside-{topic}",
+            "enable.partition.eof": True,
+        }
+    )
+    found: dict[int, int] = {}
+    try:
+        reader.assign([TopicPartition(topic, 0, 0)])
+        while (message := reader.poll(30)) is not None and message.error() is None:
+            found[message.offset() or 0] = int(message.value() or b"")
+    finally:
+        reader.close()
+    return found
+
+
+def breaches(watch: Watch, topic: str) -> list[Finding]:
+    """Return all that was said of lost records of a topic, in any round."""
+    return [finding for made in watch.rounds for finding in said(made, topic)]
+
+
+def said(made: WatchedRound, topic: str) -> list[Finding]:
+    return [
+        finding
+        for judgement in made.judged.judgements
+        if judgement.rule.rule_id in (COMMITTED, POSSIBLY)
+        for finding in judgement.findings(Verdict.BREACH)
+        if finding.labels["topic"] == topic
+    ]
+
+
+def settled(made: WatchedRound, topic: str) -> list[Finding]:
+    return [finding for finding in said(made, topic) if finding.reason == RETURNED]
+
+
+def test_what_a_returning_leader_tells_is_what_acknowledgements_and_a_reader_say(
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
+) -> None:
+    chance = random.Random(0)  # the same moments in every run of the test
+    reader = make_reader()
+    for number in range(RUNS):
+        assert wait_until(lambda: is_whole(reader.read(Scope())), timeout_seconds=40)
+        with closing(logs_of(faults, nodes_of(number))) as logs:
+            strike(
+                faults,
+                Watch(make_reader(), [logs]),
+                new_name("back"),
+                seconds=chance.uniform(0.1, 4.0),
+                is_seen=number % 2 == 0,
+                is_orderly=number % 3 != 2,
+            )
+
+
+def nodes_of(number: int) -> list[int]:
+    """Return whose logs are read: in every fourth run not the controller's."""
+    return [1, 2, 3] if number % 4 == 3 else [1, 2, 3, CONTROLLER_ID]
+
+
+def logs_of(faults: Sandbox, nodes: Sequence[int]) -> LogFiles:
+    """Return the log files of these nodes as a feed, from their present ends on."""
+    files = [
+        {
+            "path": str(faults.log_directory(node) / "*.log"),
+            "broker_id": node,
+            "name": f"node {node}",
+        }
+        for node in nodes
+    ]
+    return log_files(BrokerLogSettings.model_validate({"files": files}))
+
+
+def strike(
+    faults: Sandbox,
+    watch: Watch,
+    topic: str,
+    *,
+    seconds: float,
+    is_seen: bool,
+    is_orderly: bool,
+) -> None:
+    """Kill a leader that was alone for so long, elect its stale follower, and let it come back.
+
+    Unless `is_seen` nobody looks while it is alone. An orderly load ends before the blow, so that each
+    record was acknowledged or never sent; in the other runs the last ones are in doubt.
+    """
+    admin = SandboxAdmin(faults.bootstrap_servers)
+    admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=UNCLEAN)
+    with Load(faults.bootstrap_servers, topic, is_orderly=is_orderly) as load:
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=20)
+        watch.round()
+        watch.round()
+        faults.pause(FOLLOWER)
+        stood = len(load.acknowledged)
+        assert wait_until(lambda: len(load.acknowledged) > stood + 500, timeout_seconds=20)
+        pause(seconds)
+        if is_seen:
+            watch.round()
+        if is_orderly:
+            load.stop()
+        faults.kill(LEADER)
+        load.stopping.set()
+    faults.resume(FOLLOWER)
+    watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
+    watch.round()
+    after, before = readable(faults, topic), [one.reason for one in breaches(watch, topic)]
+    faults.start(LEADER)
+    made = watch.until(lambda made: settled(made, topic), SETTLE_SECONDS)
+    watch.round()
+    evidence = settled(made, topic)[0].evidence
+    exact_from, exact_to = evidence["exact_from"], evidence["exact_to"]
+    lost = sorted(at for at, number in load.acknowledged.items() if after.get(at) != number)
+    in_doubt = load.sent - len(load.acknowledged)
+    logger.info(
+        "%s: alone for %.1f s, %s; told before: %s; %d acknowledged records gone; told [%s, %s), %s of them "
+        "proven to be committed, by %s; %d records were in doubt",
+        *(topic, seconds, "seen" if is_seen else "unseen", before, len(lost)),
+        *(exact_from, exact_to),
+        *(evidence["proven_committed_offsets"], [one.rule.rule_id for one in settled(made, topic)]),
+        in_doubt,
+    )
+    assert isinstance(exact_to, int)
+    assert lost, "nothing was lost: the test struck in vain"
+    assert lost == list(range(lost[0], lost[-1] + 1)), "what is lost is the end of the log"
+    assert exact_from == lost[0]
+    assert lost[-1] + 1 <= exact_to <= lost[-1] + 1 + in_doubt
+    if is_orderly:
+        assert exact_to == lost[-1] + 1, "nothing is in doubt"
+    assert evidence["unknown_since"] is None
+    proven = evidence["proven_committed_offsets"]
+    assert proven is None or int(str(proven)) <= len(lost)
+    told_later = breaches(watch, topic)
+    assert told_later[-1].reason == RETURNED, told(watch.rounds)
+    admin.delete_topic(topic)
+
+
+@pytest.mark.parametrize("acks", ["1", "all"])
+def test_a_leader_that_was_paused_and_resumed_cuts_its_log_and_has_lost_nothing_committed(
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], acks: str
+) -> None:
+    topic, admin = new_name("paused"), SandboxAdmin(faults.bootstrap_servers)
+    admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs={"min.insync.replicas": "1"})
+    with (
+        closing(logs_of(faults, [1, 2, 3])) as logs,
+        Load(faults.bootstrap_servers, topic, acks=acks) as load,
+    ):
+        watch = Watch(make_reader(), [logs])
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=20)
+        watch.round()
+        faults.pause(LEADER)
+        watch.until(lambda made: leader_of(made, topic) == FOLLOWER)
+        faults.resume(LEADER)
+        line = f"Truncating partition {topic}-0 with "
+        log = faults.log_directory(LEADER) / "server.log"
+        assert wait_until(lambda: line in log.read_text(), timeout_seconds=SETTLE_SECONDS)
+        load.stop()
+        for _ in range(3):
+            watch.round()
+    cuts = [
+        event
+        for made in watch.rounds
+        for event in (made.snapshot.broker_log.events if made.snapshot else ())
+        if isinstance(event, LogTruncated) and event.topic == topic
+    ]
+    logger.info("acks=%s: %s", acks, cuts)
+    assert cuts, "the line was read"
+    found = [(one.rule.rule_id, one.reason) for one in breaches(watch, topic)]
+    assert [rule for rule, reason in found if rule == COMMITTED or reason == RETURNED] == []
+
+
+def leader_of(made: WatchedRound, topic: str) -> int | None:
+    if made.snapshot is None:
+        return None
+    partitions = made.snapshot.partitions
+    row = partitions.index.row(topic, 0)
+    return None if row is None else partitions.leader[row]

@@ -1,0 +1,79 @@
+"""The run's sandbox, and one service that sees every fault."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rules.facts.broker_log import SequenceForm
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import SequenceTruth, prepare_sequence
+from tests.faults.matrix import Matrix
+from tests.integration.conftest import (  # noqa: F401 - fixtures
+    admin,
+    cluster,
+    faults,
+    make_reader,
+    new_name,
+    reader,
+)
+from tests.integration.serve.served import end_processes
+
+
+@pytest.fixture(scope="session")
+def short_folder() -> Iterator[Path]:
+    """Give a short path that the database's unprivileged user may pass through."""
+    made = Path(tempfile.mkdtemp(prefix="tm-"))
+    yield made
+    shutil.rmtree(made)
+
+
+@pytest.fixture(scope="session")
+def matrix(cluster: Sandbox, short_folder: Path) -> Iterator[Matrix]:  # noqa: F811 - the fixture
+    made = Matrix(cluster, short_folder)
+    try:
+        yield made
+    finally:
+        made.served.kill()
+        end_processes(short_folder / "data")
+
+
+@pytest.fixture(scope="session")
+def undo(cluster: Sandbox) -> Iterator[contextlib.ExitStack]:  # noqa: F811
+    """Take back at the end what has to stay until then, while the cluster is there."""
+    with contextlib.ExitStack() as stack:
+        yield stack
+
+
+# Two of the faults are sure only when a client's delivery timeout has passed: they come first, and
+# are asked for when that time is over anyway.
+@pytest.fixture(scope="session", autouse=True)
+def burst(
+    cluster: Sandbox,  # noqa: F811
+    matrix: Matrix,
+    undo: contextlib.ExitStack,
+) -> SequenceTruth:
+    """Lose what was written between two looks; all brokers run again afterwards."""
+    options = {"burst": True, "old_leader_returns": True}
+    made = undo.enter_context(prepare_sequence("sequence-loss", cluster, **options))
+    matrix.await_watched(made.topic)
+    return made.strike()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forgotten(
+    cluster: Sandbox,  # noqa: F811
+    matrix: Matrix,
+    undo: contextlib.ExitStack,
+    burst: SequenceTruth,  # that moves leaders
+) -> SequenceTruth:
+    """Let a leader forget a producer, which is refused from then on."""
+    form = SequenceForm.EXPECTED_ZERO
+    made = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
+    matrix.await_watched(made.topic)
+    return made.strike()

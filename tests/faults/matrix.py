@@ -1,0 +1,168 @@
+"""A service that watches the sandbox and reads its brokers' logs, and what it says of one fault."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rules.facts.sequence_verdicts import Phase, SequenceClass
+from service.clock import wait_until
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import (
+    SequenceEpisode,
+    SequenceName,
+    SequenceTruth,
+    prepare_sequence,
+)
+from service.sandbox.state import Role
+from tests.integration.serve.served import Document, Served, Start
+
+SEEN_SECONDS: Final = 30.0  # from the blow on; two rounds and an election, on a busy machine
+PATIENCE_SECONDS: Final = 160.0  # where a client's delivery timeout has to pass first
+INTERVAL: Final = 0.5
+
+
+class Matrix:
+    """One service for all faults: each has a topic of its own."""
+
+    def __init__(
+        self,
+        cluster: Sandbox,
+        folder: Path,
+        *,
+        reads_logs: bool = True,
+        topics: str = "sequence-.*",
+    ) -> None:
+        settings = {"BROKER_LOGS__FILES": json.dumps(log_files(cluster))} if reads_logs else {}
+        self._start = Start(
+            bootstrap=cluster.bootstrap_servers,
+            directory=folder / "data",
+            topics=topics,
+            interval=INTERVAL,
+            settings=settings,
+        )
+        self._folder = folder
+        self._logs = 0
+        self.served = self._serve()
+
+    def restart(self) -> None:
+        """Kill the service and start it again on what it had stored."""
+        self.served.kill()
+        self.served = self._serve()
+
+    def await_watched(self, topic: str) -> None:
+        """Wait until the last rounds saw a topic whole, so that what comes next is a change."""
+        path = f"/api/v1/partitions?topic={topic}"
+        assert wait_until(
+            lambda: len(self.served.document(path)["items"]) > 0, timeout_seconds=SEEN_SECONDS
+        ), self.served.told()
+        self.served.wait_rounds(2)
+
+    def await_breach(self, topic: str, rule: str) -> None:
+        """Wait until a rule has spoken of a topic."""
+        is_said = wait_until(
+            lambda: rule in self.breaches(topic), timeout_seconds=SEEN_SECONDS, poll_seconds=0.3
+        )
+        assert is_said, self.served.told()
+
+    # -------------------------------------------------------------- what it says
+    def episodes(self, topic: str) -> list[Document]:
+        """Return the events of sequences of a topic."""
+        path = f"/api/v1/sequences?state=all&limit=1000&topic={topic}"
+        items: list[Document] = self.served.document(path)["items"]
+        return items
+
+    def breaches(self, topic: str) -> dict[str, list[Document]]:
+        """Return every breach of a topic so far, by rule."""
+        found: dict[str, list[Document]] = {}
+        for finding in self.served.findings(state="all"):
+            if finding["labels"].get("topic") == topic and finding["verdict"] == "breach":
+                found.setdefault(finding["rule"], []).append(finding)
+        return found
+
+    def _serve(self) -> Served:
+        self._logs += 1
+        return Served(self._start, self._folder / f"{self._logs}.log").wait_ready()
+
+
+def log_files(cluster: Sandbox) -> list[dict[str, Any]]:
+    """Return the setting that names the log files of every node."""
+    return [
+        {
+            "path": f"{cluster.log_directory(node.id)}/*.log",
+            "name": node.label,
+            **({"broker_id": node.id} if node.role is Role.BROKER else {}),
+        }
+        for node in cluster.state.nodes
+    ]
+
+
+def event_of(told: SequenceEpisode, events: Sequence[Document]) -> Document | None:
+    """Return what is said of a producer, once it is confirmed."""
+    for event in events:
+        is_it = (event["producer_id"], event["partition"]) == (told.producer_id, told.partition)
+        if is_it and event["phase"] == Phase.CONFIRMED:
+            return event
+    return None
+
+
+def is_settled(matrix: Matrix, truth: SequenceTruth) -> bool:
+    """Whether all that has to be found is found, and every producer's class is confirmed."""
+    events, found = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
+    needed = {rule for rule in (truth.rule, *truth.also) if rule is not None}
+    return needed <= set(found) and all(event_of(one, events) for one in truth.episodes)
+
+
+def assert_told(matrix: Matrix, truth: SequenceTruth, seconds: float = SEEN_SECONDS) -> None:
+    """Assert that a fault is told as it was, to the number, and nothing else of it."""
+    wait_until(lambda: is_settled(matrix, truth), timeout_seconds=seconds, poll_seconds=0.3)
+    matrix.served.wait_rounds(3)
+    events, found = matrix.episodes(truth.topic), matrix.breaches(truth.topic)
+    said = json.dumps([truth.document(), events, found], indent=1)
+    assert is_settled(matrix, truth), said
+    for one in truth.episodes:
+        assert_event(truth, one, event_of(one, events), said)
+    assert len(events) == len(truth.episodes), said
+    assert not set(found) & set(truth.silent), said
+    assert_pages(truth, found, said)
+
+
+def assert_event(
+    truth: SequenceTruth, told: SequenceEpisode, event: Document | None, said: str
+) -> None:
+    assert event is not None, said
+    assert event["class"] == told.sequence_class, said
+    assert (event["incoming_sequence"], event["gap"]) == (told.incoming_sequence, told.gap), said
+    if told.current_sequence is not None:
+        assert event["current_sequence"] == told.current_sequence, said
+    assert (event["offset"], event["refusals"]) == (told.offset, told.lines), said
+    assert event["brokers"] == [told.broker_id], said
+    is_loss = told.sequence_class is SequenceClass.LOSS
+    assert (event["at_most_records"] is not None) is is_loss, said
+    if is_loss:
+        assert event["at_most_records"] == told.gap, said
+    if is_loss and event["lost_from"] is not None:
+        [lost] = truth.lost
+        assert (event["lost_from"], event["lost_to"]) == (lost.lost_from, lost.lost_to), said
+
+
+def assert_pages(truth: SequenceTruth, found: dict[str, list[Document]], said: str) -> None:
+    """Assert that only a loss wakes somebody up."""
+    paging = {
+        one["rule"] for rows in found.values() for one in rows if one["severity"] == "critical"
+    }
+    is_loss = any(one.sequence_class is SequenceClass.LOSS for one in truth.episodes)
+    assert bool(paging) is is_loss, said
+
+
+def strike(
+    matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
+) -> SequenceTruth:
+    """Make a fault that the service has seen coming, and hold what it says against the truth."""
+    with prepare_sequence(name, sandbox, **options) as prepared:
+        matrix.await_watched(prepared.topic)
+        truth = prepared.strike()
+        assert_told(matrix, truth)
+    return truth

@@ -1,0 +1,59 @@
+"""The fault matrix, what is harmless: every class and number right, and nobody is woken up.
+
+Real brokers, real clients, and a service that reads the logs. Nothing here kills a broker.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.facts.broker_log import SequenceForm
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import Client, SequenceName, SequenceTruth
+from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+REORDERINGS = [
+    pytest.param({"records": 3, "batch": 3}, id="the smallest"),
+    pytest.param({}, id="with the gap of the textbook loss"),
+    pytest.param({"client": Client.LIBRDKAFKA}, id="librdkafka raises its epoch"),
+    pytest.param({"client": Client.JAVA}, id="Java keeps its epoch"),
+    pytest.param({"client": Client.LIBRDKAFKA, "transactional": True}, id="librdkafka aborts"),
+    pytest.param({"client": Client.JAVA, "transactional": True}, id="Java in a transaction"),
+    pytest.param({"form": SequenceForm.EXPECTED_ZERO}, id="at the start of a transaction"),
+    pytest.param({"form": SequenceForm.NEW_EPOCH}, id="at the start of an epoch"),
+    pytest.param({"form": SequenceForm.EARLIEST_SEEN}, id="earliest seen"),
+]
+
+
+@pytest.mark.parametrize("options", REORDERINGS)
+def test_a_reordering_is_harmless(
+    cluster: Sandbox, matrix: Matrix, options: dict[str, Any]
+) -> None:
+    strike(matrix, cluster, "sequence-reordering", options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        pytest.param("sequence-duplicate", {}, id="a duplicate that is remembered"),
+        pytest.param("sequence-stale-retry", {}, id="a retry that is forgotten"),
+        pytest.param("sequence-stale-retry", {"other_borders": True}, id="other batch borders"),
+        pytest.param("sequence-stale-retry", {"resend": True}, id="sent again in a new epoch"),
+        pytest.param("sequence-restart", {}, id="new epochs that begin above zero"),
+        pytest.param("sequence-state-expired", {}, id="a producer that is forgotten"),
+    ],
+)
+def test_a_repetition_or_a_mistake_of_a_client_loses_nothing(
+    cluster: Sandbox, matrix: Matrix, name: SequenceName, options: dict[str, Any]
+) -> None:
+    strike(matrix, cluster, name, options)
+
+
+def test_a_forgotten_producer_is_told_when_it_cannot_heal_any_more(
+    matrix: Matrix, forgotten: SequenceTruth
+) -> None:
+    assert_told(matrix, forgotten, PATIENCE_SECONDS)

@@ -65,7 +65,7 @@ class LogFinder:
         if not known.files or known.begins_at_end or known.path != live.path:
             return False
         *earlier, last = known.files
-        is_it = last.id == live.id and last.head_length > 0
+        is_it = last.id == live.id and last.head_length > 0 and live.size >= last.size
         if not is_it or not is_same(live, last, self._handles.head_of(live)):
             return False
         return all(mark.is_read and not self._has_grown(mark) for mark in earlier)

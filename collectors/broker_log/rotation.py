@@ -71,7 +71,8 @@ def plan(log: LogMark, scene: Scene) -> Plan:
     explained = sum(step.is_held for step in steps) + sum(
         mark not in lost and not (mark.is_packed or mark.is_nameless) for mark in gone
     )
-    troubles = [_loss_of(mark, scene) for mark in unread]
+    shorter = [step for step in steps if step.file.size < step.mark.size]
+    troubles = [_loss_of(mark, scene) for mark in [*unread, *(step.mark for step in shorter)]]
     troubles += _packed_unread(packed, explained, scene)
     unbegun = [step for step in steps if not step.mark.head_length]
     unbegun += [_begin(file) for file in new if file not in packed]
@@ -83,7 +84,8 @@ def plan(log: LogMark, scene: Scene) -> Plan:
     return Plan(
         steps=tuple(_with_live_last(ordered, scene.live)),
         troubles=tuple(troubles),
-        lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread),
+        lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread)
+        + sum(step.mark.size - step.file.size for step in shorter),
     )
 
 
@@ -108,7 +110,10 @@ def is_same(file: FileStat, mark: FileMark, head: bytes | None) -> bool:
 
     One that cannot be looked into is not taken for another: reading it will tell why.
     """
-    return head is None or (_may_hold(file, mark) and mark.begins_like(head))
+    if head is None:
+        return True
+    is_long = file.size >= mark.offset if mark.head_length else _may_hold(file, mark)
+    return is_long and mark.begins_like(head)
 
 
 def begins_like_any(head: bytes | None, marks: Iterable[FileMark]) -> bool:
@@ -178,7 +183,7 @@ def _held(mark: FileMark, scene: Scene) -> Step | None:
 
 
 def _may_hold(file: FileStat, mark: FileMark) -> bool:
-    """Whether a file is as long as that of the mark was; a log only grows."""
+    """Whether another file is as long as that of the mark was; a log only grows."""
     return file.size >= max(mark.offset, mark.size)
 
 

@@ -9,6 +9,7 @@ import pytest
 from collectors.broker_log.budget import LookLimits
 from collectors.broker_log.handles import HELD
 from collectors.broker_log.lines import MAX_LINE
+from collectors.broker_log.positions import FILES_KEPT
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import (
     SOURCE,
@@ -327,6 +328,37 @@ def test_rotated_files_that_the_pattern_matches_too_are_read_once() -> None:
         disk.rotate_by_number()
         disk.append(b"after\n")
         assert tailing.lines() == [f"line {number}", "after"]
+
+
+def test_a_year_of_rotated_files_is_not_read_after_the_next_rotation() -> None:
+    disk = FakeDisk()
+    for number in range(5 * FILES_KEPT):
+        disk.tick()
+        disk.append(f"old {number}\n".encode(), f"{LOG}.2025-11-21-{number}")
+    disk.tick()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.rename(LOG, f"{LOG}.2026-11-21-0")
+    disk.append(b"two\n")
+    assert tailing.lines() == ["one", "two"]
+
+
+@pytest.mark.parametrize("is_empty_at_first", [True, False])
+def test_a_copy_that_looks_like_a_rotated_file_is_not_read(*, is_empty_at_first: bool) -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    if is_empty_at_first:
+        disk.rotate_by_number()
+        disk.append(b"")
+        tailing.look()
+    disk.append(b"one\n")
+    disk.copy(LOG, f"{LOG}.20261121")
+    assert tailing.lines() == ["one"]
+    disk.append(b"two\n")
+    disk.copy(LOG, f"{LOG}.20261122")
+    disk.rotate_by_number()
+    disk.append(b"three\n")
+    assert tailing.lines() == ["two", "three"]
 
 
 # ------------------------------------------------------------------ copies that are cut short

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from collectors.broker_log.budget import LookLimits
 from collectors.broker_log.files import OpenFile, Trouble
 from collectors.broker_log.tail import ABSENT_LOGS, MAX_LOGS
 from rules.facts.gap import GapCause, GapScope
@@ -141,6 +142,20 @@ def test_a_file_that_was_cut_short_begins_anew_and_what_was_seen_of_it_is_counte
     assert trouble_of(tailing.look()) is None
 
 
+def test_a_file_that_was_cut_to_where_it_was_read_goes_on_there_and_the_rest_is_told() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk, limits=LookLimits(bytes=1, seconds=3600))
+    disk.append(b"r" * 2000 + b"\n" + b"x" * (1 << 20))
+    assert tailing.lines() == ["r" * 2000]
+    disk.cut(size=2008)
+    disk.append(b"next\n")
+    found = tailing.look()
+    assert lines_of(found) == ["next"]
+    assert found.sources[0].lost_bytes == (1 << 20) - len(b"next\n")
+    assert "was cut short after byte 2008" in (trouble_of(found) or "")
+    assert trouble_of(tailing.look()) is None
+
+
 def test_a_file_that_is_gone_before_its_end_was_read_is_told() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
@@ -153,6 +168,22 @@ def test_a_file_that_is_gone_before_its_end_was_read_is_told() -> None:
     assert lines_of(found) == ["next"]
     assert trouble_of(found) is not None
     assert trouble_of(tailing.look()) is None
+
+
+def test_an_older_copy_does_not_hide_that_a_file_is_gone() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"r" * 2000 + b"\n")
+    tailing.look()
+    disk.copy(LOG, f"{LOG}.keep")
+    disk.append(b"more\n")
+    tailing.look()
+    tailing.crash()
+    disk.remove(LOG)
+    disk.append(b"next\n")
+    found = tailing.look()
+    assert lines_of(found) == ["next"]
+    assert "after byte 2013 of it was read" in (trouble_of(found) or "")
 
 
 def test_a_disk_that_is_not_mounted_for_a_while_changes_nothing() -> None:

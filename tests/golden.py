@@ -8,6 +8,7 @@ from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
+from tests.unit.service.notify.given import write_notification_pages
 from tests.unit.service.web.given import write_openapi_page
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -32,3 +33,4 @@ if __name__ == "__main__":
     write_rule_pages()
     write_single_pages()
     write_openapi_page()
+    write_notification_pages()

@@ -1,0 +1,37 @@
+"""When a receiver wants to be asked again: the header `Retry-After`, in seconds or as a date.
+
+Source: RFC 9110, 10.2.3.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+# A receiver that says "at once" while it fails would be asked without a pause.
+SHORTEST: Final = timedelta(seconds=1)
+LONGEST: Final = timedelta(hours=24)
+_SECONDS: Final = re.compile("[0-9]{1,9}")
+
+
+def not_before(header: str | None, now: datetime) -> datetime | None:
+    """Return when to ask again, between a second and a day from now; None if nothing was said.
+
+    A header that cannot be read counts as nothing said.
+    """
+    if header is None:
+        return None
+    text = header.strip()
+    wait = timedelta(seconds=int(text)) if _SECONDS.fullmatch(text) else _until(text, now)
+    return None if wait is None else now + min(max(wait, SHORTEST), LONGEST)
+
+
+def _until(text: str, now: datetime) -> timedelta | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return aware - now

@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-AREAS := lint types layers unit property integration story
+AREAS := lint types layers unit property integration faults story
 
 .PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long loss-long returned-long tail-long property-long golden lock kafka-lock format clean
 
@@ -27,7 +27,7 @@ $(READY): requirements.txt pyproject.toml
 demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
-test: $(READY) ## everything: lint, types, layers, unit, property, integration, story
+test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
 	@declare -a lines; for area in $(AREAS); do \
 	  echo; echo "== $$area"; begin=$$(date +%s.%N); \
 	  $(MAKE) --no-print-directory $$area || { echo "FAILED in $$area"; exit 1; }; \
@@ -56,6 +56,9 @@ property-long: $(READY) ## the same laws with a thousand new examples each
 
 integration: $(READY) ## on the sandbox's real brokers
 	@$(BIN)/python -m pytest tests/contract tests/integration -q
+
+faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
+	@$(BIN)/python -m pytest tests/faults -q
 
 story: $(READY) ## the demo as a user runs it: to the end, interrupted, left running
 	@$(BIN)/python -m pytest tests/story -q

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import (
@@ -32,10 +32,16 @@ from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
 
+CLOCKS_AGREE_US: Final = 2_000_000  # how far a broker's clock may be behind ours
+
 
 def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
     """Return the loss with what these lines tell of it; what they do not tell stays as it was."""
-    own = [line.event for line in lines if partition_of(line.event) == loss.name]
+    own = [
+        line.event
+        for line in lines
+        if partition_of(line.event) == loss.name and _may_be_of(loss, line)
+    ]
     cut = next(iter(sorted(_cuts(loss, own), key=_moment)), None)
     if cut is None:
         return loss
@@ -101,6 +107,17 @@ def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "unknown_since": None,
         "advice": None,  # its disk has no more what it had
     }
+
+
+def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
+    """Whether a line may be of the return after this loss, and is not of one before it.
+
+    At the last look it led: whatever it had cut before is of an older change.
+    """
+    if isinstance(line.event, IsrShrunk):
+        return True
+    at, earliest = line.event.origin.at, loss.last_look_us - CLOCKS_AGREE_US
+    return line.read_us >= loss.last_look_us and (at is None or microseconds(at) >= earliest)
 
 
 def _learned(before: ToldLoss | None, after: ToldLoss) -> bool:

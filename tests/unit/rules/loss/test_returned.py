@@ -18,8 +18,9 @@ from rules.judgement import Finding
 from rules.loss import remembered
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from tests.factories import at, epoch_ends, snapshot, topic_id
+from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
 from tests.unit.rules.loss.replica_lines import (
+    ALLOWED,
     CLEAN,
     LATER,
     alone,
@@ -284,6 +285,37 @@ def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> No
         "unknown_since": None,
         "advice": None,
     }
+
+
+def led_again(epoch: int, broker: int, *, ended: int) -> dict[str, Any]:
+    """Return a look in a later epoch, in which nothing was written since `ended` ended at 73."""
+    return {
+        "partitions": partitions({"orders": 1}, leader=Column.of([broker]), **ALLOWED),
+        "offsets": offsets(
+            1,
+            leader_epoch=[epoch],
+            last_stable_offset=[73],
+            high_watermark=[73],
+            log_end_offset=[73],
+        ),
+        "epoch_ends": epoch_ends((0, ended, 73)),
+    }
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["read-at-once", "read-late"])
+def test_lines_of_an_earlier_return_settle_no_later_loss(*, late: bool) -> None:
+    returned = written(loaded(), started(), cut(), went_back())
+    first, second = ({}, returned) if late else (returned, {})
+    said = settled(
+        *PROVEN,
+        LATER | {"offsets": offsets(1, leader_epoch=[6])} | first,
+        LATER,
+        led_again(7, 1, ended=6),
+        led_again(7, 1, ended=6),
+        led_again(8, 2, ended=7) | second,
+        LATER | {"offsets": offsets(1, leader_epoch=[8])},
+    )
+    assert {one.finding.evidence["leader_epoch_before"] for one in said} == {5}
 
 
 def test_a_day_later_nothing_is_settled_any_more() -> None:

@@ -110,23 +110,23 @@ class AddressGuard:
         """
         return cls(allowed_private_ranges=tuple(_range(text) for text in ranges))
 
-    def check(self, text: str) -> None:
-        """Let an address pass.
+    def checked(self, text: str) -> str:
+        """Return the address to connect to: the same, or the IPv4 address that it only wraps.
 
         Raises:
             AddressRefusedError: it may not be called.
         """
-        kind = self.refused(ip_address(text))
+        address = _unwrapped(ip_address(text))
+        kind = self.refused(address)
         if kind is not None:
             raise AddressRefusedError(f"{text} may not be called: it is {kind}")
+        return str(address)
 
     def refused(self, address: Address) -> Kind | None:
         """Return why an address may not be called; None if it may."""
-        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
-        if mapped is not None:
-            return self.refused(mapped)  # the kernel makes an ordinary IPv4 call of it
-        inside = (self.refused(one) for one in _carried(address))
-        return next((kind for kind in inside if kind is not None), self._refused_itself(address))
+        bare = _unwrapped(address)
+        inside = (self.refused(one) for one in _carried(bare))
+        return next((kind for kind in inside if kind is not None), self._refused_itself(bare))
 
     def _refused_itself(self, address: Address) -> Kind | None:
         kind = _kind_of(address)
@@ -135,6 +135,12 @@ class AddressGuard:
         ranges = self.allowed_private_ranges
         is_open = any(_is_in(address, one) for one in ranges)
         return None if is_open else kind
+
+
+def _unwrapped(address: Address) -> Address:
+    """Return the IPv4 address of a mapped one: the kernel makes an IPv4 call of it."""
+    mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+    return mapped or address
 
 
 def _range(text: str) -> Network:

@@ -75,7 +75,7 @@ CLOSED = AddressGuard()
 def test_an_address_that_is_not_public_is_refused(address: str, kind: Kind) -> None:
     assert CLOSED.refused(ip_address(address)) is kind
     with pytest.raises(AddressRefusedError, match="may not be called"):
-        CLOSED.check(address)
+        CLOSED.checked(address)
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_an_address_that_is_not_public_is_refused(address: str, kind: Kind) -> N
     ],
 )
 def test_a_public_address_may_be_called(address: str) -> None:
-    CLOSED.check(address)
+    assert CLOSED.checked(address) == address.removeprefix("::ffff:")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_public_address_may_be_called(address: str) -> None:
     ],
 )
 def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
-    AddressGuard.of([opened]).check(address)
+    AddressGuard.of([opened]).checked(address)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
 )
 def test_a_range_opens_no_more_than_it_says_and_never_metadata(opened: str, address: str) -> None:
     with pytest.raises(AddressRefusedError):
-        AddressGuard.of([opened]).check(address)
+        AddressGuard.of([opened]).checked(address)
 
 
 @pytest.mark.parametrize("text", ["", "10.0.0.0/33", "10.0.0.1/8", "internal", "fd00::/129"])

@@ -25,6 +25,7 @@ from service.notify.receiver_url import ReceiverUrl
         ("https://hooks.example.org:65536/secret", "a port that does not exist"),
         ("https://[::1/secret", "cannot be read"),
         ("https://hooks.example.org/se\r\ncret", "cannot be read"),
+        ("http://0177.0.0.1/secret", "cannot be read"),  # octal
         ("https://hooks.example.org:port/secret", "cannot be read"),
         ("https://hooks.example.org/" + "secret" * 400, "longer than 2048"),
     ],

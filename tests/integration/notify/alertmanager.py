@@ -1,0 +1,86 @@
+"""A real Alertmanager on this machine, its API, and its own command line tool."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import httpx2
+
+from service.clock import wait_until
+
+INSTALL: Final = "Alertmanager is missing: apt-get install prometheus-alertmanager"
+SECONDS: Final = 30.0
+
+
+def program(name: str) -> str:
+    """Return where one of Alertmanager's programs is."""
+    found = shutil.which(name)
+    assert found is not None, INSTALL
+    return found
+
+
+class Alertmanager:
+    """A server that runs."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Return what it holds as going on."""
+        with httpx2.Client(trust_env=False, timeout=10) as client:
+            answer = client.get(f"{self.address}/api/v2/alerts")
+        assert answer.status_code == 200, answer.text
+        return list(answer.json())
+
+    def fingerprints(self) -> set[str]:
+        return {one["fingerprint"] for one in self.alerts()}
+
+    def amtool(self, *arguments: str) -> Any:
+        command = [program("amtool"), f"--alertmanager.url={self.address}", "-o", "json"]
+        done = subprocess.run([*command, *arguments], capture_output=True, check=True, timeout=30)
+        return json.loads(done.stdout)
+
+    def is_ready(self) -> bool:
+        with contextlib.suppress(httpx2.TransportError), httpx2.Client(trust_env=False) as client:
+            return bool(client.get(f"{self.address}/-/ready").status_code == 200)
+        return False
+
+
+@contextlib.contextmanager
+def alertmanager(folder: Path, webhook: str) -> Iterator[Alertmanager]:
+    """Run a server that tells a webhook of groups, at once and then every second."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    route = {
+        "receiver": "team",
+        "group_by": ["alertname", "cluster"],
+        "group_wait": "1s",
+        "group_interval": "1s",
+    }
+    hook = {"url": webhook, "send_resolved": True}
+    config = {"route": route, "receivers": [{"name": "team", "webhook_configs": [hook]}]}
+    path, log = folder / "alertmanager.yml", folder / "alertmanager.log"
+    path.write_text(json.dumps(config), encoding="utf-8")  # YAML reads JSON
+    command = [
+        *(program("prometheus-alertmanager"), f"--config.file={path}"),
+        *(f"--storage.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{port}"),
+        *("--cluster.listen-address=", "--web.external-url=http://am.example.org/"),
+        "--web.route-prefix=/",
+    ]
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, cwd=folder)
+    try:
+        made = Alertmanager(address)
+        assert wait_until(made.is_ready, timeout_seconds=SECONDS), log.read_text("utf-8")
+        yield made
+    finally:
+        process.terminate()
+        process.wait(SECONDS)

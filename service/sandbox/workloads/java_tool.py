@@ -114,6 +114,7 @@ class JavaTool(Workload):
     """A verifiable client of the sandbox's own Kafka version; `settings` are Java's names."""
 
     sandbox: Sandbox = field(kw_only=False)
+    jvm: tuple[str, ...] = ()  # further options of its Java, such as an agent
 
     @property
     @abstractmethod
@@ -159,7 +160,7 @@ class JavaTool(Workload):
         common = ["--bootstrap-server", servers, "--topic", self.topic]
         bound = [] if self.count is None else ["--max-messages", str(self.count)]
         mark = marker(self.sandbox.directory)
-        return [java, HEAP, mark, *rest, *common, *bound, *self.arguments(config)]
+        return [java, HEAP, mark, *self.jvm, *rest, *common, *bound, *self.arguments(config)]
 
     def _follow(self, process: subprocess.Popen[bytes]) -> None:
         if process.stdout is None:

@@ -107,7 +107,9 @@ def check_no_complaints(server: Prometheus) -> None:
 def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
     serve: Serve, kafka: Kafka, busy_cluster: Sandbox, folder: Path
 ) -> None:
-    served = serve(interval=1).wait_ready()
+    served = serve(
+        interval=1, settings={"SCRAPES__PAGES": busy_cluster.metrics_url(1)}
+    ).wait_ready()
     with scraped(served, folder) as server:
         for name in JOBS:
             server.wait_value(f'up{{job="{name}"}}', 1)

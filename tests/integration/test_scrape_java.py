@@ -1,0 +1,113 @@
+"""A real Java producer and real brokers tell of records that fail, through the JMX exporter's agent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from rules.catalogue import record_error_rate_high
+from rules.facts.scrapes import ClientReading, Scrapes, reporting_producers
+from rules.remembering import view_of_round
+from rules.verdict import Verdict
+from service.clock import utc_now
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.jars import agent_jar
+from service.sandbox.ports import HOST, choose_free
+from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.workloads.java_producer import JavaProducer
+from tests.factories import snapshot
+from tests.integration.test_scrape_watch import wait_for, watching
+
+pytestmark = pytest.mark.integration
+
+CLIENT: Final = 'orders/1:blue "x"'  # which JMX takes in quotes alone
+# A record that is a millisecond old is refused, and not sent again.
+NEVER_NEW_ENOUGH: Final = {"message.timestamp.before.max.ms": "0"}
+SETTINGS: Final = {"client.id": CLIENT, "max.in.flight.requests.per.connection": "1"}
+RULES: Final = {
+    "none, so that names are the agent's own": 'rules: [{pattern: ".*"}]',
+    "of the operator's own, in the spelling that Strimzi and Connect have": r"""
+lowercaseOutputName: true
+rules:
+  - pattern: kafka\.producer<type=(producer-topic)-metrics, client-id=(.+), topic=(.+)><>(record-.*total)
+    name: kafka_$1_$4
+    labels: {topic: "$3", clientId: "$2"}
+    type: GAUGE
+  - pattern: kafka\.producer<type=(producer)-metrics, client-id=(.+)><>(record-.*total)
+    name: kafka_$1_$3
+    labels: {clientId: "$2"}
+    type: COUNTER
+""",
+}
+
+
+def of_topic(seen: Scrapes, topic: str | None) -> list[ClientReading]:
+    return [one for one in seen.clients if one.topic == topic and one.client_id == CLIENT]
+
+
+def has_failed(seen: Scrapes, topic: str | None) -> bool:
+    return any(one.errors is not None and one.errors.rises for one in of_topic(seen, topic))
+
+
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
+    cluster: Sandbox,
+    admin: SandboxAdmin,
+    new_name: Callable[[str], str],
+    tmp_path: Path,
+    rules: str,
+) -> None:
+    topic = new_name("refused")
+    admin.create_topic(topic, assignment=[[1]], configs=NEVER_NEW_ENOUGH)
+    config = tmp_path / "agent.yaml"
+    config.write_text(rules, encoding="utf-8")
+    (port,) = choose_free(1)
+    jar = agent_jar(Path(cluster.state.cache) / "jars")
+    producer = JavaProducer(
+        cluster,
+        topic=topic,
+        rate=5,
+        settings=SETTINGS,
+        jvm=(f"-javaagent:{jar}={HOST}:{port}:{config}",),
+    )
+    page = f"http://{HOST}:{port}/metrics"
+    pages = [page, cluster.metrics_url(1), cluster.metrics_url(CONTROLLER_ID)]
+    began = utc_now()
+    with watching(pages=",".join(pages), interval_seconds=1.0, timeout_seconds=10.0) as watch:
+        wait_for(watch, lambda now: len(now.fresh) == 2)  # its page is not there yet
+        with producer:
+            wait_for(watch, lambda now: has_failed(now, topic) and has_failed(now, None))
+            seen = wait_for(watch, lambda now: bool(refusals(now)))
+            told = reporting_producers(seen, topic, began, utc_now())
+            assert told.only_raised is not None
+            assert (told.only_raised.client_id, told.only_raised.address) == (
+                CLIENT,
+                f"{HOST}:{port}",
+            )
+            (mine,) = of_topic(seen, topic)
+            assert mine.retries is not None, "they are told, though nothing was sent again"
+            wait_for(watch, lambda now: breached_topics(now) == {topic})
+            (elections,) = seen.unclean_elections
+            assert elections.counted.total is not None
+    assert producer.counts.failed > 0
+
+
+def refusals(seen: Scrapes) -> list[int]:
+    """Return by how much the brokers' count of these refusals went up."""
+    return [
+        rise.count or 0
+        for one in seen.request_errors
+        if (one.request, one.error) == ("Produce", "INVALID_TIMESTAMP")
+        for rise in one.counted.rises
+    ]
+
+
+def breached_topics(seen: Scrapes) -> set[str | None]:
+    """Return the topics of which the rule says that this client's records fail."""
+    judgement = record_error_rate_high.judge(view_of_round(snapshot(scrapes=seen), None))
+    found = judgement.findings(Verdict.BREACH)
+    return {one.labels.get("topic") for one in found if one.labels["client"] == CLIENT}

@@ -96,7 +96,8 @@ def test_a_reply_that_never_ends_has_still_said_its_status() -> None:
                 handler.wfile.write(b".")
 
     with receiving(drip) as receiver:
-        told = send(f"{receiver.address}/", limits=SHORT)
+        limits = CallLimits(answer_seconds=1.5, reply_seconds=2)
+        told = send(f"{receiver.address}/", limits=limits)
     assert (told.outcome, told.status) == (Outcome.DELIVERED, 202)
     assert told.reply.startswith("taken.")
 

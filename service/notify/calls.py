@@ -118,7 +118,7 @@ class Calls:
         and then breaks off, or never ends, has taken it all the same.
         """
         read = bytearray()
-        with contextlib.suppress(TimeoutError, httpcore2.NetworkError, httpcore2.ProtocolError):
+        with contextlib.suppress(OSError, httpcore2.NetworkError, httpcore2.ProtocolError):
             async with asyncio.timeout(self._limits.reply_seconds):
                 async for chunk in answer.aiter_stream():
                     read += chunk
@@ -142,7 +142,8 @@ def _one_error() -> Iterator[None]:
         raise CallError(str(exc), Failure.NAME) from exc
     except (TimeoutError, httpcore2.TimeoutException) as exc:
         raise CallError("no answer in time", Failure.TIMEOUT) from exc
-    except (httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
+    except (OSError, httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
+        # httpcore2 lets an error of TLS through where it is read, as after a refused handshake.
         raise CallError(_words(exc), _failure_of(exc)) from exc
 
 

@@ -83,9 +83,14 @@ def reset(handler: Handler) -> None:
 
 @contextlib.contextmanager
 def receiving(
-    answer: Answer | None = None, *, host: str = "127.0.0.1", port: int = 0, tls: bool = False
+    answer: Answer | None = None,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: bool = False,
+    asks_who: bool = False,
 ) -> Iterator[Receiver]:
-    """Run a receiver; `answer` is asked for each request."""
+    """Run a receiver; `answer` is asked for each request. `asks_who`: for a client's certificate."""
     server = _Server((host, port), _Recorder)
     number = server.server_address[1]
     made = Receiver(address=f"http{'s' * tls}://{host}:{number}", port=number)
@@ -93,7 +98,9 @@ def receiving(
         "Recorder", (_Recorder,), {"receiver": made, "answer": staticmethod(answer or status(200))}
     )
     if tls:
-        server.socket = _secured(made).wrap_socket(server.socket, server_side=True)
+        server.socket = _secured(made, asks_who=asks_who).wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
     try:
@@ -134,9 +141,11 @@ class _Recorder(Handler):
         """Say nothing."""
 
 
-def _secured(made: Receiver) -> ssl.SSLContext:
+def _secured(made: Receiver, *, asks_who: bool) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(CERTIFICATE, KEY)
+    if asks_who:
+        context.verify_mode = ssl.CERT_REQUIRED
 
     def note(_connection: object, name: str | None, _context: object) -> None:
         made.server_names.append(name)

@@ -24,7 +24,7 @@ from tests.integration.notify.receiving import (
     reset,
     status,
 )
-from tests.integration.notify.sending import BODY, SHORT, send, to, with_sender
+from tests.integration.notify.sending import BODY, SHORT, send, to, trusting, with_sender
 
 pytestmark = pytest.mark.integration
 
@@ -147,6 +147,13 @@ def test_plain_http_on_a_tls_port_is_tried_again() -> None:
         other = send(f"https://127.0.0.1:{receiver.port}/", limits=SHORT)
     assert told.outcome is Outcome.RETRY
     assert other.outcome is Outcome.RETRY
+
+
+def test_a_receiver_that_wants_a_certificate_is_tried_again() -> None:
+    with receiving(tls=True, asks_who=True) as receiver:
+        told = send(f"https://localhost:{receiver.port}/", tls=trusting())
+    assert (told.outcome, told.failure) == (Outcome.RETRY, Failure.CONNECTION)
+    assert told.detail
 
 
 def test_a_refusal_is_kept_without_the_secrets_it_repeats() -> None:

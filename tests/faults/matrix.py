@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,6 +82,16 @@ class Matrix:
             if finding["labels"].get("topic") == topic and finding["verdict"] == "breach":
                 found.setdefault(finding["rule"], []).append(finding)
         return found
+
+    def rounds_until_told(self, topic: str, rule: str) -> int:
+        """Count the rounds from the one that read a line of a topic to the one that told it."""
+        [event], [finding] = self.episodes(topic), self.breaches(topic)[rule]
+        ends = [datetime.fromisoformat(one["time"]) for one in self.served.rounds()]
+        read, told = (
+            sum(end < datetime.fromisoformat(moment) for end in ends)
+            for moment in (event["first_seen"], finding["since"])
+        )
+        return told - read + 1
 
     def _serve(self) -> Served:
         self._logs += 1

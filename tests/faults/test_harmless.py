@@ -14,6 +14,8 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
 from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
 
+ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
+
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 REORDERINGS = [
@@ -33,7 +35,9 @@ REORDERINGS = [
 def test_a_reordering_is_harmless(
     cluster: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
-    strike(matrix, cluster, "sequence-reordering", options)
+    truth = strike(matrix, cluster, "sequence-reordering", options)
+    rounds = matrix.rounds_until_told(truth.topic, "sequence_gap_reordering")
+    assert rounds <= ROUNDS, matrix.episodes(truth.topic)
 
 
 @pytest.mark.parametrize(

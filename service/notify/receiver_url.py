@@ -16,6 +16,7 @@ from rules.errors import SettingsError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _LONGEST: Final = 2048  # characters
+_HOST: Final = re.compile(rb"[0-9A-Za-z._-]+|[0-9A-Fa-f:.]+")  # a name or number, or IPv6
 _AUTHORITY_END: Final = re.compile("[/?#]")
 
 
@@ -104,6 +105,8 @@ def _problem(url: httpx2.URL, text: str) -> str:
         return "must begin with http:// or https://"
     if not url.host:
         return "names no host"
+    if not _HOST.fullmatch(url.raw_host):
+        return "names a host that cannot exist"
     if url.userinfo or "@" in _AUTHORITY_END.split(text.partition("://")[2])[0]:
         return "must not carry a user name or password: use `authorization`"
     if url.fragment or "#" in text:

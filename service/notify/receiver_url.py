@@ -73,10 +73,14 @@ class ReceiverUrl:
         return ReceiverUrl(f"{self.scheme}://{self.host_header}{whole}")
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ReceiverUrl) and other._url == self._url
+        return isinstance(other, ReceiverUrl) and other._called == self._called
 
     def __hash__(self) -> int:
-        return hash(self._url)
+        return hash(self._called)
+
+    @property
+    def _called(self) -> tuple[str, str, int, str]:
+        return self.scheme, self.host, self.port, self.target
 
     def __str__(self) -> str:
         return f"{self.scheme}://{self.host_header}/…"
@@ -101,16 +105,13 @@ def _parsed(text: str) -> httpx2.URL:
 
 def _problem(url: httpx2.URL, text: str) -> str:
     """Return what is wrong with an address; empty for nothing."""
-    if url.scheme not in _PORTS:
-        return "must begin with http:// or https://"
-    if not url.host:
-        return "names no host"
-    if not _HOST.fullmatch(url.raw_host):
-        return "names a host that cannot exist"
-    if url.userinfo or "@" in _AUTHORITY_END.split(text.partition("://")[2])[0]:
-        return "must not carry a user name or password: use `authorization`"
-    if url.fragment or "#" in text:
-        return "must not have a part after #: it would not be sent"
-    if url.port is not None and not 0 < url.port < 65536:
-        return "has a port that does not exist"
-    return ""
+    authority = _AUTHORITY_END.split(text.partition("://")[2])[0]
+    wrong = (
+        (url.scheme not in _PORTS, "must begin with http:// or https://"),
+        (not url.host, "names no host"),
+        (not _HOST.fullmatch(url.raw_host), "names a host that cannot exist"),
+        ("@" in authority, "must not carry a user name or password: use `authorization`"),
+        ("#" in text, "must not have a part after #: it would not be sent"),
+        (url.port is not None and not 0 < url.port < 65536, "has a port that does not exist"),
+    )
+    return next((problem for is_wrong, problem in wrong if is_wrong), "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,7 +12,7 @@ from service.notify.address_guard import AddressGuard, AddressRefusedError
 from service.notify.answers import Failure, Outcome
 from service.notify.guarded_network import GuardedNetwork, UnknownNameError, system_resolve
 from service.notify.sender import Attempt, Sender
-from tests.integration.notify.receiving import receiving, status
+from tests.integration.notify.receiving import Receiver, receiving, status
 from tests.integration.notify.sending import Names, send, to, trusting, with_sender
 
 pytestmark = pytest.mark.integration
@@ -22,6 +24,20 @@ SPELLINGS = [
     *("0x7f.0.0.1", "017700000001", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]"),
     "127。0。0。1",
 ]
+
+
+@contextlib.contextmanager
+def two_on_one_port() -> Iterator[tuple[Receiver, Receiver]]:
+    """Give receivers with two addresses and the same port, which may be taken on one of them."""
+    for _ in range(50):
+        with contextlib.ExitStack() as both:
+            checked = both.enter_context(receiving(host="127.0.0.2"))
+            try:
+                other = both.enter_context(receiving(port=checked.port))
+            except OSError:
+                continue
+            yield checked, other
+            return
 
 
 @pytest.mark.parametrize("host", SPELLINGS)
@@ -76,7 +92,7 @@ def test_metadata_is_refused_whatever_settings_allow(host: str) -> None:
 
 def test_a_name_server_that_changes_its_answer_after_the_check_changes_nothing() -> None:
     names = Names(("127.0.0.2",), ("127.0.0.1",))
-    with receiving(host="127.0.0.2") as checked, receiving(port=checked.port) as other:
+    with two_on_one_port() as (checked, other):
         url = f"http://hooks.example.org:{checked.port}/x"
         told = send(url, guard=SECOND_ONLY, resolve=names)
         assert told.outcome is Outcome.DELIVERED

@@ -66,7 +66,7 @@ class ScriptedWatcher(Watcher):
         self.turn = Turn(verdicts={})
         self.seconds = 0.0
 
-    def make_round(self, *, knows_positions: bool = True) -> WatchedRound:
+    def make_round(self, *, knows_positions: bool = True) -> WatchedRound:  # noqa: ARG002 - a port
         now, turn = at(self.seconds), self.turn
         seen = snapshot(taken_at=now, placement_complete=turn.is_complete)
         return WatchedRound(

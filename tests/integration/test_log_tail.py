@@ -1,0 +1,73 @@
+"""The logs of real brokers, read as a service reads them while one of them comes and goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rules.facts.broker_log import FollowerStarted, LogEvent, LogLoaded
+from rules.facts.identity import BrokerId
+from service.app.log_files import log_files
+from service.clock import utc_now, wait_until
+from service.log_files import LogFiles
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.layout import node_layout
+from service.settings import BrokerLogSettings
+
+pytestmark = pytest.mark.integration
+SECONDS = 60.0
+BROKER = 2
+
+
+def settings_of(cluster: Sandbox) -> BrokerLogSettings:
+    """Return settings that read all logs of all nodes, each as a source of its own."""
+    nodes = [status.node.id for status in cluster.status()]
+    files = [
+        {"path": f"{cluster.log_directory(node)}/*.log", "broker_id": node, "name": f"node-{node}"}
+        for node in nodes
+    ]
+    return BrokerLogSettings.model_validate({"files": files})
+
+
+@pytest.fixture
+def logs(faults: Sandbox) -> Iterator[LogFiles]:
+    made = log_files(settings_of(faults))
+    yield made
+    made.close()
+
+
+def test_a_broker_that_comes_back_tells_what_it_loaded_and_whom_it_follows(
+    faults: Sandbox, admin: SandboxAdmin, new_name: Callable[[str], str], logs: LogFiles
+) -> None:
+    topic, began = new_name("tailed"), utc_now()
+    admin.create_topic(topic, partitions=3)
+    data = node_layout(faults.directory, BROKER).data
+    folders = [data / f"{topic}-{number}" / "partition.metadata" for number in range(3)]
+    assert wait_until(lambda: all(one.exists() for one in folders), timeout_seconds=SECONDS)
+    fed = logs.read(None)
+    assert (fed.gaps, fed.is_behind) == ((), False)
+    position, events = fed.position, list[LogEvent]()
+    faults.kill(BROKER)
+    faults.start(BROKER)
+
+    def is_told() -> bool:
+        nonlocal position
+        found = logs.read(position)
+        assert found.gaps == ()
+        position = found.position
+        events.extend(event for event in found.events if event.topic == topic)
+        return all(
+            {event.partition for event in events if isinstance(event, kind)} == {0, 1, 2}
+            for kind in (LogLoaded, FollowerStarted)
+        )
+
+    assert wait_until(is_told, timeout_seconds=SECONDS, poll_seconds=0.5), events
+    loaded = [event for event in events if isinstance(event, LogLoaded)]
+    assert {event.origin.broker_id for event in loaded} == {BrokerId(BROKER)}
+    assert {event.origin.source for event in loaded} == {f"node-{BROKER}"}
+    assert sorted(event.partition for event in loaded) == [0, 1, 2], "each once"
+    for event in events:
+        assert event.origin.at is not None
+        assert began <= event.origin.at <= utc_now(), "brokers of the sandbox log in UTC"

@@ -52,7 +52,8 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
-from rules.loss.proof import Changes, Proof, proofs
+from rules.loss.changes import Changes
+from rules.loss.proof import Proof, proofs
 from rules.loss.returned import is_committed, newly_settled, told_return
 from rules.loss.told import told
 from rules.loss.whole_transactions import about_markers, lost_transactions, told_transactions

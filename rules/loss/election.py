@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,7 @@ from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
-
-if TYPE_CHECKING:
-    from rules.loss.proof import Changes
+from rules.loss.changes import Changes
 
 
 class Election(StrEnum):

@@ -21,8 +21,9 @@ from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.snapshot import Snapshot
+from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
-from rules.loss.proof import Changes, Proof, proofs
+from rules.loss.proof import Proof, proofs
 from rules.view import View
 
 CHANGE_KEPT: Final = timedelta(hours=1)  # far longer than a client tries again

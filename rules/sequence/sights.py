@@ -12,7 +12,7 @@ from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.snapshot import Snapshot
-from rules.loss.proof import Changes
+from rules.loss.changes import Changes
 from rules.sequence.gathering import row_of
 from rules.sequence.sight import Sight
 from rules.view import View

@@ -1,0 +1,46 @@
+"""The partitions whose leader epoch has changed since the last look at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.facts.column import Bools, Int64s
+from rules.facts.last_look import LastLooks, unsettled_rows
+from rules.facts.matching import matching_rows
+from rules.view import View
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Changes:
+    """The partitions whose leader epoch is a later one than that of the last look at them."""
+
+    view: View
+    looks: LastLooks
+    rows: Int64s  # of the snapshot's partitions
+    look_of_row: Int64s  # row of `looks`
+    place: Int64s  # where the older epoch's end is told, -1 where nobody told it yet
+
+    @classmethod
+    def of(cls, view: View) -> Changes | None:
+        """Return the changes of a round; None if nothing is remembered to compare with."""
+        if view.before is None:
+            return None
+        snapshot, looks = view.snapshot, view.before.looks
+        changed = unsettled_rows(looks, snapshot.partitions, snapshot.offsets.leader_epoch)
+        rows = np.flatnonzero(changed).astype(np.int64)
+        old_rows = matching_rows(snapshot.partitions, looks.partitions)[rows]
+        place = snapshot.epoch_ends.find(rows, looks.leader_epoch.take(old_rows))
+        return cls(view, looks, rows, old_rows, place)
+
+    @property
+    def waiting(self) -> Bools:
+        """Mark those of whose older epoch nobody has told yet where it ended."""
+        unknown: Bools = self.place < 0
+        return unknown
+
+    @property
+    def old_epochs(self) -> Int64s:
+        """Return the epochs of the last looks."""
+        return self.looks.leader_epoch.take(self.look_of_row).values

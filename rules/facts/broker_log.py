@@ -103,6 +103,14 @@ class UncleanChange:
     elr_before: tuple[BrokerId, ...] = ()
     last_known_elr_before: tuple[BrokerId, ...] = ()
 
+    @property
+    def is_of_last_known(self) -> bool:
+        """Whether who was elected had all that was committed, as far as the controller knew.
+
+        It loses nothing unless its machine died, and its log's end with it (KIP-966).
+        """
+        return self.leader in (*self.elr_before, *self.last_known_elr_before)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogLoaded:

@@ -59,9 +59,12 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     found = np.full(len(changes.rows), ELECTIONS.index(Election.CLEAN), np.int8)
     found[own_unknown | sync_unknown | outside_unknown] = ELECTIONS.index(Election.NOT_KNOWN)
     found[unclean] = ELECTIONS.index(Election.UNCLEAN)
-    told = told_unclean(changes)
+    told, last_known = _told(changes)
     found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
     found[told & is_own] = ELECTIONS.index(Election.NOT_KNOWN)
+    found[last_known & (found == ELECTIONS.index(Election.CLEAN))] = ELECTIONS.index(
+        Election.NOT_KNOWN
+    )
     return found
 
 
@@ -71,26 +74,28 @@ def may_be_unclean(changes: Changes) -> Bools:
     return may
 
 
-def told_unclean(changes: Changes) -> Bools:
-    """Mark the changes of which a controller wrote that it elected uncleanly since the last look.
+def _told(changes: Changes) -> tuple[Bools, Bools]:
+    """Mark the changes that a controller wrote to be unclean, and those of a last known leader.
 
-    An election of the last known leader is called so too, and loses nothing.
+    An election of the last known leader is called so too, and loses nothing while its machine lives.
     """
-    found, view = np.zeros(len(changes.rows), np.bool_), changes.view
+    unclean, last_known = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
+    view = changes.view
     lines = () if view.before is None else view.before.losses.lines
     events = (*(line.event for line in lines), *view.snapshot.broker_log.events)
     told = [event for event in events if isinstance(event, UncleanChange)]
     if not told:
-        return found
+        return unclean, last_known
     place_of = {row: place for place, row in enumerate(changes.rows.tolist())}
     before = changes.looks.leader.take(changes.look_of_row)
     now = view.snapshot.offsets.leader_epoch.values[changes.rows]
     for event in told:
         place = place_of.get(_row(view.snapshot.partitions, event))
-        if place is not None and event.leader_epoch is not None:
-            is_within = changes.old_epochs[place] < event.leader_epoch <= now[place]
-            found[place] |= is_within and event.leader != before[place]
-    return found
+        if place is None or event.leader_epoch is None or event.leader == before[place]:
+            continue
+        is_within = changes.old_epochs[place] < event.leader_epoch <= now[place]
+        (last_known if event.is_of_last_known else unclean)[place] |= is_within
+    return unclean, last_known
 
 
 def _row(partitions: Partitions, event: UncleanChange) -> int:

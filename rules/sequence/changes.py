@@ -20,7 +20,6 @@ from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ToldLoss
-from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
 from rules.loss.proof import Proof, proofs
@@ -42,7 +41,7 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
             _add(found, proof.name, _of_proof(proof, microseconds(view.now)))
     for event in view.snapshot.broker_log.events:
         if isinstance(event, UncleanChange):
-            _add_line(found, view.snapshot, event)
+            _add_line(found, view, event)
     for loss in view.memory.losses.told:
         _settle(found, loss, microseconds(view.now))
     return _forgotten(found, watch, microseconds(view.now))
@@ -96,18 +95,18 @@ def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
     )
 
 
-def _add_line(found: Kept, snapshot: Snapshot, event: UncleanChange) -> None:
+def _add_line(found: Kept, view: View, event: UncleanChange) -> None:
     """Take what the controller wrote; one of its two lines names neither topic nor epoch."""
     if event.topic is None or event.leader_epoch is None:
         return
-    name = TopicPartition(event.topic, event.partition)
-    row = snapshot.partitions.index.row(event.topic, event.partition)
-    known = None if row is None else snapshot.partitions.topic_id(row)
+    name, partitions = TopicPartition(event.topic, event.partition), view.snapshot.partitions
+    row = partitions.index.row(event.topic, event.partition)
+    known = None if row is None else partitions.topic_id(row)
     if None not in (known, event.topic_id) and known != event.topic_id:
         return  # of an older topic of that name
     change = LeaderChange(
         leader_epoch=event.leader_epoch,
-        kind=ChangeKind.UNCLEAN,
+        kind=_kind_of_line(view, event, event.leader_epoch),
         leader=event.leader,
         leader_before=event.leader_before,
         leader_epoch_before=None,
@@ -115,9 +114,26 @@ def _add_line(found: Kept, snapshot: Snapshot, event: UncleanChange) -> None:
         epoch_end=None,
         lost_from=None,
         lost_to=None,
-        seen_us=microseconds(snapshot.taken_at),
+        seen_us=microseconds(view.now),
     )
     _add(found, name, change)
+
+
+def _kind_of_line(view: View, event: UncleanChange, leader_epoch: int) -> ChangeKind:
+    """Tell an election of the last known leader apart: it loses nothing while its machine lives."""
+    if event.is_of_last_known or _led_at_last_look(view, event, leader_epoch):
+        return ChangeKind.NOT_KNOWN
+    return ChangeKind.UNCLEAN
+
+
+def _led_at_last_look(view: View, event: UncleanChange, leader_epoch: int) -> bool:
+    """Whether who was elected led at the last look before; of a later one that says nothing."""
+    if view.before is None or event.topic is None:
+        return False
+    looks = view.before.looks
+    row = looks.partitions.index.row(event.topic, event.partition)
+    look = None if row is None else looks[row]
+    return look is not None and look.leader_epoch < leader_epoch and look.leader == event.leader
 
 
 def _broker(number: int | None) -> BrokerId | None:

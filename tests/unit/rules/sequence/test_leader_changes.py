@@ -1,0 +1,137 @@
+"""What is made of changes of leader: of their lines, of those that nobody saw, and of many at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pytest
+
+from rules.facts.broker_log import Origin, UncleanChange
+from rules.facts.identity import BrokerId
+from tests.factories import at, topic_id
+from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.stage import PATIENCE, Look, found, verdict
+from tests.unit.rules.sequence.test_classes import OLD_BATCH
+
+CONFIRMED, SUSPECTED = "confirmed", "suspected"
+LATE: Final = 12 + PATIENCE
+
+
+def elected(leader: int, leader_epoch: int, **more: Any) -> UncleanChange:
+    """Return the controller's line about an election that it calls unclean."""
+    return UncleanChange(
+        origin=Origin(source="controller", at=at(5)),
+        topic="orders",
+        partition=0,
+        topic_id=topic_id("orders"),
+        leader=BrokerId(leader),
+        leader_epoch=leader_epoch,
+        **more,
+    )
+
+
+def unhealed(before: Look, change: Look, *, incoming: int = 6) -> tuple[Look, ...]:
+    """Return the rounds of a change, a refusal after it, and what did not come in time."""
+    later = replace(change, lines=(), ends=())
+    refusal = refused(incoming, 2, broker=change.leader or 1)
+    return (
+        before,
+        change,
+        replace(later, second=11, lines=(refusal,)),
+        replace(later, second=12, found=[found(OLD_BATCH)]),
+        replace(later, second=LATE - 1),
+        replace(later, second=LATE, found=[found(OLD_BATCH)]),
+    )
+
+
+ENDS: Final = ((0, 5, 100),)
+ONE: Final = (BrokerId(1),)
+TWO: Final = (BrokerId(2),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What the rounds saw, and what is said after the last one."""
+
+    because: str
+    looks: tuple[Look, ...]
+    says: tuple[str, str, str]  # class, phase, reason
+
+
+FORBIDDEN: Final = Look(second=0, isr=(1,), is_unclean_allowed=False)
+LINES: Final = {
+    "the-last-known-leader": Case(
+        because="it is called unclean, and loses nothing that the same broker has on its disk",
+        looks=unhealed(
+            FORBIDDEN,
+            replace(
+                FORBIDDEN,
+                second=6,
+                epoch=7,
+                ends=ENDS,
+                lines=(elected(1, 7, last_known_elr_before=ONE),),
+            ),
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "another-last-known-leader": Case(
+        because="it led unseen between the looks, and was elected again",
+        looks=unhealed(
+            Look(second=0, is_unclean_allowed=False),
+            Look(
+                second=6,
+                leader=2,
+                epoch=8,
+                isr=(2,),
+                is_unclean_allowed=False,
+                ends=ENDS,
+                lines=(elected(2, 8, last_known_elr_before=TWO),),
+            ),
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "an-eligible-one": Case(
+        because="a replica of the ELR has all that was committed",
+        looks=unhealed(
+            Look(second=0),
+            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
+                 lines=(elected(2, 7, elr_before=TWO),)),
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "who-led-at-the-last-look": Case(
+        because="the line says nothing of who was last known, and the last look does",
+        looks=unhealed(
+            FORBIDDEN, replace(FORBIDDEN, second=6, epoch=7, ends=ENDS, lines=(elected(1, 7),))
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "another-one-than-the-last-known": Case(
+        because="another broker was the last known leader: who was elected may lack what it had",
+        looks=unhealed(
+            Look(second=0),
+            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
+                 lines=(elected(2, 7, last_known_elr_before=ONE),)),
+        ),
+        says=("loss", CONFIRMED, "unclean_and_unhealed"),
+    ),
+    "a-line-that-comes-after-the-look": Case(
+        because="a look of the epoch that the line tells of does not say who led before it",
+        looks=(
+            Look(second=0),
+            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS),
+            Look(second=7, leader=2, epoch=7, isr=(2,), lines=(elected(2, 7),)),
+            Look(second=11, leader=2, epoch=7, isr=(2,), lines=(refused(6, 2, broker=2),)),
+            Look(second=12, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
+            Look(second=LATE - 1, leader=2, epoch=7, isr=(2,)),
+            Look(second=LATE, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
+        ),
+        says=("loss", CONFIRMED, "unclean_and_unhealed"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", LINES.values(), ids=LINES)
+def test_a_controller_s_line_is_taken_for_what_it_says(case: Case) -> None:
+    assert verdict(*case.looks) == case.says, case.because

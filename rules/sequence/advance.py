@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
-from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.sequence.answers import proven, with_answers
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
@@ -72,6 +72,8 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     refusals = proven(episode, sight)
     if refusals != episode.refusals:
         episode = replace(episode, refusals=refusals)
+    if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
+        return replace(episode, is_asking=False, is_waiting=False)  # nothing is left to refute it
     decided = leading(episode, sight, only_failed)
     place = refusals.index(decided.refusal)
     is_asking = _wants_more(episode, decided, sight)

@@ -50,9 +50,12 @@ class Sights:
         if row is None or episode.name is None:
             told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
             return Sight(now_us=self.now_us, trouble=told[episode.name is not None])
+        epoch = self.snapshot.offsets.leader_epoch[row]
+        trouble = self._trouble(episode, row, epoch)
+        if trouble is SequenceReason.TOPIC_RECREATED:
+            return Sight(now_us=self.now_us, trouble=trouble)  # what is seen is of another topic
         known, watch = self.leaderships.row(episode.name), self.leaderships
         is_unanswered = episode.asked > 0 and episode.key not in self.batches
-        epoch = self.snapshot.offsets.leader_epoch[row]
         return Sight(
             now_us=self.now_us,
             row=row,
@@ -61,7 +64,7 @@ class Sights:
             watched_from=None if known is None else watch.watched_from[known],
             clean_from=None if known is None else watch.clean_from[known],
             is_change_untold=row in self.untold,
-            trouble=self._trouble(episode, row, epoch),
+            trouble=trouble,
             look_trouble=self.look_trouble if is_unanswered else None,
         )
 

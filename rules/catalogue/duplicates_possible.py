@@ -34,7 +34,7 @@ from typing import Final
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
-from rules.sequence.telling import judge_episodes
+from rules.sequence.telling import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
 from rules.view import View
 
@@ -61,7 +61,7 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with refused sequences."""
-    return judge_episodes(view, RULE, Why, _why)
+    return judge_episodes(view, RULE, REASONS)
 
 
 def _why(episode: Episode) -> Why | None:
@@ -69,3 +69,11 @@ def _why(episode: Episode) -> Why | None:
         return Why.RESENT if episode.is_resent else Why.STALE_RETRY
     is_lost = episode.verdict.class_ is SequenceClass.PRODUCER_STATE_LOST
     return Why.STATE_LOST if is_lost and episode.verdict.is_confirmed else None
+
+
+REASONS: Final = Reasons(
+    of=_why,
+    nothing_new=Why.NOTHING_NEW,
+    no_source=Why.NO_SOURCE,
+    log_not_read=Why.LOG_NOT_READ,
+)

@@ -31,7 +31,7 @@ from typing import Final
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
-from rules.sequence.telling import judge_episodes
+from rules.sequence.telling import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
 from rules.view import View
 
@@ -56,9 +56,17 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with refused sequences."""
-    return judge_episodes(view, RULE, Why, _why)
+    return judge_episodes(view, RULE, REASONS)
 
 
 def _why(episode: Episode) -> Why | None:
     is_restart = episode.verdict.class_ is SequenceClass.SEQUENCE_RESTART
     return Why.STARTS_ABOVE_ZERO if is_restart else None
+
+
+REASONS: Final = Reasons(
+    of=_why,
+    nothing_new=Why.NOTHING_NEW,
+    no_source=Why.NO_SOURCE,
+    log_not_read=Why.LOG_NOT_READ,
+)

@@ -20,7 +20,8 @@ Thresholds:
     uncleanly and what is missing did not come within 120 seconds, for which clients try again by
     default. Suspected (`possibly_lost`): a gap of more records than five batches in flight, or the
     same batch again and again, while a proof is missing; it is told once nothing more is expected to
-    be found out soon.
+    be found out soon. A suspicion beside a loss that was confirmed in the last day does not replace
+    it: the finding stays `lost`, and `episodes` has both.
 
 False positives:
     Confirmed: a client that drops its own batches while an unclean election happens; its gap then
@@ -44,7 +45,7 @@ from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
 from rules.sequence.asking import questions_of
-from rules.sequence.telling import judge_episodes
+from rules.sequence.telling import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
 from rules.view import View
 
@@ -71,10 +72,19 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with refused sequences, and ask what is open of them."""
-    return judge_episodes(view, RULE, Why, _why, questions_of(view))
+    return judge_episodes(view, RULE, REASONS, questions_of(view))
 
 
 def _why(episode: Episode) -> Why | None:
     if episode.verdict.class_ is not SequenceClass.LOSS:
         return None
     return Why.LOST if episode.verdict.is_confirmed else Why.POSSIBLY_LOST
+
+
+REASONS: Final = Reasons(
+    of=_why,
+    nothing_new=Why.NOTHING_NEW,
+    no_source=Why.NO_SOURCE,
+    log_not_read=Why.LOG_NOT_READ,
+    lasting=Why.LOST,
+)

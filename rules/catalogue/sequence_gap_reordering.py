@@ -35,7 +35,7 @@ from typing import Final
 from rules.facts.episodes import Episode
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement, Reason
-from rules.sequence.telling import judge_episodes
+from rules.sequence.telling import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
 from rules.view import View
 
@@ -61,7 +61,7 @@ class Why(Reason):
 
 def judge(view: View) -> Judgement:
     """Judge the partitions with refused sequences."""
-    return judge_episodes(view, RULE, Why, _why)
+    return judge_episodes(view, RULE, REASONS)
 
 
 def _why(episode: Episode) -> Why | None:
@@ -70,3 +70,11 @@ def _why(episode: Episode) -> Why | None:
     if episode.verdict.class_ is SequenceClass.REORDERING:
         return Why.REORDERED
     return Why.CLIENT_FAILURE if episode.verdict.class_ is SequenceClass.CLIENT_FAILURE else None
+
+
+REASONS: Final = Reasons(
+    of=_why,
+    nothing_new=Why.NOTHING_NEW,
+    no_source=Why.NO_SOURCE,
+    log_not_read=Why.LOG_NOT_READ,
+)

@@ -7,7 +7,8 @@ cluster costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rules.evidence import EvidenceValue, Scalar
@@ -30,6 +31,18 @@ SHOWN: Final = 20  # episodes of one partition
 ReasonOf: TypeAlias = Callable[[Episode], Reason | None]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """The reasons of one rule of sequences, as far as all of them need them."""
+
+    of: ReasonOf  # None: the episode is another rule's
+    nothing_new: Reason
+    no_source: Reason
+    log_not_read: Reason
+    # Where an episode is remembered for this reason, what is new is told beside it.
+    lasting: Reason | None = None
+
+
 def newly_told(view: View) -> tuple[Episode, ...]:
     """Return the episodes of which this round says something that was not said before."""
     now = view.memory.sequences
@@ -47,23 +60,17 @@ def _key(episode: Episode) -> tuple[object, ...]:
 
 
 def judge_episodes(
-    view: View,
-    rule: RuleMeta,
-    reasons: type[Reason],
-    reason_of: ReasonOf,
-    questions: tuple[Question, ...] = (),
+    view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...] = ()
 ) -> Judgement:
-    """Judge the partitions with episodes; a BREACH says what is new of one.
-
-    `reasons` has the members NO_SOURCE, LOG_NOT_READ and NOTHING_NEW beside those of `reason_of`.
-    """
+    """Judge the partitions with episodes; a BREACH says what is new of one."""
     names = _names(view)
     if not names:
         return _of_cluster(view, rule, reasons, questions)
-    told = _by_name(view, reason_of)
+    told = _by_name(view, reasons)
+    new = {one.id for one in newly_told(view)}
 
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _details(view, told.get(names[position], ()))
+        return _details(view, told.get(names[position], ()), new)
 
     return decide(
         rule,
@@ -75,35 +82,34 @@ def judge_episodes(
                     [
                         place
                         for place, name in enumerate(names)
-                        if name in told and reason_of(told[name][0]) is reason
+                        if name in told and reasons.of(told[name][0]) is reason
                     ],
                 ),
                 Verdict.BREACH,
                 reason,
             )
-            for reason in reasons
+            for reason in type(reasons.nothing_new)
         ],
-        (Verdict.OK, reasons["NOTHING_NEW"]),
+        (Verdict.OK, reasons.nothing_new),
         details=details,
         questions=questions,
     )
 
 
 def _of_cluster(
-    view: View, rule: RuleMeta, reasons: type[Reason], questions: tuple[Question, ...]
+    view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...]
 ) -> Judgement:
     """Answer where nothing was refused: whether that is known, and whether anybody wanted to know."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
-    name = _state_of_log(view.snapshot)
-    verdict = Verdict.UNKNOWN if name == "LOG_NOT_READ" else Verdict.OK
-    return decide(rule, subject, [], (verdict, reasons[name]), questions=questions)
+    return decide(rule, subject, [], _quiet(view.snapshot, reasons), questions=questions)
 
 
-def _state_of_log(snapshot: Snapshot) -> str:
-    log: BrokerLog = snapshot.broker_log
+def _quiet(snapshot: Snapshot, reasons: Reasons) -> tuple[Verdict, Reason]:
+    """Return what is said where nothing is new."""
     if any(gap.scope is GapScope.BROKER_LOG for gap in snapshot.gaps):
-        return "LOG_NOT_READ"
-    return "NOTHING_NEW" if log.is_read else "NO_SOURCE"
+        return Verdict.UNKNOWN, reasons.log_not_read
+    log: BrokerLog = snapshot.broker_log
+    return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
 
 
 def _names(view: View) -> list[TopicPartition]:
@@ -111,15 +117,17 @@ def _names(view: View) -> list[TopicPartition]:
     return sorted(found)
 
 
-def _by_name(view: View, reason_of: ReasonOf) -> dict[TopicPartition, list[Episode]]:
-    """Return what is new for a rule by partition, the worst first."""
-    found: dict[TopicPartition, list[Episode]] = {}
+def _by_name(view: View, reasons: Reasons) -> dict[TopicPartition, list[Episode]]:
+    """Return what is told of the partitions of which something is new, the worst first."""
+    found: dict[TopicPartition, dict[str, Episode]] = {}
     for one in newly_told(view):
-        if one.name is not None and reason_of(one) is not None:
-            found.setdefault(one.name, []).append(one)
-    for episodes in found.values():
-        episodes.sort(key=_badness)
-    return found
+        if one.name is not None and reasons.of(one) is not None:
+            found.setdefault(one.name, {})[one.id] = one
+    if found and reasons.lasting is not None:
+        for one in view.memory.sequences.episodes:
+            if one.name in found and reasons.of(one) is reasons.lasting:
+                found[one.name][one.id] = one
+    return {name: sorted(episodes.values(), key=_badness) for name, episodes in found.items()}
 
 
 def _badness(episode: Episode) -> tuple[int, bool, int]:
@@ -136,13 +144,15 @@ def _labels(view: View, name: TopicPartition) -> dict[str, str]:
 
 
 # ------------------------------------------------------------------ evidence
-def _details(view: View, episodes: Sequence[Episode]) -> dict[str, EvidenceValue]:
+def _details(
+    view: View, episodes: Sequence[Episode], new: Collection[str]
+) -> dict[str, EvidenceValue]:
     if not episodes:
         return {}
     return {
         "topic_id": episodes[0].topic_id,
         **told(episodes[0]),
-        "episodes": [_short(one) for one in episodes[:SHOWN]],
+        "episodes": [_short(one, is_new=one.id in new) for one in episodes[:SHOWN]],
         "episode_count": len(episodes),
         "source_troubles": _troubles(view.snapshot.broker_log),
     }
@@ -176,7 +186,7 @@ def told(episode: Episode) -> dict[str, EvidenceValue]:
     }
 
 
-def _short(episode: Episode) -> dict[str, Scalar]:
+def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
     said = explain_episode(episode)
     return {
         "episode": episode.id,
@@ -186,6 +196,7 @@ def _short(episode: Episode) -> dict[str, Scalar]:
         "why": str(said.reason),
         "gap": said.gap,
         "refusals": said.refusals,
+        "is_new": is_new,
     }
 
 

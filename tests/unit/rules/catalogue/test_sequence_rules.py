@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -27,7 +27,14 @@ from tests.factories import gap, partitions, snapshot
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.rules.sequence.lines import earliest_seen, refused
 from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
-from tests.unit.rules.sequence.test_classes import ALONE, CASES, OLD_BATCH, line_of_2, of_2
+from tests.unit.rules.sequence.test_classes import (
+    ALONE,
+    CASES,
+    NOT_READABLE,
+    OLD_BATCH,
+    line_of_2,
+    of_2,
+)
 
 RULES: Final[dict[str, Callable[[View], Judgement]]] = {
     "loss": sequence_gap_loss.judge,
@@ -282,6 +289,17 @@ def test_where_nothing_was_refused(
 
 
 # ------------------------------------------------------------------ from round to round
+def carried(looks: Iterable[Look]) -> dict[Identity, OpenFinding]:
+    """Return the open findings about lost records after these rounds."""
+    entries: dict[Identity, OpenFinding] = {}
+    for view in play(looks):
+        said = [sequence_gap_loss.judge(view)]
+        complete = Completeness.of(view.snapshot)
+        changes = next_changes(entries, said, completeness=complete, now=view.now)
+        entries = apply_changes(entries, changes, view.now)
+    return entries
+
+
 def test_a_loss_stays_a_breach_while_nothing_new_is_said() -> None:
     entries: dict[Identity, OpenFinding] = {}
     steps: list[Step] = []
@@ -296,6 +314,21 @@ def test_a_loss_stays_a_breach_while_nothing_new_is_said() -> None:
     assert entry.evidence["lost_offsets"] == 24
 
 
+def test_a_suspicion_of_another_producer_leaves_a_confirmed_loss_first() -> None:
+    other = refused(600, 2, broker=2, producer_id=8, second=20, offset=130)
+    unread = [of_2(22 + n, gaps=(NOT_READABLE,)) for n in range(4)]
+    looks = [*TEXTBOOK, of_2(21, lines=(other,), gaps=(NOT_READABLE,)), *unread]
+    [entry] = carried(looks).values()
+    assert (entry.reason, entry.severity) == ("lost", Severity.CRITICAL)
+    assert (entry.evidence["producer_id"], entry.evidence["lost_offsets"]) == (7, 24)
+    episodes = entry.evidence["episodes"]
+    assert isinstance(episodes, list)
+    assert [(one["producer_id"], one["phase"], one["is_new"]) for one in episodes] == [
+        (7, "confirmed", False),
+        (8, "suspected", True),
+    ]
+
+
 def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
     unseen = {"partitions": partitions({"other": 1})}
     looks = [
@@ -303,15 +336,7 @@ def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
         Look(second=11, lines=(refused(27, 2),), more=unseen),
         *(Look(second=20 + n, more=unseen) for n in range(4)),
     ]
-    entries: dict[Identity, OpenFinding] = {}
-    for view in play(looks):
-        changes = next_changes(
-            entries,
-            [sequence_gap_loss.judge(view)],
-            completeness=Completeness.of(view.snapshot),
-            now=view.now,
-        )
-        entries = apply_changes(entries, changes, view.now)
+    entries = carried(looks)
     assert [entry.reason for entry in entries.values()] == ["possibly_lost"]
 
 

@@ -148,10 +148,11 @@ def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leader
     epoch = view.snapshot.offsets.leader_epoch.padded(rows)
     is_new = epoch.valid & ~old.epoch.valid
     is_later = epoch.valid & old.epoch.valid & (epoch.values > old.epoch.values)
-    if before.partitions is known and not (is_new | is_later).any():
+    taken = is_new | is_later
+    began = is_new | _uncompared(is_later, changes) | _untellable(rows, changes)
+    if before.partitions is known and not (taken | began).any():
         return before
     now = microseconds(view.now)
-    taken, began = is_new | is_later, is_new | _untellable(rows, changes)
     return Leaderships(
         partitions=known,
         epoch=_over(old.epoch, taken, epoch),
@@ -159,6 +160,17 @@ def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leader
         watched_from=_over(old.watched_from, began, epoch),
         clean_from=_over(old.clean_from, began | _uncertain(rows, changes), epoch),
     )
+
+
+def _uncompared(is_later: Bools, changes: Changes | None) -> Bools:
+    """Mark the partitions whose leader changed, and of which no look before is complete enough.
+
+    Nobody is asked what such a change left.
+    """
+    found = is_later.copy()
+    if changes is not None:
+        found[changes.rows] = False
+    return found
 
 
 def _untellable(rows: int, changes: Changes | None) -> Bools:

@@ -9,10 +9,10 @@ import pytest
 
 from rules.facts.broker_log import Origin, UncleanChange
 from rules.facts.identity import BrokerId
-from tests.factories import at, topic_id
+from tests.factories import at, offsets, topic_id
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import PATIENCE, Look, found, verdict
-from tests.unit.rules.sequence.test_classes import OLD_BATCH
+from tests.unit.rules.sequence.test_classes import LOST, OLD_BATCH
 
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
 LATE: Final = 12 + PATIENCE
@@ -134,4 +134,74 @@ LINES: Final = {
 
 @pytest.mark.parametrize("case", LINES.values(), ids=LINES)
 def test_a_controller_s_line_is_taken_for_what_it_says(case: Case) -> None:
+    assert verdict(*case.looks) == case.says, case.because
+
+
+# ------------------------------------------------------------------ since when it is watched
+def unstable(end: int) -> dict[str, Any]:
+    """Return offsets of which the last stable one is missing: no look to compare with."""
+    return {
+        "offsets": offsets(
+            1,
+            leader_epoch=[5],
+            last_stable_offset=[None],
+            high_watermark=[end],
+            log_end_offset=[end],
+        )
+    }
+
+
+def moved(second: float, **more: Any) -> Look:
+    """Return a round in which broker 2 leads; unclean elections are forbidden by default."""
+    return Look(**{"second": second, "leader": 2, "epoch": 6, "is_unclean_allowed": False} | more)
+
+
+SAME_PLACES: Final = {"partitions": moved(11).snapshot().partitions}
+REFUSED_BY_2: Final = (refused(27, 2, broker=2),)
+FOUND_BY_2: Final = moved(12, found=[found(OLD_BATCH)])
+WATCHED: Final = {
+    "compared": Case(
+        because="the last look, and the new leader's answer, show that nothing is gone",
+        looks=(
+            replace(FORBIDDEN, isr=(1, 2)),
+            moved(11, ends=ENDS, lines=REFUSED_BY_2),
+            FOUND_BY_2,
+        ),
+        says=("client_failure", SUSPECTED, "clean_changes"),
+    ),
+    "no-complete-look-before": Case(
+        because="nobody could compare: the change is as good as unseen",
+        looks=(
+            replace(FORBIDDEN, more=unstable(124)),
+            moved(11, ends=LOST, lines=REFUSED_BY_2),
+            FOUND_BY_2,
+            moved(LATE),
+        ),
+        says=("loss", SUSPECTED, "changes_unseen"),
+    ),
+    "no-complete-look-before-where-unclean-elections-are-allowed": Case(
+        because="broker 1 was alone, broker 2 may lack all that it had acknowledged",
+        looks=(
+            Look(second=0, isr=(1,), more=unstable(124)),
+            moved(11, isr=(2,), is_unclean_allowed=True, ends=LOST, lines=REFUSED_BY_2),
+            replace(FOUND_BY_2, is_unclean_allowed=True),
+            moved(LATE, is_unclean_allowed=True),
+        ),
+        says=("loss", SUSPECTED, "changes_unseen"),
+    ),
+    "a-leader-that-tells-late-that-it-knows-nothing-of-the-epoch": Case(
+        because="it may lack all of it, whichever round asked",
+        looks=(
+            replace(FORBIDDEN, isr=(1, 2)),
+            moved(11, lines=REFUSED_BY_2, more=SAME_PLACES),
+            moved(12, ends=((0, 5, None),), found=[found(OLD_BATCH)], more=SAME_PLACES),
+            moved(LATE, more=SAME_PLACES),
+        ),
+        says=("loss", SUSPECTED, "changes_unseen"),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WATCHED.values(), ids=WATCHED)
+def test_only_a_change_that_was_compared_is_clean(case: Case) -> None:
     assert verdict(*case.looks) == case.says, case.because

@@ -11,7 +11,8 @@ Why it matters:
 
 Inputs:
     Metrics of producers, from their own pages or a Prometheus server (settings `scrapes`). Without any
-    there is nothing to judge. Where an endpoint gives nothing, its clients are UNKNOWN.
+    there is nothing to judge. Where an endpoint gives nothing, its clients are UNKNOWN. So is a client
+    of several processes of which one does not tell this metric, unless the others tell enough.
     Java clients have these metrics, librdkafka has none like them: its delivery reports would have to
     be counted by the application.
 
@@ -71,7 +72,9 @@ class Why(Reason):
     RECORDS_FAIL = "records_fail"
     ENDPOINT_SILENT = "endpoint_silent"  # what it said is too old, or it never said anything
     FIRST_LOOK = "first_look"  # a counter alone says nothing before it was seen twice
-    ERRORS_NOT_TOLD = "errors_not_told"  # the client tells other metrics, and not this one
+    ERRORS_NOT_TOLD = (
+        "errors_not_told"  # one of its processes tells other metrics, and not this one
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,7 @@ def judge(view: View) -> Judgement:
     retries = Column.of(_sum(one.retries for one in each) for each in processes)
     silent = np.array([any(one.is_silent for one in each) for each in processes], np.bool_)
     first = np.array([any(one.is_first_look for one in each) for each in processes], np.bool_)
+    untold = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return {"endpoints": [one.told() for one in processes[position][:MAX_ENDPOINTS]]}
@@ -122,7 +126,7 @@ def judge(view: View) -> Judgement:
             Case(errors.values > ALLOWED, Verdict.BREACH, Why.RECORDS_FAIL),
             Case(silent, Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
             Case(first, Verdict.UNKNOWN, Why.FIRST_LOOK),
-            Case(~errors.valid, Verdict.UNKNOWN, Why.ERRORS_NOT_TOLD),
+            Case(untold, Verdict.UNKNOWN, Why.ERRORS_NOT_TOLD),
             Case(errors.values > 0, Verdict.OK, Why.FEW_ERRORS),
         ],
         (Verdict.OK, Why.NO_ERRORS),
@@ -176,7 +180,10 @@ def _telling_more(one: _Process | None, other: _Process) -> _Process:
     """Return the better of two endpoints that tell of one process."""
     if one is None:
         return other
-    return max((one, other), key=lambda each: (not each.is_silent, each.errors or 0))
+    return max(
+        (one, other),
+        key=lambda each: (not each.is_silent, each.errors is not None, each.errors or 0),
+    )
 
 
 def _per_minute(reading: ClientReading, counted: Counted | None) -> int | None:

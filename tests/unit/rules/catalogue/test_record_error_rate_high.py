@@ -115,6 +115,28 @@ def test_one_process_that_fails_is_a_breach_though_another_is_silent() -> None:
     assert only(scrapes(client_reading(), quiet, endpoints=SILENT)).reason == "endpoint_silent"
 
 
+UNTOLD = client_reading(address="app-2:1", errors=None, retries=counted(rise(-15, 0, 50)))
+PARTLY: dict[str, tuple[str, dict[str, Any], Verdict, str]] = {
+    "none-elsewhere": ("half of it is not all of it", {}, UNKNOWN, "errors_not_told"),
+    "few-elsewhere": ("it may be more", errors((-15, 0, 6)), UNKNOWN, "errors_not_told"),
+    "many-elsewhere": ("it is enough already", FAILING, BREACH, "records_fail"),
+}
+
+
+@pytest.mark.parametrize(("because", "change", "verdict", "reason"), PARTLY.values(), ids=PARTLY)
+def test_a_process_that_tells_no_errors_leaves_open_whether_its_records_fail(
+    because: str, change: dict[str, Any], verdict: Verdict, reason: str
+) -> None:
+    found = only(scrapes(client_reading(**change), UNTOLD))
+    assert (found.verdict, found.reason) == (verdict, reason), because
+
+
+def test_an_endpoint_that_tells_errors_speaks_for_one_that_does_not() -> None:
+    other = client_reading(endpoint=SERVER, errors=None)
+    for readings in ((client_reading(), other), (other, client_reading())):
+        assert only(scrapes(*readings, endpoints=BOTH)).reason == "no_errors"
+
+
 SHARED: dict[str, tuple[str, tuple[ClientReading, ...], int]] = {
     "processes": (
         "the same client id in two processes is two clients that fail together",

@@ -53,16 +53,20 @@ def about_markers(view: View) -> tuple[BatchesQuestion, ...]:
             last_record_at=EPOCH + timedelta(microseconds=loss.doubtful_since_us),
         )
         for loss in view.memory.losses.told
+        if row_of(view, loss) is not None
         for producer_id in sorted({one.producer_id for one in loss.doubtful})
     ]
     return (BatchesQuestion(tuple(wanted)),) if wanted else ()
 
 
 def with_transactions(view: View, loss: ToldLoss) -> ToldLoss:
-    """Return the loss with what this round told of the transactions that it may have taken."""
+    """Return the loss with what this round told of the transactions that it may have taken.
+
+    A topic may be missing from one answer of a broker: what is known of it waits, and its time too.
+    """
     row, is_late = row_of(view, loss), microseconds(view.now) - loss.told_us > DOUBTED_US
     if row is None:
-        return replace(loss, missing=(), doubtful=())
+        return replace(loss, missing=(), doubtful=()) if _is_recreated(view, loss) else loss
     if loss.doubtful:
         loss = _looked_through(view, row, loss)
     elif not loss.missing and row in view.snapshot.producers.epochs:
@@ -88,6 +92,14 @@ def told_transactions(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "lost_transactions": rows[:SHOWN],
         "lost_transaction_count": len(gone),
     }
+
+
+def _is_recreated(view: View, loss: ToldLoss) -> bool:
+    """Whether the topic of that name is another one by now."""
+    partitions = view.snapshot.partitions
+    row = partitions.index.row(loss.name.topic, loss.name.partition)
+    present = None if row is None else partitions.topic_id(row)
+    return None not in (present, loss.topic_id) and present != loss.topic_id
 
 
 def _first_answer(view: View, loss: ToldLoss, epochs: Mapping[int, int]) -> ToldLoss:

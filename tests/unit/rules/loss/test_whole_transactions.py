@@ -20,7 +20,7 @@ from rules.facts.transaction_log import EndedTransaction, TransactionLog
 from rules.question import BatchesQuestion, WantedBatches
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from tests.factories import at, ended, offsets, partitions, producers, snapshot
+from tests.factories import at, ended, offsets, partitions, producers, snapshot, topic_id
 from tests.unit.rules.loss.replica_lines import LATER, led_by_1, led_by_2
 
 WHERE: Final = TopicPartition("orders", 0)
@@ -159,9 +159,33 @@ def test_what_was_deleted_with_the_beginning_of_the_log_is_not_lost() -> None:
     assert [one for one in named if one] == []
 
 
+GONE: Final = {"partitions": partitions({"others": 1})}
+
+
 def test_a_topic_that_is_gone_is_not_asked_about() -> None:
-    gone = {"partitions": partitions({"others": 1})}
-    named, wanted = play(*CHANGED, WENT_ON, gone)
+    named, wanted = play(*CHANGED, WENT_ON, GONE)
+    assert ([one for one in named if one], wanted) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "gone_for",
+    [
+        pytest.param(1, id="one-answer-without-it"),
+        pytest.param(10, id="for-longer-than-it-is-asked"),
+    ],
+)
+def test_a_topic_that_is_missing_from_answers_loses_nothing_that_was_known_of_it(
+    gone_for: int,
+) -> None:
+    """That 3 is missing is known when the topic goes from the list."""
+    looks = (*CHANGED, WENT_ON, shown((5, 6), since=5), *[GONE] * gone_for)
+    named, _ = play(*looks, shown((1, 5), (5, 6), since=1), LATER)
+    assert [one for one in named if one] == [["06", "04"]]
+
+
+def test_a_topic_that_was_created_again_has_lost_nothing() -> None:
+    anew = {"partitions": partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))}
+    named, wanted = play(*CHANGED, WENT_ON, shown((5, 6), since=5), LATER | anew, LATER)
     assert ([one for one in named if one], wanted) == ([], [])
 
 

@@ -3,8 +3,8 @@
 A clean election has its winner among those in sync. The leader epoch rises by one with each election,
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from a look that is
-fresh. Where unclean elections are forbidden none of that matters. A controller's own log line says
-more than all of that: an ISR may have shrunk, and its leader died, between two looks.
+fresh. Where unclean elections are forbidden none of that matters. The log lines of controllers, and of
+a leader whose ISR shrinks, say more than all of that: it may die before the next look.
 Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
 """
 
@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.facts.broker_log import UncleanChange
+from rules.facts.broker_log import IsrShrunk, UncleanChange
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
@@ -35,6 +35,7 @@ class Election(StrEnum):
 
 ELECTIONS: Final = tuple(Election)
 FRESH: Final = timedelta(minutes=1)  # a look this old says little of the ISR at an election
+CLOCKS_AGREE_US: Final = 2_000_000  # how far a broker's clock may be behind ours
 ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
 
 
@@ -62,7 +63,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     told, last_known = _told(changes)
     found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
     found[told & is_own] = ELECTIONS.index(Election.NOT_KNOWN)
-    found[last_known & (found == ELECTIONS.index(Election.CLEAN))] = ELECTIONS.index(
+    doubted = last_known | (_left_out(changes) & ~is_own & may)
+    found[doubted & (found == ELECTIONS.index(Election.CLEAN))] = ELECTIONS.index(
         Election.NOT_KNOWN
     )
     return found
@@ -98,10 +100,34 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     return unclean, last_known
 
 
-def _row(partitions: Partitions, event: UncleanChange) -> int:
+def _left_out(changes: Changes) -> Bools:
+    """Mark the changes before which the old leader wrote, since the last look, that its ISR shrank to
+    less than the new leader: whether that one came back into it nobody wrote.
+    """
+    found, view = np.zeros(len(changes.rows), np.bool_), changes.view
+    now = microseconds(view.now)
+    lines = () if view.before is None else view.before.losses.lines
+    told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrShrunk)]
+    told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrShrunk)]
+    if not told:
+        return found
+    place_of = {row: place for place, row in enumerate(changes.rows.tolist())}
+    leader = view.snapshot.partitions.leader.take(changes.rows)
+    before = changes.looks.leader.take(changes.look_of_row)
+    looked_at = changes.looks.looked_at_us.take(changes.look_of_row).values
+    for event, read_us in told:
+        place = place_of.get(_row(view.snapshot.partitions, event))
+        if place is None or before[place] not in event.isr or leader[place] in event.isr:
+            continue
+        at = read_us if event.origin.at is None else microseconds(event.origin.at)
+        found[place] |= min(read_us, at + CLOCKS_AGREE_US) >= looked_at[place]
+    return found
+
+
+def _row(partitions: Partitions, event: UncleanChange | IsrShrunk) -> int:
     """Return the row that a line is about, -1 where there is none; some name the topic id alone."""
     topic = event.topic
-    if event.topic_id is not None:
+    if isinstance(event, UncleanChange) and event.topic_id is not None:
         at = {known: place for place, known in enumerate(partitions.topic_ids)}.get(event.topic_id)
         topic = None if at is None else partitions.index.topics[at]
     row = None if topic is None else partitions.index.row(topic, event.partition)

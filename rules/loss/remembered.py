@@ -3,8 +3,8 @@
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
 seems to be clean and to have left everything is kept for an hour where unclean elections are allowed:
-the ISR may have shrunk, and its leader died, between two looks, and then only the old leader's own
-high watermark proves a loss.
+the ISR may have shrunk, and its leader died, between two looks, and then only the lines that it wrote,
+which may come late, tell of a loss.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
 from rules.loss.proof import Proof, plain_changes, proofs
-from rules.loss.returned import is_committed, settled
+from rules.loss.returned import is_loss, settled
 from rules.loss.whole_transactions import with_transactions
 from rules.view import View
 
@@ -71,8 +71,8 @@ def _settled(
         by_name.setdefault(partition_of(line.event), []).append(line)
     ends = [settled(loss, by_name.get(loss.name, ())) for loss in told]
     found = [settled(loss, by_name.get(loss.name, ())) for loss in quiet]
-    lost = [replace(loss, told_us=now_us) for loss in found if loss.lost_to and is_committed(loss)]
-    return [*ends, *lost], [loss for loss in found if not (loss.lost_to and is_committed(loss))]
+    lost = [replace(loss, told_us=now_us) for loss in found if is_loss(loss)]
+    return [*ends, *lost], [loss for loss in found if not is_loss(loss)]
 
 
 def _told(proof: Proof, now_us: int) -> ToldLoss:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import (
@@ -27,12 +27,11 @@ from rules.facts.broker_log import (
 )
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import ReplicaEvent, ReplicaLine, ToldLoss
+from rules.loss.election import CLOCKS_AGREE_US
 from rules.loss.told import moment
 from rules.view import View
 
 E = TypeVar("E", bound=ReplicaEvent)
-
-CLOCKS_AGREE_US: Final = 2_000_000  # how far a broker's clock may be behind ours
 
 
 def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
@@ -52,7 +51,7 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
         # A log that lacks what was seen is no measure: a machine that died lost its end.
         ex_leader_log_end=loss.ex_leader_log_end if end is None or is_shorter else end,
         ex_leader_high_watermark=_watermark(loss, cut, own) or loss.ex_leader_high_watermark,
-        alone_since_us=_alone_since(loss, own) or loss.alone_since_us,
+        alone_since_us=_alone_since(loss, cut, own) or loss.alone_since_us,
     )
 
 
@@ -84,6 +83,17 @@ def is_open(view: View, loss: ToldLoss) -> bool:
     """Whether it was told before as what may have lost records, or nothing proves more by now."""
     known = () if view.before is None else view.before.losses.told
     return not is_committed(loss) or any(one.key == loss.key for one in known)
+
+
+def is_loss(loss: ToldLoss) -> bool:
+    """Whether the lines show that a change that seemed clean was none: it has cut what it alone had.
+
+    Either it sets back its own high watermark, or it was alone in sync after the last look.
+    """
+    was_alone = loss.alone_since_us is not None and (
+        loss.alone_since_us + CLOCKS_AGREE_US >= loss.last_look_us
+    )
+    return loss.lost_to is not None and (is_committed(loss) or was_alone)
 
 
 def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
@@ -160,12 +170,12 @@ def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -
     return max(back, default=None)
 
 
-def _alone_since(loss: ToldLoss, own: Sequence[ReplicaEvent]) -> int | None:
-    """Return when it wrote last that it alone is in sync, by its own clock."""
+def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
+    """Return when it wrote last before the cut that it alone is in sync, by its own clock."""
     times = [
         event.origin.at
         for event in _of(IsrShrunk, own)
-        if event.isr == (loss.leader_before,) and event.origin.at is not None
+        if event.isr == (loss.leader_before,) and event.origin.at and _precedes(event, cut)
     ]
     return microseconds(max(times)) if times else None
 
@@ -174,7 +184,7 @@ def _of(kind: type[E], events: Sequence[ReplicaEvent]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def _precedes(event: FollowerStarted | LogLoaded, cut: LogTruncated) -> bool:
+def _precedes(event: FollowerStarted | LogLoaded | IsrShrunk, cut: LogTruncated) -> bool:
     """Whether a line of the same broker is not later; where no time is told, it is taken to be so."""
     if not _is_same_broker(event, cut):
         return False

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from rules.catalogue import committed_records_lost, records_possibly_lost
-from rules.facts.broker_log import LogEvent, UncleanChange
+from rules.facts.broker_log import IsrShrunk, LogEvent, UncleanChange
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
@@ -28,6 +28,7 @@ from tests.unit.rules.loss.replica_lines import (
     led_by_1,
     led_by_2,
     loaded,
+    origin,
     started,
     went_back,
     written,
@@ -199,6 +200,22 @@ CASES: Final = {
         change=CLEAN,
         lines=(started(), cut(), went_back(95)),
         told={COMMITTED: (73, 100, 22)},
+    ),
+    "clean-but-for-the-isr": Case(
+        because="it was alone in sync after the last look, and only then what it had was lost",
+        change=CLEAN,
+        lines=(alone(), started(), cut()),
+        told={POSSIBLY: (73, 100, None)},
+    ),
+    "alone-before-the-last-look": Case(
+        because="its follower came back into the ISR, as the last look has seen",
+        change=CLEAN,
+        lines=(alone(-9), started(), cut()),
+    ),
+    "alone-again-later": Case(
+        because="what it wrote when it led again says nothing of the change before",
+        change=CLEAN,
+        lines=(started(), cut(), alone(90)),
     ),
     "clean-where-nothing-else-is-allowed": Case(
         because="such an election had its winner in sync, whatever a replica writes",
@@ -385,6 +402,30 @@ def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
     looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
     said = [(one.rule, one.finding.reason) for one in play(*looks)]
     assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        pytest.param(alone(), True, id="since-the-last-look"),
+        pytest.param(replace(alone(), origin=origin(None)), True, id="nobody-knows-when"),
+        pytest.param(alone(-9), False, id="before-it"),
+        pytest.param(
+            replace(alone(), isr=(BrokerId(1), BrokerId(2))), False, id="with-the-new-leader"
+        ),
+        pytest.param(replace(alone(), isr=(BrokerId(2),)), False, id="of-the-new-leader"),
+        pytest.param(replace(alone(), partition=1), False, id="of-another-partition"),
+    ],
+)
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
+    line: IsrShrunk, *, is_told: bool, is_early: bool
+) -> None:
+    before, after = CLEAN
+    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+    assert play(*(forbidden(look) for look in looks)) == []
 
 
 # ------------------------------------------------------------------ memory

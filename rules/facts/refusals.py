@@ -33,6 +33,11 @@ class LogEntry:
     base_sequence: int | None  # None: a marker
     last_sequence: int | None
 
+    @property
+    def is_marker(self) -> bool:
+        """Whether it is the marker of a transaction."""
+        return self.base_sequence is None
+
     def holds(self, sequence: int) -> bool:
         """Whether this sequence is in it; over the wrap, too."""
         if self.base_sequence is None:
@@ -55,9 +60,11 @@ class Refusal:
     count: int  # how often it was refused
     times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; none: not told
     seen_us: int  # the round that read the first of them
-    # What the log has of the producer just before that offset, and first from there on. Where it has
-    # nothing before, `nothing_from` says from which offset on it was looked for.
+    # The last batch of the producer that the log has before that offset, the marker that came after
+    # that one, and what the log has first from the offset on. Where it has no batch before,
+    # `nothing_from` says from which offset on it was looked for.
     before: LogEntry | None = None
+    marker: LogEntry | None = None
     nothing_from: int | None = None
     after: LogEntry | None = None
     # Why nothing acknowledged is missing before it, and the partition's leader epoch when that was

@@ -10,7 +10,8 @@ from typing import Final
 
 from rules.facts.episodes import LeaderChange
 from rules.facts.refusals import Refusal
-from rules.sequence.log_entries import is_last
+from rules.sequence.log_entries import last_of
+from rules.sequence.numbers import NO_BATCH, last_sequence
 from rules.sequence.sight import CLOCKS_AGREE, MICROSECOND
 
 SKEW_US: Final = CLOCKS_AGREE // MICROSECOND
@@ -28,23 +29,33 @@ def may_lie_between(change: LeaderChange, refusal: Refusal) -> bool:
 
 
 def appended_in(refusal: Refusal) -> int | None:
-    """Return the leader epoch in which the last sequence was appended, where it is known."""
-    if refusal.before is None or not is_last(refusal.before, refusal):
-        return None
-    return refusal.before.leader_epoch
+    """Return the leader epoch in which the last batch was appended, where it is known."""
+    last = last_of(refusal)
+    return None if last is None else last.leader_epoch
 
 
 def is_after_append(change: LeaderChange, refusal: Refusal) -> bool | None:
     """Whether the last sequence was appended before the change."""
     appended = appended_in(refusal)
+    if appended is not None and appended >= change.leader_epoch:
+        return False
+    if _is_marked_since(refusal, change):
+        return None
     if appended is not None:
-        return appended < change.leader_epoch
+        return True
     if change.epoch_end is None or refusal.offset is None:
         return None
     if refusal.offset <= change.epoch_end:
         return True  # the log of the refusing leader had nothing of the new epoch yet
     nothing_from = refusal.nothing_from
     return True if nothing_from is not None and nothing_from <= change.epoch_end else None
+
+
+def _is_marked_since(refusal: Refusal, change: LeaderChange) -> bool:
+    """Whether the new leader wrote a marker: what is missing was sent before it, or after it."""
+    marker = refusal.marker
+    is_first = last_sequence(refusal) == NO_BATCH
+    return is_first and marker is not None and marker.leader_epoch >= change.leader_epoch
 
 
 def is_before_refusal(change: LeaderChange, refusal: Refusal) -> bool | None:

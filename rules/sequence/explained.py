@@ -11,7 +11,7 @@ from rules.facts.episodes import Episode
 from rules.facts.refusals import Refusal, distinct, refusal_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
 from rules.sequence.facts_told import for_and_against, looked_up_told
-from rules.sequence.log_entries import is_last
+from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
     gap_of,
@@ -104,12 +104,9 @@ def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = Non
 def explain_episode(episode: Episode) -> Explained:
     """Explain an episode by all that was found out of it."""
     shown = episode.shown
-    epoch = shown.producer_epoch
-    if epoch is None and shown.before is not None and is_last(shown.before, shown):
-        epoch = shown.before.producer_epoch
     return Explained(
         producer_id=episode.producer_id,
-        producer_epoch=epoch,
+        producer_epoch=producer_epoch_of(shown),
         topic=None if episode.name is None else episode.name.topic,
         partition=None if episode.name is None else episode.name.partition,
         offset=shown.offset,

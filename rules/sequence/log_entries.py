@@ -1,7 +1,8 @@
 """What the leader's log shows of a producer around the offsets at which its batches were refused.
 
-The offset of a refused batch was the end of the log then, so that the last entry of the producer
-below it is the one with the last sequence, and the first from there on is what it sent next.
+The offset of a refused batch was the end of the log then, so that the last batch of the producer
+below it is the one with the last sequence, and the first from there on is what it sent next. Markers
+have no sequences: one that a new leader wrote says nothing of what was sent before it.
 """
 
 from __future__ import annotations
@@ -37,20 +38,42 @@ def reaches(refusals: Sequence[Refusal], found: BatchesOf) -> bool:
     return found.looked_from >= 0 and found.looked_to >= max(offsets, default=0)
 
 
+def last_of(refusal: Refusal) -> LogEntry | None:
+    """Return the last entry that was appended before what is missing, where it is known.
+
+    Epochs are given out when the markers of older ones are written. Otherwise a marker may be one
+    that a new leader wrote for batches that it does not have.
+    """
+    is_new = refusal.form is SequenceForm.NEW_EPOCH and refusal.marker is not None
+    entry = refusal.marker if is_new else refusal.before
+    return entry if is_last(entry, refusal) else None
+
+
 def is_last(entry: LogEntry | None, refusal: Refusal) -> bool:
     """Whether an entry is what the broker had last of the producer when it refused the batch."""
     if entry is None:
         return False
-    last = last_sequence(refusal)
     if refusal.form is SequenceForm.NEW_EPOCH and refusal.producer_epoch is not None:
         return entry.producer_epoch < refusal.producer_epoch
-    return last in (NO_BATCH, entry.last_sequence)
+    last = last_sequence(refusal)
+    return not entry.is_marker and last in (NO_BATCH, entry.last_sequence)
+
+
+def producer_epoch_of(refusal: Refusal) -> int | None:
+    """Return the producer epoch of a refused batch, where it is known."""
+    before, marker = refusal.before, refusal.marker
+    if refusal.producer_epoch is not None:
+        return refusal.producer_epoch
+    if last_sequence(refusal) == NO_BATCH:
+        return None if marker is None else marker.producer_epoch
+    return before.producer_epoch if before is not None and is_last(before, refusal) else None
 
 
 def _looked_up(refusal: Refusal, entries: Sequence[LogEntry], found: BatchesOf) -> Refusal:
     if refusal.offset is None:
         return _without_offset(refusal, entries)
-    before = [entry for entry in entries if entry.last_offset < refusal.offset]
+    earlier = [entry for entry in entries if entry.last_offset < refusal.offset]
+    before = [entry for entry in earlier if not entry.is_marker]
     after = [entry for entry in entries if entry.base_offset >= refusal.offset]
     is_whole = 0 <= found.looked_from <= refusal.offset <= found.looked_to
     last = before[-1] if before else None
@@ -61,10 +84,16 @@ def _looked_up(refusal: Refusal, entries: Sequence[LogEntry], found: BatchesOf) 
     return replace(
         refusal,
         before=last if is_known else refusal.before,
+        marker=_marker_after(last, earlier) if is_whole else refusal.marker,
         nothing_from=found.looked_from if is_whole and not is_known else None,
         after=after[0] if after and is_whole else refusal.after,
         proof=_persisted(refusal, before) or refusal.proof,
     )
+
+
+def _marker_after(last: LogEntry | None, earlier: Sequence[LogEntry]) -> LogEntry | None:
+    """Return the last marker below the refused batch, where no batch came after it."""
+    return earlier[-1] if earlier and earlier[-1] is not last else None
 
 
 def _without_offset(refusal: Refusal, entries: Sequence[LogEntry]) -> Refusal:

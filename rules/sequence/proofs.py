@@ -14,7 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import Episode, StateLook
 from rules.facts.refusals import LogEntry, Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
-from rules.sequence.log_entries import is_last
+from rules.sequence.log_entries import last_of, producer_epoch_of
 from rules.sequence.numbers import NO_BATCH, expected_sequence, is_ahead, last_sequence
 from rules.sequence.sight import Sight
 
@@ -33,8 +33,8 @@ def proof_of(refusal: Refusal, episode: Episode, sight: Sight) -> SequenceReason
 
 
 def _continuity(refusal: Refusal, among: Iterable[Refusal], sight: Sight) -> SequenceReason | None:
-    before, epoch = refusal.before, sight.leader_epoch
-    if before is not None and before.leader_epoch == epoch and is_last(before, refusal):
+    last, epoch = last_of(refusal), sight.leader_epoch
+    if last is not None and last.leader_epoch == epoch:
         return SequenceReason.SAME_LEADER_EPOCH
     if not sight.is_after(refusal):
         return None
@@ -80,22 +80,11 @@ def _is_next(entry: LogEntry | None, refusal: Refusal) -> bool:
     """Whether an entry is the batch that the broker waited for, of the same producer epoch."""
     if entry is None or entry.base_sequence != expected_sequence(refusal):
         return False
-    epoch = _producer_epoch(refusal)
+    epoch = producer_epoch_of(refusal)
     if epoch is not None:
         return entry.producer_epoch == epoch
     # An epoch begins at 0: without the epoch that was refused, 0 tells only that one began.
     return last_sequence(refusal) == NO_BATCH or entry.base_sequence != 0
-
-
-def _producer_epoch(refusal: Refusal) -> int | None:
-    """Return the producer epoch of a refused batch, where it is known."""
-    before = refusal.before
-    if refusal.producer_epoch is not None:
-        return refusal.producer_epoch
-    if before is None or not is_last(before, refusal):
-        return None
-    is_new_after = last_sequence(refusal) == NO_BATCH and before.base_sequence is not None
-    return None if is_new_after else before.producer_epoch
 
 
 def _state_moved(refusal: Refusal, episode: Episode) -> bool:

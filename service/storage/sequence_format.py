@@ -101,6 +101,7 @@ def _refusal(row: Mapping[str, Any]) -> Refusal:
         broker_id=None if broker_id is None else BrokerId(int(broker_id)),
         times_us=tuple(int(time) for time in row["times_us"]),
         before=_entry(row.get("before")),
+        marker=_entry(row.get("marker")),
         after=_entry(row.get("after")),
         proof=None if proof is None else SequenceReason(proof),
     )

@@ -12,15 +12,19 @@ import pytest
 
 from rules.facts.column import Column
 from tests.factories import partitions, topic_id
-from tests.unit.rules.sequence.lines import refused
-from tests.unit.rules.sequence.stage import Look, batch, found, verdict
+from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
+from tests.unit.rules.sequence.stage import Look, batch, found, marker, remembered, verdict
 from tests.unit.rules.sequence.test_classes import (
     ALONE,
     CONFIRMED,
+    LOST,
+    OLD_BATCH,
     SUSPECTED,
     Case,
+    of_2,
 )
 
+MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
 OLD_ID: Final = topic_id("orders")
 
 
@@ -56,6 +60,65 @@ CASES: Final = {
             of_2_in_1(12, found=[found(batch(97, 0, 3, leader_epoch=0))]),
             Look(second=60, epoch=0, end=0, more=again()),
             Look(second=61, epoch=0, end=0, more=again()),
+        ),
+        says=("loss", CONFIRMED, "loss_proven"),
+    ),
+    # ---------------------------------------------------------------- markers
+    "marker-of-a-new-leader": Case(
+        because="broker 2 ends a transaction of which it lost all batches: its marker proves nothing",
+        looks=(
+            ALONE,
+            of_2(5, ends=LOST),
+            of_2(11, lines=(refused(24, -1, broker=2, offset=101),)),
+            *(of_2(second, found=[MARKED_BY_2]) for second in (12, 13, 14, 141, 142)),
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "marker-of-a-new-leader-and-no-state": Case(
+        because="likewise, where the leader says that it knows nothing of the producer",
+        looks=(
+            ALONE,
+            of_2(5, ends=LOST),
+            of_2(11, lines=(expected_zero(24, broker=2, offset=101),)),
+            of_2(12, found=[MARKED_BY_2], states=remembered(None)),
+        ),
+        says=("loss", SUSPECTED, "change_not_known"),
+    ),
+    "batch-and-marker-of-one-leader-epoch": Case(
+        because="what the transaction before it wrote is of the present epoch: all came later",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(3, -1),)),
+            Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99, epoch=1),))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "marker-of-an-older-producer-epoch": Case(
+        because="an epoch is given out when the markers of the older ones are written",
+        looks=(
+            ALONE,
+            of_2(5, ends=LOST),
+            of_2(11, lines=(new_epoch(3, 1, broker=2, offset=101),)),
+            of_2(12, found=[replace(MARKED_BY_2, batches=(OLD_BATCH,))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "reordering-behind-a-marker": Case(
+        because="of transactions v1 the sequence goes on behind a marker: the batch decides",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(600, 2),)),
+            Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99),))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "loss-behind-a-marker": Case(
+        because="likewise",
+        looks=(
+            ALONE,
+            of_2(5, ends=LOST),
+            of_2(11, lines=(refused(27, 2, broker=2, offset=101),)),
+            of_2(12, found=[replace(MARKED_BY_2, batches=(OLD_BATCH,))]),
         ),
         says=("loss", CONFIRMED, "loss_proven"),
     ),

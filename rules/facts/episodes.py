@@ -17,7 +17,7 @@ from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.leaderships import Leaderships, leaderships_under
 from rules.facts.producers import ProducerState
 from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import SequenceVerdict
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceVerdict
 
 # Topic and partition, producer id; None: the line does not tell it.
 EpisodeKey: TypeAlias = tuple[TopicPartition | None, int | None]
@@ -61,6 +61,24 @@ class StateLook:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What was last told of an episode; it is told again when more than the last two differs."""
+
+    class_: SequenceClass
+    phase: Phase
+    lost_from: int | None
+    lost_to: int | None
+    is_resent: bool
+    told_us: int
+    times: int  # how often something was told of it
+
+    @property
+    def is_confirmed(self) -> bool:
+        """Whether there was a proof."""
+        return self.phase is Phase.CONFIRMED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
     """One producer's refusals on one partition; times in microseconds since 1970-01-01 UTC."""
 
@@ -85,6 +103,7 @@ class Episode:
     asked_in_all: int = 0
     is_asking: bool = False  # this round wants to know more, and the next one will
     is_waiting: bool = False  # it would ask, if not so many others did
+    told: Told | None = None
     ended_us: int | None = None
 
     @property
@@ -195,7 +214,7 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
 
 
 def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
-    looked = episode.batches_looked_us
+    looked, told = episode.batches_looked_us, episode.told
     return replace(
         episode,
         refusals=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.refusals),
@@ -205,6 +224,7 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
         first_state=_moved_look(episode.first_state, change),
         last_state=_moved_look(episode.last_state, change),
         changes=tuple(_moved_change(one, change) for one in episode.changes),
+        told=None if told is None else replace(told, told_us=change(told.told_us)),
         ended_us=None if episode.ended_us is None else change(episode.ended_us),
     )
 

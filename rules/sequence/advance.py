@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
-from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
+from rules.facts.sequence_verdicts import CONTINUITY, Phase, SequenceClass, SequenceReason
 from rules.sequence.answers import proven, with_answers
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
@@ -26,6 +26,7 @@ from rules.sequence.classify import (
 from rules.sequence.gathering import gathered
 from rules.sequence.sight import MICROSECOND, OnlyFailed, Sight
 from rules.sequence.sights import Sights
+from rules.sequence.told_once import with_told
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
@@ -34,6 +35,9 @@ ENDED_KEPT: Final = timedelta(hours=24)
 MAX_ENDED: Final = 1000
 MAX_OPEN: Final = 1000
 MAX_ASKING: Final = 100  # episodes of one round
+# What a client that gave up batches of its own may look like: nothing acknowledged is missing.
+CLIENTS: Final = (SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE)
+MAY_BE_THE_CLIENTS: Final = (*CONTINUITY, SequenceReason.CLEAN_CHANGES)
 
 
 def nobody_tells(*_: object) -> None:
@@ -74,7 +78,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         episode = replace(episode, refusals=refusals)
     if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(episode, is_asking=False, is_waiting=False)  # nothing is left to refute it
-    decided = leading(episode, sight, only_failed)
+    decided = _still_failed(episode, leading(episode, sight, only_failed))
     place = refusals.index(decided.refusal)
     is_asking = _wants_more(episode, decided, sight)
     return replace(
@@ -86,6 +90,21 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         asked=episode.asked + is_asking,
         asked_in_all=episode.asked_in_all + is_asking,
     )
+
+
+def _still_failed(episode: Episode, decided: Decided) -> Decided:
+    """Keep that a client gave up batches, once told: the metrics that proved it are soon forgotten.
+
+    What is only reordered later is less than that.
+    """
+    told, said = episode.told, decided.verdict
+    if told is None or told.class_ is not SequenceClass.CLIENT_FAILURE or not told.is_confirmed:
+        return decided
+    if said.class_ not in CLIENTS or said.reason not in MAY_BE_THE_CLIENTS:
+        return decided
+    class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
+    verdict = replace(said, class_=class_, phase=Phase.CONFIRMED, reason=reason)
+    return replace(decided, verdict=verdict)
 
 
 def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
@@ -112,13 +131,14 @@ def _put_aside(
     oldest = now_us - ENDED_KEPT // MICROSECOND
     return replace(
         known,
-        open=_taking_turns(left),
+        open={key: with_told(one, now_us) for key, one in _taking_turns(left).items()},
         ended=tuple(one for one in ended if (one.ended_us or now_us) > oldest)[-MAX_ENDED:],
     )
 
 
 def _ended(episode: Episode, now_us: int) -> Episode:
-    return replace(episode, ended_us=now_us, is_asking=False, is_waiting=False)
+    ended = replace(episode, ended_us=now_us, is_asking=False, is_waiting=False)
+    return with_told(ended, now_us)
 
 
 def _is_over(episode: Episode, sight: Sight) -> bool:

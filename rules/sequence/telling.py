@@ -7,7 +7,7 @@ cluster costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -49,14 +49,12 @@ def newly_told(view: View) -> tuple[Episode, ...]:
     if not now.open and (view.before is None or not view.before.sequences.open):
         return ()
     known = () if view.before is None else view.before.sequences.episodes
-    before = {one.id: _key(one) for one in known if one.is_told}
-    return tuple(one for one in now.episodes if one.is_told and before.get(one.id) != _key(one))
+    before = {one.id: _times(one) for one in known}
+    return tuple(one for one in now.episodes if _times(one) > before.get(one.id, 0))
 
 
-def _key(episode: Episode) -> tuple[object, ...]:
-    """Return what of an episode is worth telling again when it changes."""
-    said = episode.verdict
-    return said.class_, said.phase, said.lost_from, said.lost_to, episode.is_resent
+def _times(episode: Episode) -> int:
+    return 0 if episode.told is None else episode.told.times
 
 
 def judge_episodes(
@@ -66,8 +64,8 @@ def judge_episodes(
     names = _names(view)
     if not names:
         return _of_cluster(view, rule, reasons, questions)
-    told = _by_name(view, reasons)
-    new = {one.id for one in newly_told(view)}
+    new = {one.id: one for one in newly_told(view)}
+    told = _by_name(view, new.values(), reasons)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         return _details(view, told.get(names[position], ()), new)
@@ -117,10 +115,12 @@ def _names(view: View) -> list[TopicPartition]:
     return sorted(found)
 
 
-def _by_name(view: View, reasons: Reasons) -> dict[TopicPartition, list[Episode]]:
+def _by_name(
+    view: View, new: Iterable[Episode], reasons: Reasons
+) -> dict[TopicPartition, list[Episode]]:
     """Return what is told of the partitions of which something is new, the worst first."""
     found: dict[TopicPartition, dict[str, Episode]] = {}
-    for one in newly_told(view):
+    for one in new:
         if one.name is not None and reasons.of(one) is not None:
             found.setdefault(one.name, {})[one.id] = one
     if found and reasons.lasting is not None:

@@ -18,6 +18,7 @@ from rules.facts.episodes import (
     LeaderChange,
     SequenceMemory,
     StateLook,
+    Told,
 )
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.producers import ProducerState
@@ -89,6 +90,7 @@ def _episode(row: Mapping[str, Any]) -> Episode:
         changes=tuple(_change(one) for one in row.get("changes", ())),
         is_asking=bool(row.get("is_asking")),
         is_waiting=bool(row.get("is_waiting")),
+        told=_told(row.get("told")),
     )
 
 
@@ -113,6 +115,17 @@ def _verdict(row: Mapping[str, Any]) -> SequenceVerdict:
         class_=SequenceClass(row["class_"]),
         phase=Phase(row["phase"]),
         reason=SequenceReason(row["reason"]),
+    )
+
+
+def _told(row: Mapping[str, Any] | None) -> Told | None:
+    if row is None:
+        return None
+    return Told(
+        **_known(Told, row),
+        class_=SequenceClass(row["class_"]),
+        phase=Phase(row["phase"]),
+        is_resent=bool(row["is_resent"]),
     )
 
 
@@ -169,6 +182,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "proof_leader_epoch",
     ),
     SequenceVerdict: ("lost_from", "lost_to", "at_most_records"),
+    Told: ("lost_from", "lost_to", "told_us", "times"),
     LeaderChange: (
         "leader_epoch",
         "leader",

@@ -19,7 +19,14 @@ from rules.completeness import Completeness
 from rules.facts.broker_log import BrokerLog, LogSource
 from rules.facts.gap import GapScope
 from rules.judgement import Finding, Judgement
-from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next_changes
+from rules.open_findings import (
+    EVENT_LASTS,
+    Identity,
+    OpenFinding,
+    Step,
+    apply_changes,
+    next_changes,
+)
 from rules.question import BatchesQuestion, ProducersQuestion
 from rules.verdict import Severity, Verdict
 from rules.view import View
@@ -224,6 +231,51 @@ def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
     assert finding.evidence["episode_count"] == 2
     assert isinstance(finding.evidence["episodes"], list)
     assert [one["gap"] for one in finding.evidence["episodes"]] == [24, 27]
+
+
+# ------------------------------------------------------------------ told once
+def test_what_is_asked_again_and_answered_the_same_is_not_told_again() -> None:
+    unread = [of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4)]
+    later = [of_2(140 + n, gaps=(NOT_READABLE,)) for n in range(5)]
+    looks = (Look(second=0), of_2(11, lines=(refused(600, 2, broker=2),)), *unread, *later)
+    assert [said[1:] for said in breaches(play(looks))] == [("loss", "possibly_lost")]
+
+
+def test_a_producer_that_is_refused_again_and_again_is_one_event() -> None:
+    looks = [Look(second=0)]
+    for number in range(20):
+        line = refused(600 + number, 2, second=10 + 5 * number, offset=100 + number)
+        looks.append(Look(second=11 + 5 * number, lines=(line,), gaps=(NOT_READABLE,)))
+        looks += [Look(second=12 + 5 * number + quiet, gaps=(NOT_READABLE,)) for quiet in range(4)]
+    assert [said[1:] for said in breaches(play(looks))] == [("loss", "possibly_lost")]
+
+
+def test_a_producer_that_is_refused_for_a_day_is_told_again() -> None:
+    """A finding expires a day after it was told."""
+    hour = 3600
+    looks = [Look(second=0)]
+    for number in range(48):
+        second = 11 + number * hour / 2
+        line = refused(600, 2, second=second - 1)
+        looks.append(Look(second=second, lines=(line,), gaps=(NOT_READABLE,)))
+        looks += [Look(second=second + n, gaps=(NOT_READABLE,)) for n in range(1, 4)]
+    views = play(looks)
+    told = [views[number].now for number, *_ in breaches(views)]
+    assert len(told) == 2
+    assert told[1] - told[0] < EVENT_LASTS
+
+
+def test_a_client_failure_stays_one_when_its_metrics_are_forgotten() -> None:
+    later = refused(9, 5, second=250, offset=110)
+    looks = (
+        *CASES["same-leader-epoch"].looks,
+        Look(second=251, lines=(later,)),
+        Look(second=252, found=[found(batch(97, 0, 3), batch(107, 3, 3))]),
+        Look(second=253),
+    )
+    answers = iter(["the client", *[None] * 20])
+    views = play(looks, only_failed=lambda *_: next(answers))
+    assert breaches(views) == [(2, "reordering", "client_failure")]
 
 
 # ------------------------------------------------------------------ what is asked

@@ -69,6 +69,18 @@ def producer_epoch_of(refusal: Refusal) -> int | None:
     return before.producer_epoch if before is not None and is_last(before, refusal) else None
 
 
+def is_of_epoch(refusal: Refusal, producer_epoch: int) -> bool:
+    """Whether a refused batch is known to be of a producer epoch that was seen after it.
+
+    Epochs only rise: it is of that one at most, and at least of what was appended before it.
+    """
+    known = producer_epoch_of(refusal)
+    if known is None:
+        entries = [one for one in (refusal.before, refusal.marker) if one is not None]
+        known = max((one.producer_epoch for one in entries), default=0)
+    return producer_epoch == known
+
+
 def _looked_up(refusal: Refusal, entries: Sequence[LogEntry], found: BatchesOf) -> Refusal:
     if refusal.offset is None:
         return _without_offset(refusal, entries)

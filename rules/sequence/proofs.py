@@ -14,8 +14,8 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import Episode, StateLook
 from rules.facts.refusals import LogEntry, Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
-from rules.sequence.log_entries import last_of, producer_epoch_of
-from rules.sequence.numbers import NO_BATCH, expected_sequence, is_ahead, last_sequence
+from rules.sequence.log_entries import is_of_epoch, last_of
+from rules.sequence.numbers import expected_sequence, is_ahead, last_sequence
 from rules.sequence.sight import Sight
 
 
@@ -80,11 +80,7 @@ def _is_next(entry: LogEntry | None, refusal: Refusal) -> bool:
     """Whether an entry is the batch that the broker waited for, of the same producer epoch."""
     if entry is None or entry.base_sequence != expected_sequence(refusal):
         return False
-    epoch = producer_epoch_of(refusal)
-    if epoch is not None:
-        return entry.producer_epoch == epoch
-    # An epoch begins at 0: without the epoch that was refused, 0 tells only that one began.
-    return last_sequence(refusal) == NO_BATCH or entry.base_sequence != 0
+    return is_of_epoch(refusal, entry.producer_epoch)
 
 
 def _state_moved(refusal: Refusal, episode: Episode) -> bool:
@@ -100,6 +96,7 @@ def _state_moved(refusal: Refusal, episode: Episode) -> bool:
     return (
         first.looked_us > refusal.seen_us
         and start.producer_epoch == now.producer_epoch
+        and is_of_epoch(refusal, now.producer_epoch)
         and start.last_sequence is not None
         and now.last_sequence is not None
         and start.last_sequence == refusal.current_sequence

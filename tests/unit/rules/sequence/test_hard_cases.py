@@ -23,8 +23,13 @@ from tests.unit.rules.sequence.test_classes import (
     Case,
     of_2,
 )
+from tests.unit.rules.sequence.test_classes import (
+    CASES as CLASSES,
+)
 
 MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
+BEGUN_ANEW: Final = batch(100, 0, 3, leader_epoch=6, epoch=1)
+UNCLEAN: Final = CLASSES["unclean-and-waiting"].looks
 OLD_ID: Final = topic_id("orders")
 
 
@@ -62,6 +67,45 @@ CASES: Final = {
             Look(second=61, epoch=0, end=0, more=again()),
         ),
         says=("loss", CONFIRMED, "loss_proven"),
+    ),
+    # ---------------------------------------------------------------- another producer epoch
+    "the-state-of-another-epoch": Case(
+        because="Java goes on under epoch 1, and comes to the same numbers",
+        looks=(
+            *UNCLEAN[:1],
+            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2),)),
+            of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
+            of_2(13, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(5, epoch=1)),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    "the-state-of-an-epoch-that-is-not-known": Case(
+        because="which epoch was refused is not known, and the leader remembers a later one",
+        looks=(
+            *UNCLEAN[:1],
+            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2),)),
+            of_2(12, states=remembered(2, epoch=1)),
+            of_2(13, states=remembered(5, epoch=1)),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    "another-epoch-begins-at-0": Case(
+        because="the leader knew nothing of the producer, which then begins a new epoch",
+        looks=(
+            *UNCLEAN[:1],
+            replace(UNCLEAN[1], lines=(expected_zero(24, broker=2),)),
+            of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    "another-epoch-begins-at-0-where-none-is-known": Case(
+        because="likewise, where nothing older is found",
+        looks=(
+            *UNCLEAN[:1],
+            replace(UNCLEAN[1], lines=(refused(24, -1, broker=2),)),
+            of_2(12, found=[found(BEGUN_ANEW, looked=(90, 200))]),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
     ),
     # ---------------------------------------------------------------- markers
     "marker-of-a-new-leader": Case(

@@ -20,6 +20,7 @@ from collectors.session import Session
 from collectors.wire.failure import Failure
 from rules.facts.batches import BatchesOf
 from rules.facts.gap import GapCause, GapScope
+from rules.facts.identity import TopicPartition
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -82,7 +83,7 @@ class BatchReader:
             _key(partitions, row): self._turn.get(_key(partitions, row), 0) for row in wanted
         }
         chosen: dict[int, BatchLook] = {}
-        left_out: list[str] = []
+        left_out: list[TopicPartition] = []
         taken: dict[int, int] = {}
         for row in sorted(wanted, key=lambda row: self._turn[_key(partitions, row)]):
             look = self._look_at(session, partitions, offsets, row, wanted[row])
@@ -90,7 +91,7 @@ class BatchReader:
                 continue
             number = taken[look.leader.broker_id] = taken.get(look.leader.broker_id, 0) + 1
             if number > MAX_PARTITIONS:
-                left_out.append(str(look.name))
+                left_out.append(look.name)
                 continue
             self._turn[_key(partitions, row)] = self._round
             chosen[row] = look
@@ -191,15 +192,22 @@ def _find_times(session: Session, looks: Sequence[BatchLook]) -> None:
 
 
 def _tell(session: Session, looks: Iterable[BatchLook]) -> None:
-    """Add a gap for each reason why partitions could not be looked through."""
-    failures: dict[Failure, list[str]] = {}
+    """Add gaps for each reason why partitions could not be looked through."""
+    failures: dict[Failure, list[TopicPartition]] = {}
     for look in looks:
         if look.failure is not None:
-            failures.setdefault(look.failure, []).append(str(look.name))
+            failures.setdefault(look.failure, []).append(look.name)
     for failure, names in failures.items():
         _add_gap(session, names, failure)
 
 
-def _add_gap(session: Session, names: Sequence[str], failure: Failure) -> None:
-    what = f"batches of producers on {counted(len(names), 'partition')} ({listed(names)})"
-    session.add_gap(GapScope.BATCHES, what, failure)
+def _add_gap(session: Session, names: Sequence[TopicPartition], failure: Failure) -> None:
+    """Add a gap for each topic: what is missing of one, such as READ, is not missing of others."""
+    by_topic: dict[str, list[TopicPartition]] = {}
+    for name in names:
+        by_topic.setdefault(name.topic, []).append(name)
+    for topic, own in by_topic.items():
+        shown = listed([str(name) for name in own])
+        what = f"batches of producers on {counted(len(own), 'partition')} ({shown})"
+        only = own[0].partition if len(own) == 1 else None
+        session.add_gap(GapScope.BATCHES, what, failure, topic=topic, partition=only)

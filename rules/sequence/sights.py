@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from rules.facts.batches import BatchesOf
 from rules.facts.episodes import Episode, EpisodeKey
-from rules.facts.gap import GapCause, GapScope
+from rules.facts.gap import Gap, GapCause, GapScope
+from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.sequence_verdicts import SequenceReason
@@ -27,7 +28,7 @@ class Sights:
     leaderships: Leaderships
     untold: frozenset[int]  # rows whose new leader has not told what is left
     batches: Mapping[EpisodeKey, BatchesOf]
-    look_trouble: SequenceReason | None
+    look_gaps: tuple[Gap, ...]
 
     @classmethod
     def of(cls, view: View, leaderships: Leaderships) -> Sights:
@@ -41,7 +42,7 @@ class Sights:
             leaderships=leaderships,
             untold=frozenset(untold),
             batches={(one.name, one.producer_id): one for one in found},
-            look_trouble=_look_trouble(view.snapshot),
+            look_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
         )
 
     def of_episode(self, episode: Episode) -> Sight:
@@ -65,7 +66,7 @@ class Sights:
             clean_from=None if known is None else watch.clean_from[known],
             is_change_untold=row in self.untold,
             trouble=trouble,
-            look_trouble=self.look_trouble if is_unanswered else None,
+            look_trouble=self._look_trouble(episode.name) if is_unanswered else None,
         )
 
     def _trouble(self, episode: Episode, row: int, epoch: int | None) -> SequenceReason | None:
@@ -76,9 +77,13 @@ class Sights:
             return SequenceReason.PARTITION_NOT_SEEN
         return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
 
+    def _look_trouble(self, name: TopicPartition) -> SequenceReason | None:
+        """Return why a partition was not looked through; gaps of others say nothing of it."""
+        causes = {gap.cause for gap in self.look_gaps if _may_be_of(gap, name)}
+        if GapCause.NOT_AUTHORIZED in causes:
+            return SequenceReason.NOT_READABLE
+        return SequenceReason.LOOK_FAILED if causes else None
 
-def _look_trouble(snapshot: Snapshot) -> SequenceReason | None:
-    causes = {gap.cause for gap in snapshot.gaps if gap.scope is GapScope.BATCHES}
-    if GapCause.NOT_AUTHORIZED in causes:
-        return SequenceReason.NOT_READABLE
-    return SequenceReason.LOOK_FAILED if causes else None
+
+def _may_be_of(gap: Gap, name: TopicPartition) -> bool:
+    return gap.topic in (None, name.topic) and gap.partition in (None, name.partition)

@@ -348,7 +348,8 @@ def test_partitions_of_a_leader_are_one_request_and_have_their_turn_when_they_ar
     asked = [wanted(partition=row, at=1, last=None) for row in range(rows)]
     first = {one.name.partition for one in logs.look(*asked)}
     assert (len(first), logs.requests["Fetch"]) == (rows - 1, 1)
-    assert [(gap.scope, gap.cause) for gap in logs.gaps] == [(GapScope.BATCHES, GapCause.LIMIT)]
+    [gap] = logs.gaps
+    assert (gap.scope, gap.cause, gap.topic) == (GapScope.BATCHES, GapCause.LIMIT, "orders")
     second = {one.name.partition for one in logs.look(*asked)}
     assert first | second == set(range(rows))
 
@@ -370,6 +371,7 @@ def test_what_a_leader_refuses_is_a_gap_and_costs_nothing_of_the_others(
     assert found.name.partition == 1
     [gap] = logs.gaps
     assert (gap.scope, gap.cause, "orders-0" in gap.what) == (GapScope.BATCHES, cause, True)
+    assert (gap.topic, gap.partition) == ("orders", 0)
     assert ("READ on Topic orders" in gap.why) is (code == READ_DENIED)
 
 

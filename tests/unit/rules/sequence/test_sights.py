@@ -1,0 +1,30 @@
+"""Which gaps of a round tell why an episode's partition was not looked through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.facts.gap import GapCause, GapScope
+from tests.factories import gap
+from tests.unit.rules.sequence.stage import verdict
+from tests.unit.rules.sequence.test_classes import ALONE, line_of_2, of_2
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        pytest.param({}, "not_readable", id="of-nobody-knows-which"),
+        pytest.param({"topic": "orders"}, "not_readable", id="of-its-topic"),
+        pytest.param({"topic": "orders", "partition": 0}, "not_readable", id="its-own"),
+        pytest.param({"topic": "orders", "partition": 1}, "looking", id="of-another-partition"),
+        pytest.param({"topic": "payments"}, "looking", id="of-another-topic"),
+    ],
+)
+def test_only_a_gap_of_its_own_tells_why_it_was_not_looked_at(
+    of: dict[str, Any], reason: str
+) -> None:
+    missing = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED, **of)
+    looks = (of_2(12 + n, gaps=(missing,)) for n in range(4))
+    assert verdict(ALONE, line_of_2(), *looks) == ("loss", "suspected", reason)

@@ -1,7 +1,8 @@
 """Endpoints of metrics: where they are, what they are called, and what opens them.
 
 A name never holds a secret: user, password and query are no part of it, and an address that carries
-user and password in itself is refused, since it would be shown in every list of targets.
+user and password in itself is refused, since it would be shown in every list of targets. A bad address
+is never repeated, not even in part: nobody knows which part of it was meant as a password.
 """
 
 from __future__ import annotations
@@ -16,10 +17,11 @@ from rules.facts.scrapes import EndpointKind
 DEFAULT_PATH: Final = "/metrics"
 SCHEMES: Final[Mapping[str, int]] = {"http": 80, "https": 443}  # and their ports
 HIDDEN: Final = "***"
+WITH_USER: Final = "no address may hold @: give user and password as settings (in a path @ is %40)"
 
 
 class BadAddressError(ValueError):
-    """An address that cannot be asked; its text never repeats a secret."""
+    """An address that cannot be asked; its text repeats nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +69,7 @@ def server_at(url: str) -> Endpoint:
     """
     parts = _parts(url)
     if parts.query:
-        raise BadAddressError(f"{_name(parts)}: the address of a server has no query")
+        raise BadAddressError("the address of a server has no query")
     return _endpoint(EndpointKind.PROMETHEUS, parts._replace(path=parts.path.rstrip("/")))
 
 
@@ -77,10 +79,10 @@ def target_of(address: str, labels: Mapping[str, str]) -> Endpoint:
     Raises:
         BadAddressError: target and labels make no URL.
     """
-    if "/" in address:
-        raise BadAddressError(f"a target is host:port, not {address[:60]!r}")
     if "@" in address:
         raise BadAddressError("a target is host:port, without user and password")
+    if any(one in address for one in "/?#"):
+        raise BadAddressError("a target is host:port; labels tell scheme, path and parameters")
     scheme = labels.get("__scheme__", "http")
     path = labels.get("__metrics_path__", DEFAULT_PATH)
     start = "__param_"
@@ -91,18 +93,17 @@ def target_of(address: str, labels: Mapping[str, str]) -> Endpoint:
 
 
 def _parts(url: str) -> SplitResult:
+    if "@" in url:  # before all else: a password may hold what ends a host, a path or a query
+        raise BadAddressError(WITH_USER)
     try:
         parts = urlsplit(url)
         port = parts.port
-    except ValueError:  # its words may repeat a password
-        raise BadAddressError("an address is no URL: http://host:port/path is one") from None
-    if parts.username is not None or parts.password is not None:
-        told = "give user and password as settings, not in the address"
-        raise BadAddressError(f"{parts.scheme}://{HIDDEN}@{parts.hostname}: {told}")
+    except ValueError:  # its words repeat what was given
+        raise BadAddressError("it is no URL like http://host:port/path") from None
     if parts.scheme not in SCHEMES or not parts.hostname:
-        raise BadAddressError(f"{_name(parts)!r} is not http://host:port/path")
+        raise BadAddressError("it does not begin with http://host or https://host")
     if parts.fragment or port == 0 or any(one.isspace() or not one.isprintable() for one in url):
-        raise BadAddressError(f"{_name(parts)!r} is not http://host:port/path")
+        raise BadAddressError("it has port 0, a fragment, a blank or a letter that cannot be shown")
     return parts
 
 

@@ -144,11 +144,11 @@ def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[Trouble, ...]]:
         raise _BrokenFileError("is no list of targets and labels")
     endpoints: list[Endpoint] = []
     bad: list[str] = []
-    for target, labels in _targets(document):
+    for number, (target, labels) in enumerate(_targets(document), start=1):
         try:
             endpoints.append(target_of(target, labels))
         except BadAddressError as exc:
-            bad.append(str(exc))
+            bad.append(f"target {number} of the file: {exc}")
     troubles = [_unreadable(f"{path}: {why}") for why in bad[:MAX_TOLD]]
     if len(bad) > MAX_TOLD:
         troubles.append(_unreadable(f"{path}: {len(bad) - MAX_TOLD} more targets are none"))

@@ -26,11 +26,12 @@ def parted(text: str) -> list[str]:
 
 def _addresses(read: Callable[[str], Endpoint]) -> Callable[[str], str]:
     def checked(text: str) -> str:
-        try:
-            for part in parted(text):
+        for number, part in enumerate(parted(text), start=1):
+            try:
                 read(part)
-        except BadAddressError as exc:
-            raise PydanticCustomError("address", "{why}", {"why": str(exc)}) from exc
+            except BadAddressError as exc:
+                told = {"number": number, "why": str(exc)}
+                raise PydanticCustomError("address", "address {number}: {why}", told) from exc
         return text
 
     return checked

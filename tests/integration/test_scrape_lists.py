@@ -156,12 +156,17 @@ def test_what_is_no_file_is_told_and_waited_for_by_nobody(tmp_path: Path) -> Non
 
 
 def test_a_bad_target_is_told_and_the_others_are_asked(tmp_path: Path) -> None:
-    bad = ["me:very-secret@app-3:1", "http://app-4", "", "a b"]
+    bad = ["http://me:very-secret@app-3:1/m", "app-4:1/very-secret", "", "a b"]
     path = write(tmp_path / "a.json", [{"targets": ["app-1:1", *bad, "app-2:1"]}])
     told = lists(path).read()
     assert names(told) == ["http://app-1:1/metrics", "http://app-2:1/metrics"]
     assert len(told.troubles) == 4
     assert "1 more targets are none" in whys(told)
+    assert [f"target {number} of the file" in whys(told) for number in (1, 2, 3)] == [
+        False,
+        True,
+        True,
+    ]
     assert "very-secret" not in whys(told)
 
 

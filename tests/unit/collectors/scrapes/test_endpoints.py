@@ -56,6 +56,14 @@ BAD = {
     "a user": "http://very-secret@app-1/metrics",
     "a password and a bad port": "http://me:very-secret@app-1:x/metrics",
     "a password with a slash": "http://me:very-secret/x@app-1/metrics",
+    "a password like a port": "http://me:80/very-secret@app-1/metrics",
+    "a password with a question mark": "http://me:80?very-secret@app-1/metrics",
+    "a password without a scheme": "me:very-secret@app-1:8081",
+    "a password with half a scheme": "http:/me:very-secret@app-1:8081",
+    "a password behind another scheme": "ftp://me:very-secret@app-1",
+    "a secret path without a host": "http:///very-secret",
+    "a secret path and a fragment": "http://app-1/very-secret#top",
+    "a secret host without a scheme": "very-secret:8081",
 }
 
 
@@ -68,8 +76,9 @@ def test_an_address_that_cannot_be_asked_is_refused_without_its_secret(url: str)
 
 
 def test_a_server_has_no_query() -> None:
-    with pytest.raises(BadAddressError):
-        server_at("http://prometheus:9090/?x=1")
+    with pytest.raises(BadAddressError) as caught:
+        server_at("http://prometheus:9090/very-secret?x=1")
+    assert "very-secret" not in str(caught.value)
 
 
 TARGETS: dict[str, tuple[dict[str, str], str]] = {
@@ -87,9 +96,21 @@ def test_a_target_is_asked_as_prometheus_would(labels: dict[str, str], url: str)
     assert target_of("app-1:8081", labels).url == url
 
 
-@pytest.mark.parametrize(
-    "target", ["", "app-1/metrics", "http://app-1", "me:very-secret@app-1:80", "app 1:80", "a:b"]
-)
+NO_TARGETS = [
+    "",
+    "app-1/metrics",
+    "http://app-1",
+    "app 1:80",
+    "a:b",
+    "me:very-secret@app-1:80",
+    "http://me:very-secret@app-1:80/metrics",
+    "app-1:80/x?token=very-secret",
+    "app-1:80?token=very-secret",
+    "app-1:very-secret",
+]
+
+
+@pytest.mark.parametrize("target", NO_TARGETS)
 def test_a_target_that_is_no_host_and_port_is_refused(target: str) -> None:
     with pytest.raises(BadAddressError) as caught:
         target_of(target, {})

@@ -52,9 +52,10 @@ def test_an_address_that_is_none_is_refused(key: str, url: str) -> None:
     assert f"scrapes.{key}: " in refusal(**{key: url})
 
 
-def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
-    told = refusal(pages=f"http://me:{SECRET}@app-1:8081/metrics")
-    assert "not in the address" in told
+@pytest.mark.parametrize("start", ["http://", "http:/", "", "ftp://"])
+def test_a_password_in_an_address_is_refused_and_not_repeated(start: str) -> None:
+    told = refusal(pages=f"http://app-0,{start}me:{SECRET}@app-1:8081/metrics")
+    assert "address 2: no address may hold @" in told
     assert SECRET not in told
 
 

@@ -54,7 +54,18 @@ def read_feeds(
         positions={**positions, **after},
         is_behind=any(one.is_behind for _, one in fed),
     )
-    return log, tuple(gap for _, one in fed for gap in one.gaps)
+    behind = [_behind(name) for name, one in fed if one.is_behind]
+    return log, (*(gap for _, one in fed for gap in one.gaps), *behind)
+
+
+def _behind(feed: str) -> Gap:
+    """Say that lines are known to wait: what they tell is not in this round's verdicts."""
+    return Gap(
+        what=f"log lines of brokers ({feed})",
+        why="more waits than one round reads: it is read in the next ones",
+        cause=GapCause.LIMIT,
+        scope=GapScope.BROKER_LOG,
+    )
 
 
 def unread_feeds(feeds: Sequence[LogFeed]) -> tuple[BrokerLog, tuple[Gap, ...]]:

@@ -115,6 +115,7 @@ def log_counts(log: BrokerLog) -> dict[str, int | None]:
         "log_lines": sum(source.lines for source in log.sources),
         "log_events": len(log.events),
         "log_lines_unparsed": unparsed or None,
+        "log_is_behind": log.is_behind or None,
     }
 
 

@@ -139,6 +139,10 @@ class Status(Stamped):
     broker_logs: Annotated[
         list[LogSourceStatus], Field(description="Files by their setting, and who sends lines")
     ]
+    broker_logs_behind: Annotated[
+        bool | None,
+        Field(description="More lines waited than the last round reads; null before it"),
+    ]
     scrapes: Annotated[
         list[EndpointStatus], Field(description="Endpoints of metrics of brokers and clients")
     ]

@@ -47,6 +47,7 @@ def status_of(look: Look, now: datetime) -> models.Status:
         rules=_rules(look),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
         broker_logs=[_log_source(name, one) for name, one in sorted(look.logs.items())],
+        broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
         scrapes=[_endpoint(one) for one in look.endpoints],
         restarts=dict(look.restarts),
     )

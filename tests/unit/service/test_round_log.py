@@ -191,6 +191,12 @@ def test_a_round_counts_log_lines_where_any_are_read() -> None:
     assert counts == {"log_lines": 7, "log_events": 1, "log_lines_unparsed": 3}
 
 
+def test_a_round_says_that_more_log_lines_wait() -> None:
+    seen = snapshot(taken_at=NOON, broker_log=BrokerLog(is_read=True, is_behind=True))
+    (event,) = told(snapshot=seen, outcome=RoundOutcome.GAPS).of(Event.ROUND)
+    assert event["log_is_behind"] is True
+
+
 def test_a_source_of_log_lines_is_told_when_its_trouble_changes() -> None:
     made = Told()
     log = RoundLog(made.log)

@@ -306,6 +306,11 @@ def test_a_look_before_anything_is_remembered_is_none() -> None:
 
 
 # ------------------------------------------------------------------ feeds
+def _ok_and_unknown(made: WatchedRound, rule_id: str) -> tuple[int, int]:
+    (said,) = (one for one in made.judged.judgements if one.rule.rule_id == rule_id)
+    return said.count(Verdict.OK), said.count(Verdict.UNKNOWN)
+
+
 def test_a_feed_goes_on_where_the_last_round_ended_and_one_that_is_behind_is_read_soon() -> None:
     feed = CountedFeed(limit=10, waiting=25)
     watcher = watcher_of(Script({}, {}, {}), feeds=(feed,))
@@ -314,6 +319,19 @@ def test_a_feed_goes_on_where_the_last_round_ended_and_one_that_is_behind_is_rea
     assert [[source.lines for source in log.sources] for log in logs] == [[10], [10], [5]]
     assert [one.next_is_early for one in made] == [True, True, False]
     assert feed.began == [None, 10, 20]
+
+
+def test_what_waits_of_a_feed_is_a_gap_and_no_rule_of_log_lines_is_ok() -> None:
+    watcher = watcher_of(Script({}, {}), feeds=(CountedFeed(limit=10, waiting=15),))
+    behind, done = watcher.make_round(), watcher.make_round()
+    assert behind.snapshot is not None
+    assert done.snapshot is not None
+    assert [(gap.what, gap.cause, gap.scope) for gap in behind.snapshot.gaps] == [
+        ("log lines of brokers (counted)", GapCause.LIMIT, GapScope.BROKER_LOG)
+    ]
+    assert done.snapshot.gaps == ()
+    counts = [_ok_and_unknown(one, "sequence_gap_loss") for one in (behind, done)]
+    assert counts == [(0, 1), (1, 0)]
 
 
 def test_a_round_that_could_not_be_made_reads_no_feed() -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.facts.broker_log import BrokerLog
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import Trouble
 from rules.judgement import Judgement, NamedSubjects, Reason
@@ -89,6 +90,15 @@ def test_each_source_of_log_lines_tells_how_it_goes() -> None:
             "trouble": "/b.log: permission denied",
         },
     ]
+
+
+def test_it_is_told_whether_log_lines_wait_as_of_the_last_round() -> None:
+    behind = snapshot(broker_log=BrokerLog(is_read=True, is_behind=True))
+    told = [
+        client_of(snapshot=seen).get("/api/v1/status").json()["broker_logs_behind"]
+        for seen in (behind, snapshot(), None)
+    ]
+    assert told == [True, False, None]
 
 
 def test_each_endpoint_of_metrics_tells_how_it_goes() -> None:

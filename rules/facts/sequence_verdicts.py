@@ -48,6 +48,8 @@ class SequenceReason(StrEnum):
     MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # as above: it was another one before
     PERSISTED = "persisted"  # the refused batch itself is in the log
     RECORD_ERROR = "record_error"  # one producer of the topic, and no other, had records fail
+
+    # What was acknowledged to a producer that the leader has forgotten may be there, or not.
     NO_STATE = "no_state"  # the leader knows nothing of the producer, and it did not heal
 
     # The leader changed after the last sequence had been appended.
@@ -60,7 +62,7 @@ class SequenceReason(StrEnum):
     SEEMINGLY_CLEAN = "seemingly_clean"  # as far as was seen, where elections may be unclean
     CHANGES_UNSEEN = "changes_unseen"  # some were before Tidemark watched the partition
 
-    # Something is missing.
+    # Something is missing that would decide.
     LOOKING = "looking"  # asked, and not answered yet
     HEALING = "healing"  # the leader knows nothing of the producer; it may still heal
     PARTITION_NOT_TOLD = "partition_not_told"  # the line is of an old broker

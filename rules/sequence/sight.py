@@ -11,8 +11,8 @@ from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import SequenceReason
 
 MICROSECOND: Final = timedelta(microseconds=1)
-# Clients give a batch up after `delivery.timeout.ms`, 120 s in Java and (as message.timeout.ms, 300 s)
-# the longest default of librdkafka apart: what has not come by then does not come (DESIGN 6.2).
+# A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: what has not come by
+# then is not expected any more. librdkafka tries on for `message.timeout.ms`, by default 300 s.
 DELIVERY_TIMEOUT: Final = timedelta(seconds=120)
 # How far a broker's clock may be from ours where the time of a line is compared with a look of ours.
 CLOCKS_AGREE: Final = timedelta(seconds=2)

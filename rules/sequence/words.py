@@ -122,7 +122,8 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.UNCLEAN_AND_UNHEALED: Words(
         "The leader changed uncleanly after the last accepted batch, and what was missing did not "
-        "come within the time in which a client tries again: it is gone, at most `at_most_records`.",
+        "come within 120 s, for which clients try again by default (librdkafka: 300 s): at most "
+        "`at_most_records` records are gone.",
         "The log of the broker that led before, when it comes back, tells the exact range.",
         KEEP_DISK,
     ),

@@ -11,9 +11,15 @@ from collectors.scrapes.wanted import NO_ERROR, Series, is_absurd
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import Trouble
 
+TOLD: Final = 200  # letters of somebody else's words
 NOTHING: Final = Trouble(
     cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are looked for"
 )
+
+
+def plain(text: str) -> str:
+    """Return somebody else's words as one line of readable letters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text[:TOLD])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import Final
 
 import httpx2
 
-from collectors.scrapes.answer import Samples
+from collectors.scrapes.answer import Samples, plain
 from collectors.scrapes.endpoints import Credentials, Endpoint
 from collectors.scrapes.page import read_page
 from collectors.scrapes.query import QUERY_PATH, error_in, query, read_answer
@@ -85,7 +85,8 @@ class Asking:
             return Trouble(cause=exc.cause, why=credentials.hide(str(exc)))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as exc:
             why = f"{type(exc).__name__}: {exc}".rstrip(": ")
-            return Trouble(cause=GapCause.UNREACHABLE, why=credentials.hide(why))
+            # Hidden before it is cut: half a secret would not be found any more.
+            return Trouble(cause=GapCause.UNREACHABLE, why=plain(credentials.hide(why)))
 
     def read(self, body: Body) -> Samples:
         """Read what an endpoint sent; it may take a second, without waiting for anything."""

@@ -12,14 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from collectors.scrapes.answer import Gathering, Samples
+from collectors.scrapes.answer import Gathering, Samples, plain
 from collectors.scrapes.wanted import NAMES, wanted
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import Trouble
 
 QUERY_PATH: Final = "/api/v1/query"
 PROMETHEUS_LAG: Final = timedelta(minutes=1)  # servers scrape every 15 s to 60 s
-TOLD: Final = 200  # letters of a server's own words
 
 Found = tuple[Mapping[str, str], float]
 
@@ -50,7 +49,7 @@ def error_in(body: bytes) -> str | None:
     except (ValueError, RecursionError):
         return None
     told = document.get("error") if isinstance(document, dict) else None
-    return f"the server says: {_plain(told)}" if isinstance(told, str) and told else None
+    return f"the server says: {plain(told)}" if isinstance(told, str) and told else None
 
 
 def _no_answer(why: str) -> Samples:
@@ -70,7 +69,7 @@ def _warnings(document: Mapping[str, Any]) -> Iterator[Trouble]:
     """Give the server's warnings: it may have had a part of the data alone."""
     warnings = document.get("warnings")
     for told in warnings[:1] if isinstance(warnings, list) else ():
-        yield Trouble(cause=GapCause.BROKER_ERROR, why=f"the server warns: {_plain(str(told))}")
+        yield Trouble(cause=GapCause.BROKER_ERROR, why=f"the server warns: {plain(str(told))}")
 
 
 def _gathered(result: list[Any], warnings: Iterable[Trouble], max_series: int) -> Samples:
@@ -104,8 +103,3 @@ def _sample_of(one: Any) -> Found | None:
 
 def _without_name(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in labels.items() if name != "__name__"}
-
-
-def _plain(text: str) -> str:
-    """Return somebody else's words as one line of readable letters."""
-    return "".join(letter if letter.isprintable() else " " for letter in text[:TOLD])

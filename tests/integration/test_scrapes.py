@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from collectors.scrapes.answer import Samples
+from collectors.scrapes.answer import TOLD, Samples
 from collectors.scrapes.asking import Asking, Body, Limits, addresses_of, tls_context
 from collectors.scrapes.endpoints import Credentials, Endpoint, page_at, server_at
 from rules.errors import SettingsError
@@ -160,6 +160,32 @@ def test_what_goes_wrong_is_told_in_time(
     found = trouble(page_at(served.url))
     assert monotonic() - began < SECONDS + 4
     assert (found.cause, why in found.why) == (cause, True), found
+
+
+FOREIGN: dict[str, Behave] = {
+    "no HTTP": sends(b"SSH-2.0" + b"\x1b[2Ja" * 10_000 + b"\r\n\r\n"),
+    "a head that is none": sends(b"HTTP/1.1 200 OK\r\n" + b"\x00" * 60_000 + b"\r\n\r\n"),
+    "a length that is none": sends(
+        b"HTTP/1.1 200 OK\r\nContent-Length: " + b"a" * 60_000 + b"\r\n\r\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("behave", FOREIGN.values(), ids=FOREIGN)
+def test_what_somebody_else_sends_is_told_in_one_short_line(served: Pages, behave: Behave) -> None:
+    served.behave = behave
+    found = trouble(page_at(served.url))
+    assert found.cause is GapCause.UNREACHABLE
+    assert "ProtocolError" in found.why
+    assert len(found.why) <= TOLD
+    assert found.why.isprintable()
+
+
+def test_a_secret_is_not_cut_in_two(served: Pages) -> None:
+    head = b"a" * (TOLD - 10 - len("RemoteProtocolError: illegal status line: bytearray(b'"))
+    served.behave = sends(head + SECRET.encode() + b"\r\n\r\n")
+    how = asking(credentials=Credentials(bearer_token=SECRET))
+    assert trouble(page_at(served.url), how).why.endswith("aaa***')")
 
 
 def test_nobody_who_listens_is_told() -> None:

@@ -94,7 +94,9 @@ class Episode:
     verdict: SequenceVerdict
     leading: int = 0  # the place of the refusal that decides
     largest_batch: int | None = None  # records, of whatever producer, near there
-    batches_looked_us: int | None = None  # when the log was last looked through up to the refusals
+    # When the log was last looked through around the refusals, and from there on to its end.
+    batches_looked_us: int | None = None
+    end_looked_us: int | None = None
     first_state: StateLook | None = None
     last_state: StateLook | None = None
     newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
@@ -215,12 +217,14 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
 
 def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
     looked, told = episode.batches_looked_us, episode.told
+    looked_on = episode.end_looked_us
     return replace(
         episode,
         refusals=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.refusals),
         first_seen_us=change(episode.first_seen_us),
         last_seen_us=change(episode.last_seen_us),
         batches_looked_us=None if looked is None else change(looked),
+        end_looked_us=None if looked_on is None else change(looked_on),
         first_state=_moved_look(episode.first_state, change),
         last_state=_moved_look(episode.last_state, change),
         changes=tuple(_moved_change(one, change) for one in episode.changes),

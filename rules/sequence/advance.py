@@ -115,8 +115,16 @@ def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
         is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
         is_told = episode.is_resent_after(decided.refusal)
         return is_stale and not is_told and episode.asked < ASKED_AT_ONCE
-    most = ASKED_AT_ONCE if is_patient(episode, sight) else ASKED_IN_A_ROW
-    return episode.asked < most
+    if is_patient(episode, sight):
+        return episode.asked < ASKED_AT_ONCE
+    return episode.asked < ASKED_IN_A_ROW or _comes_to_the_end(episode, decided, sight)
+
+
+def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:
+    """Whether a look goes on in which it has to turn out whether anything came."""
+    is_open = decided.verdict.reason is SequenceReason.UNCLEAN_CHANGE
+    is_answered = episode.batches_looked_us == sight.now_us
+    return is_open and is_answered and episode.end_looked_us != sight.now_us
 
 
 # ------------------------------------------------------------------ what has ended

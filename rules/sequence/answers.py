@@ -28,7 +28,7 @@ def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownC
         episode = replace(episode, changes=tuple(by_epoch[epoch] for epoch in sorted(by_epoch)))
     found = sights.batches.get(episode.key)
     if found is not None:
-        episode = _with_batches(episode, found, sight.now_us)
+        episode = _with_batches(episode, found, sight.now_us, _end(sights, sight))
     look = _state_look(episode, sights, sight)
     return episode if look is None else _with_state(episode, look)
 
@@ -47,15 +47,22 @@ def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
     return replace(refusal, proof=proof, proof_leader_epoch=epoch)
 
 
-def _with_batches(episode: Episode, found: BatchesOf, now_us: int) -> Episode:
+def _end(sights: Sights, sight: Sight) -> int | None:
+    """Return up to where there is something to look through."""
+    return None if sight.row is None else sights.snapshot.offsets.high_watermark[sight.row]
+
+
+def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | None) -> Episode:
     epochs = [one.producer_epoch for one in found.batches]
     epochs += [one.producer_epoch for one in found.markers]
     is_whole = reaches(episode.refusals, found)
+    is_to_end = is_whole and end is not None and found.looked_to >= end
     return replace(
         episode,
         refusals=looked_up(episode.refusals, found),
         largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
         batches_looked_us=now_us if is_whole else episode.batches_looked_us,
+        end_looked_us=now_us if is_to_end else episode.end_looked_us,
         newest_producer_epoch=_newest(episode, epochs),
     )
 

@@ -128,14 +128,14 @@ def _restart(
 
 
 def _was_looked_at(episode: Episode, refusal: Refusal) -> bool:
-    """Whether the log was looked through up to the refused batch, after it was refused."""
+    """Whether the log was looked through around the refused batch, after it was refused."""
     looked = episode.batches_looked_us
     return looked is not None and looked > refusal.seen_us
 
 
 def _was_looked_at_late(episode: Episode) -> bool:
-    """Whether the log was looked through after a client would have given up: it did not heal."""
-    looked = episode.batches_looked_us
+    """Whether all that came was looked at when a client would have given up: it did not heal."""
+    looked = episode.end_looked_us
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     return looked is not None and looked >= late
 
@@ -243,7 +243,8 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
     if sight.look_trouble is not None:
         return sight.look_trouble
     if not _was_looked_at(episode, refusal):
-        return SequenceReason.LOOKING
+        is_over = is_final(episode, sight)
+        return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
     is_found = appended_in(refusal) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
 

@@ -33,9 +33,11 @@ def looked_up(refusals: Iterable[Refusal], found: BatchesOf) -> tuple[Refusal, .
 
 
 def reaches(refusals: Sequence[Refusal], found: BatchesOf) -> bool:
-    """Whether the log was looked through up to every offset at which a batch was refused."""
+    """Whether the log was looked through around every offset at which a batch was refused."""
     offsets = [one.offset for one in refusals if not one.is_settled and one.offset is not None]
-    return found.looked_from >= 0 and found.looked_to >= max(offsets, default=0)
+    if found.looked_from < 0 or not offsets:
+        return found.looked_from >= 0
+    return found.looked_from <= min(offsets) and found.looked_to >= max(offsets)
 
 
 def last_of(refusal: Refusal) -> LogEntry | None:

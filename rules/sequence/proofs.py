@@ -14,8 +14,8 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import Episode, StateLook
 from rules.facts.refusals import LogEntry, Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
-from rules.sequence.log_entries import is_of_epoch, last_of
-from rules.sequence.numbers import expected_sequence, is_ahead, last_sequence
+from rules.sequence.log_entries import is_of_epoch, last_of, producer_epoch_of
+from rules.sequence.numbers import NO_BATCH, expected_sequence, is_ahead, last_sequence
 from rules.sequence.sight import Sight
 
 
@@ -86,6 +86,8 @@ def _is_next(entry: LogEntry | None, refusal: Refusal) -> bool:
 def _state_moved(refusal: Refusal, episode: Episode) -> bool:
     """Whether the leader remembered the last sequence after the refusal, and then a later one."""
     first, last = episode.first_state, episode.last_state
+    if _is_past(refusal, last, episode):
+        return True
     if first is None or last is None or first.state is None or last.state is None:
         return False
     if first.leader_epoch != last.leader_epoch:
@@ -101,6 +103,20 @@ def _state_moved(refusal: Refusal, episode: Episode) -> bool:
         and now.last_sequence is not None
         and start.last_sequence == refusal.current_sequence
         and is_ahead(now.last_sequence, of=start.last_sequence)
+    )
+
+
+def _is_past(refusal: Refusal, last: StateLook | None, episode: Episode) -> bool:
+    """Whether the leader, whose log has the last sequence, remembers a later one of its epoch."""
+    if last is None or last.state is None or last.state.last_sequence is None:
+        return False
+    return (
+        refusal.form is SequenceForm.OUT_OF_ORDER
+        and last.looked_us > refusal.seen_us
+        and last.leader_epoch == episode.leader_epoch
+        and last.state.producer_epoch == producer_epoch_of(refusal)
+        and last_sequence(refusal) != NO_BATCH
+        and is_ahead(last.state.last_sequence, of=last_sequence(refusal))
     )
 
 

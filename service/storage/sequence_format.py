@@ -165,6 +165,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "leading",
         "largest_batch",
         "batches_looked_us",
+        "end_looked_us",
         "newest_producer_epoch",
         "asked",
         "asked_in_all",

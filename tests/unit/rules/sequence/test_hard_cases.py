@@ -13,7 +13,15 @@ import pytest
 from rules.facts.column import Column
 from tests.factories import partitions, topic_id
 from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
-from tests.unit.rules.sequence.stage import Look, batch, found, marker, remembered, verdict
+from tests.unit.rules.sequence.stage import (
+    PATIENCE,
+    Look,
+    batch,
+    found,
+    marker,
+    remembered,
+    verdict,
+)
 from tests.unit.rules.sequence.test_classes import (
     ALONE,
     CONFIRMED,
@@ -106,6 +114,50 @@ CASES: Final = {
             of_2(12, found=[found(BEGUN_ANEW, looked=(90, 200))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    # ---------------------------------------------------------------- nothing came, where it was looked
+    "looked-up-to-the-refused-batch-alone": Case(
+        because="what is missing may have come in the part that was not looked through",
+        looks=(
+            *UNCLEAN[:2],
+            of_2(12, end=5_000_000, found=[found(OLD_BATCH, looked=(0, 100))]),
+            of_2(11 + PATIENCE, end=9_000_000, found=[found(OLD_BATCH, looked=(0, 101))]),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    "looked-behind-the-refused-batch-alone": Case(
+        because="what came right after the refusal is deleted",
+        looks=(
+            *UNCLEAN[:2],
+            of_2(12, found=[found(OLD_BATCH, looked=(0, 100))]),
+            of_2(11 + PATIENCE, end=400, found=[found(looked=(150, 400))]),
+        ),
+        says=("loss", SUSPECTED, "unclean_change"),
+    ),
+    "looked-to-the-end-over-many-rounds": Case(
+        because="the look goes on as long as it comes further",
+        looks=(
+            *UNCLEAN[:2],
+            *(of_2(12 + n, end=9_000, found=[found(OLD_BATCH, looked=(0, 101))]) for n in range(3)),
+            *(
+                of_2(
+                    11 + PATIENCE + n,
+                    end=9_000,
+                    found=[found(OLD_BATCH, looked=(0, 1_000 * n))] if n else (),
+                )
+                for n in range(10)
+            ),
+        ),
+        says=("loss", CONFIRMED, "unclean_and_unhealed"),
+    ),
+    "the-state-is-past-the-gap": Case(
+        because="the leader had the last sequence, and has a later one: it took all in between",
+        looks=(
+            *UNCLEAN[:2],
+            of_2(12, end=5_000_000, found=[found(OLD_BATCH, looked=(0, 101))]),
+            of_2(13, end=5_000_000, states=remembered(8)),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
     ),
     # ---------------------------------------------------------------- markers
     "marker-of-a-new-leader": Case(

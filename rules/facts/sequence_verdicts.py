@@ -60,7 +60,7 @@ class SequenceReason(StrEnum):
     CHANGE_NOT_TOLD = "change_not_told"  # the new leader has not told yet what is left
     CLEAN_CHANGES = "clean_changes"  # all were clean: what was acknowledged is there
     SEEMINGLY_CLEAN = "seemingly_clean"  # as far as was seen, where elections may be unclean
-    CHANGES_UNSEEN = "changes_unseen"  # some were before Tidemark watched the partition
+    CHANGES_UNSEEN = "changes_unseen"  # some were not watched, or not compared, or are forgotten
 
     # Something is missing that would decide.
     LOOKING = "looking"  # asked, and not answered yet

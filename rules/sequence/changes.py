@@ -6,20 +6,21 @@ and then only counts as a break of the watch: from then on "only clean changes" 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
-from rules.facts.broker_log import UncleanChange
+from rules.facts.broker_log import SequenceRefused, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
 from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joined_changes
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ToldLoss
+from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
 from rules.loss.election import Election, may_be_unclean
 from rules.loss.proof import Proof, proofs
@@ -44,7 +45,7 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
             _add_line(found, view, event)
     for loss in view.memory.losses.told:
         _settle(found, loss, microseconds(view.now))
-    return _forgotten(found, watch, microseconds(view.now))
+    return _forgotten(found, watch, _refusing(view.snapshot, before), microseconds(view.now))
 
 
 def _settle(found: Kept, loss: ToldLoss, now_us: int) -> None:
@@ -197,14 +198,22 @@ def _over(old: Column, mask: Bools, new: Column) -> Column:
     return Column(np.where(mask, new.values, old.values), np.where(mask, new.valid, old.valid))
 
 
-def _forgotten(found: Kept, watch: Leaderships, now_us: int) -> tuple[Kept, Leaderships]:
+def _refusing(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:
+    """Return the partitions with open episodes, and those of which one begins in this round."""
+    lines = (one for one in snapshot.broker_log.events if isinstance(one, SequenceRefused))
+    return frozenset([*(name for name, _ in before.open), *map(partition_of, lines)])
+
+
+def _forgotten(
+    found: Kept, watch: Leaderships, refusing: Container[TopicPartition | None], now_us: int
+) -> tuple[Kept, Leaderships]:
     """Forget the oldest changes, and begin the watch of their partitions anew behind them."""
     if not found:
         return found, watch
     oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
     kept = {
         name: tuple(one for one in changes if one.seen_us > oldest)
-        for name, changes in _newest(found).items()
+        for name, changes in _chosen(found, refusing).items()
     }
     gone = {
         name: max(one.leader_epoch for one in changes)
@@ -215,11 +224,20 @@ def _forgotten(found: Kept, watch: Leaderships, now_us: int) -> tuple[Kept, Lead
     return {name: left for name, left in kept.items() if left}, _begun_anew(watch, gone)
 
 
-def _newest(found: Mapping[TopicPartition, tuple[LeaderChange, ...]]) -> Kept:
+def _chosen(
+    found: Mapping[TopicPartition, tuple[LeaderChange, ...]],
+    refusing: Container[TopicPartition | None],
+) -> Kept:
+    """Return what is kept of too many: where batches are refused, what is lost, then the newest."""
     if len(found) <= CHANGES_KEPT:
         return dict(found)
-    by_age = sorted(found, key=lambda name: -max(one.seen_us for one in found[name]))
-    return {name: found[name] for name in by_age[:CHANGES_KEPT]}
+
+    def worth(name: TopicPartition) -> tuple[bool, bool, int]:
+        is_lost = any(one.kind is ChangeKind.LOST for one in found[name])
+        return name in refusing, is_lost, max(one.seen_us for one in found[name])
+
+    chosen = sorted(found, key=worth, reverse=True)[:CHANGES_KEPT]
+    return {name: found[name] for name in chosen}
 
 
 def _begun_anew(watch: Leaderships, gone: Mapping[TopicPartition, int]) -> Leaderships:

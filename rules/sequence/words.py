@@ -129,8 +129,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.UNCLEAN_CHANGE: Words(
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
-        "The log from the refused batch on, looked through to its end two minutes later: a client "
-        "tries again for so long.",
+        "The next two minutes: a client tries again for so long.",
         KEEP_DISK,
     ),
     Why.CHANGE_NOT_KNOWN: Words(
@@ -158,8 +157,9 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.CHANGES_UNSEEN: Words(
-        "The leader changed after the last accepted batch, before Tidemark watched the partition: "
-        "whether anything was lost then cannot be told.",
+        "The leader changed after the last accepted batch, and Tidemark has nothing to compare: it "
+        "did not watch the partition yet, had no complete look at it, or more partitions changed at "
+        "once than it remembers. Whether anything was lost then cannot be told.",
         "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
         COMPARE,
     ),

@@ -9,10 +9,11 @@ import pytest
 
 from rules.facts.broker_log import Origin, UncleanChange
 from rules.facts.identity import BrokerId
+from rules.sequence import changes
 from tests.factories import at, offsets, topic_id
 from tests.unit.rules.sequence.lines import refused
-from tests.unit.rules.sequence.stage import PATIENCE, Look, found, verdict
-from tests.unit.rules.sequence.test_classes import LOST, OLD_BATCH
+from tests.unit.rules.sequence.stage import NAME, PATIENCE, Look, found, play, verdict
+from tests.unit.rules.sequence.test_classes import ALONE, LOST, OLD_BATCH, of_2
 
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
 LATE: Final = 12 + PATIENCE
@@ -205,3 +206,28 @@ WATCHED: Final = {
 @pytest.mark.parametrize("case", WATCHED.values(), ids=WATCHED)
 def test_only_a_change_that_was_compared_is_clean(case: Case) -> None:
     assert verdict(*case.looks) == case.says, case.because
+
+
+# ------------------------------------------------------------------ too many at once
+OTHERS: Final = tuple(replace(elected(2, 7), topic=f"other-{n}", topic_id=None) for n in range(4))
+CROWDED: Final = {
+    "refused-in-the-same-round": (
+        Look(second=0),
+        Look(second=11, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7), *REFUSED_BY_2)),
+    ),
+    "refused-before": (
+        Look(second=0),
+        Look(second=11, lines=(refused(27, 2),)),
+        Look(second=12, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7))),
+    ),
+    "lost": (ALONE, of_2(11, ends=LOST), of_2(12, lines=OTHERS)),
+}
+
+
+@pytest.mark.parametrize("looks", CROWDED.values(), ids=CROWDED)
+def test_of_too_many_changes_those_that_matter_are_kept(
+    looks: tuple[Look, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "CHANGES_KEPT", 2)
+    kept = play(looks)[-1].memory.sequences.changes
+    assert (NAME in kept, len(kept)) == (True, 2)

@@ -17,7 +17,7 @@ from service.sandbox.faults import (
     SequenceTruth,
     prepare_sequence,
 )
-from service.sandbox.state import Role
+from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start
 
 SEEN_SECONDS: Final = 30.0  # from the blow on; two rounds and an election, on a busy machine
@@ -36,7 +36,7 @@ class Matrix:
         reads_logs: bool = True,
         topics: str = "sequence-.*",
     ) -> None:
-        settings = {"BROKER_LOGS__FILES": json.dumps(log_files(cluster))} if reads_logs else {}
+        settings = {"BROKER_LOGS__FILES": json.dumps(log_files_of(cluster))} if reads_logs else {}
         self._start = Start(
             bootstrap=cluster.bootstrap_servers,
             directory=folder / "data",
@@ -96,18 +96,6 @@ class Matrix:
     def _serve(self) -> Served:
         self._logs += 1
         return Served(self._start, self._folder / f"{self._logs}.log").wait_ready()
-
-
-def log_files(cluster: Sandbox) -> list[dict[str, Any]]:
-    """Return the setting that names the log files of every node."""
-    return [
-        {
-            "path": f"{cluster.log_directory(node.id)}/*.log",
-            "name": node.label,
-            **({"broker_id": node.id} if node.role is Role.BROKER else {}),
-        }
-        for node in cluster.state.nodes
-    ]
 
 
 def event_of(told: SequenceEpisode, events: Sequence[Document]) -> Document | None:

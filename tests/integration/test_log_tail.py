@@ -15,25 +15,16 @@ from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.layout import node_layout
 from service.settings import BrokerLogSettings
+from tests.integration.sandbox_logs import log_files_of
 
 pytestmark = pytest.mark.integration
 SECONDS = 60.0
 BROKER = 2
 
 
-def settings_of(cluster: Sandbox) -> BrokerLogSettings:
-    """Return settings that read all logs of all nodes, each as a source of its own."""
-    nodes = [status.node.id for status in cluster.status()]
-    files = [
-        {"path": f"{cluster.log_directory(node)}/*.log", "broker_id": node, "name": f"node-{node}"}
-        for node in nodes
-    ]
-    return BrokerLogSettings.model_validate({"files": files})
-
-
 @pytest.fixture
 def logs(faults: Sandbox) -> Iterator[LogFiles]:
-    made = log_files(settings_of(faults))
+    made = log_files(BrokerLogSettings.model_validate({"files": log_files_of(faults)}))
     yield made
     made.close()
 

@@ -24,6 +24,7 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standard_workload
 from tests.integration.conftest import MakeReader, is_whole
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen
+from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start
 
 QUIET_SECONDS: Final = float(os.environ.get("QUIET_SECONDS", CYCLE_SECONDS))
@@ -67,7 +68,10 @@ def test_healthy_load_breaches_nothing(
         topics=f"{plan.topic}.*",  # other tests leave groups that nobody reads for
         groups=f"{plan.topic}.*",
         interval=ROUND_SECONDS,
-        settings={"KAFKA__REQUEST_TIMEOUT_SECONDS": "2"},
+        settings={
+            "KAFKA__REQUEST_TIMEOUT_SECONDS": "2",
+            "BROKER_LOGS__FILES": json.dumps(log_files_of(faults)),
+        },
     )
     reader = make_reader()
     crashes: list[int] = []  # of the pipeline: a client beyond use leaves a transaction that is cut
@@ -138,3 +142,7 @@ def assert_watched(served: Served) -> None:
     assert not any(status["restarts"].values())
     assert len(complete) > QUIET_SECONDS / ROUND_SECONDS / 2, told(served)
     assert all(seen["partitions"] and seen["groups"] for seen in complete), told(served)
+    sources = {source["source"]: source for source in status["broker_logs"]}
+    logger.info("lines of logs: %s", {name: one["lines"] for name, one in sources.items()})
+    assert all(one["lines"] and not one["trouble"] for one in sources.values()), sources
+    assert sources, "without the brokers' lines nothing is said of sequences"

@@ -129,7 +129,8 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.UNCLEAN_CHANGE: Words(
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
-        "The next two minutes: a client tries again for so long.",
+        "The log from the refused batch on, looked through to its end two minutes later: a client "
+        "tries again for so long.",
         KEEP_DISK,
     ),
     Why.CHANGE_NOT_KNOWN: Words(

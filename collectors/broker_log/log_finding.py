@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from collectors.broker_log.files import FileId, Files, FileStat, Trouble, packing_of
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_reading import LogReading, end_of
 from collectors.broker_log.positions import FileMark, LogMark, SourceMark
+from collectors.broker_log.rotated_names import is_rotated
 from collectors.broker_log.rotation import (
     Plan,
     Scene,
@@ -23,7 +24,13 @@ from rules.facts.gap import GapCause
 
 SCANS: Final = 5  # of a folder, until two in a row agree: it is not listed at one moment
 ABSENT_FILES_KEPT: Final = 2  # of a log that is not there: those by which it is known again
-NOTHING: Final = Plan(steps=())
+
+
+class Scan(NamedTuple):
+    """A folder as it was listed once."""
+
+    files: Sequence[FileStat]
+    names: frozenset[tuple[str, FileId]]
 
 
 class LogFinder:
@@ -33,7 +40,7 @@ class LogFinder:
         self._files = files
         self._handles = handles
         self._read_existing = read_existing
-        self._folders: dict[str, Sequence[FileStat] | Trouble | None] = {}
+        self._scans: dict[str, list[Scan]] = {}  # by folder
 
     def find(self, path: str, source: SourceMark | None) -> LogReading:
         """Return what is to be read of the log at a path.
@@ -52,11 +59,10 @@ class LogFinder:
             step = Step(file=live, mark=known.files[-1])
             return LogReading(known, Plan(steps=(step,)), earlier=known.files[:-1])
         real = live.path if isinstance(live, FileStat) else (known and known.path) or path
-        folder = self._folder(real)
-        if folder is None:
-            return LogReading(_kept(known, source), NOTHING, is_behind=True)
+        folder = self._folder(real, known)
         if isinstance(folder, Trouble):
-            return _unread(_kept(known, source), folder)
+            made = Plan(steps=(), troubles=(folder,))
+            return LogReading(_kept(known, source), made, is_behind=folder.is_passing)
         return self._find_among(folder, real, known, source)
 
     # -------------------------------------------------------------- as usual
@@ -80,24 +86,34 @@ class LogFinder:
         return None if kind is None else Trouble(why=why, cause=GapCause.UNREADABLE)
 
     # -------------------------------------------------------------- with its folder
-    def _folder(self, path: str) -> Sequence[FileStat] | Trouble | None:
-        """Return the files beside a path; None while they are being renamed."""
-        folder = path.rpartition("/")[0]
-        if folder not in self._folders:
-            self._folders[folder] = self._steady(path)
-        return self._folders[folder]
+    def _folder(self, path: str, known: LogMark | None) -> Sequence[FileStat] | Trouble:
+        """Return the files beside a log, as two scans in a row show those that may be its own.
 
-    def _steady(self, path: str) -> Sequence[FileStat] | Trouble | None:
-        before: set[tuple[str, FileId]] | None = None
-        for _ in range(SCANS):
+        What others make and remove there is not waited for, also if it has the id of a file that
+        was read, which is given out again.
+        """
+        ids = {mark.id for mark in known.files} if known is not None else set()
+        for number in range(2, SCANS + 1):
+            scans = self._scanned(path, number)
+            if isinstance(scans, Trouble):
+                return scans
+            changed = scans[-2].names ^ scans[-1].names
+            is_own = any(name == path or is_rotated(name, path) for name, _ in changed)
+            is_known = any(id_ in ids for _, id_ in changed)
+            if not is_own and (not is_known or len(scans) == SCANS):
+                return scans[-1].files
+        why = f"{path}: its files were renamed again and again while their folder was listed"
+        return Trouble(why=why, cause=GapCause.LIMIT, is_passing=True)
+
+    def _scanned(self, path: str, number: int) -> Sequence[Scan] | Trouble:
+        """Return the scans of a path's folder, so many at least."""
+        scans = self._scans.setdefault(path.rpartition("/")[0], [])
+        while len(scans) < number:
             found = self._files.folder_of(path)
             if isinstance(found, Trouble):
                 return found
-            names = {(file.path, file.id) for file in found}
-            if names == before:
-                return found
-            before = names
-        return None
+            scans.append(Scan(found, frozenset((file.path, file.id) for file in found)))
+        return scans
 
     def _find_among(
         self,

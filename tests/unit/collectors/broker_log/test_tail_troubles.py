@@ -357,32 +357,3 @@ def test_a_disk_that_fails_for_a_while_loses_nothing(cause: GapCause) -> None:
     disk.fails = None
     found = tailing.look()
     assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
-
-
-class RestlessDisk(FakeDisk):
-    """A disk whose log is rotated while its folder is listed."""
-
-    is_restless = False
-
-    def folder_of(self, path: str):  # type: ignore[no-untyped-def]  # noqa: ANN201 - as its base
-        """List the folder, and rotate."""
-        found = super().folder_of(path)
-        if self.is_restless:
-            self.rotate_by_number()
-            self.append(b"again\n")
-        return found
-
-
-def test_a_folder_that_changes_while_it_is_listed_is_looked_at_again_soon() -> None:
-    disk = RestlessDisk()
-    tailing = begun(disk)
-    disk.append(b"one\n")
-    disk.rotate_by_number()
-    disk.append(b"two\n")
-    disk.is_restless = True
-    found = tailing.look()
-    assert (lines_of(found), found.is_behind, trouble_of(found)) == ([], True, None)
-    disk.is_restless = False
-    found = tailing.look()
-    assert lines_of(found)[0] == "one"
-    assert trouble_of(found) is None

@@ -2,7 +2,8 @@
 
 Each endpoint is asked once per interval, all of them side by side and spread over it. What they say
 is counted here, over many looks; a round takes what there is, with its age. Those that gave nothing
-last time wait for each other and not for the rest, so that a hundred dead ones delay nobody.
+last time wait for each other and not for the rest, so that a hundred dead ones delay nobody. Nor does
+a mount that hangs under the files that list them: what is known goes on being asked.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import asyncio
 import threading
 import zlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
+from rules.facts.gap import GapCause
 from rules.facts.last_look import MICROSECOND, microseconds
 from rules.facts.scrapes import EndpointState, Scrapes, Trouble
 from service.clock import STEP_TOLERANCE
@@ -35,7 +37,12 @@ LEAST_SECONDS: Final = 0.05
 AT_ONCE: Final = 32  # endpoints that are asked side by side
 FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing last time
 MAX_CRC: Final = 2.0**32
-
+LISTS_SECONDS: Final = 10.0  # then it is told that reading the lists takes long
+LISTS_HANG: Final = Trouble(
+    cause=GapCause.TIMEOUT,
+    why=f"the files of targets were not read within {LISTS_SECONDS:g} s: what was known is asked on",
+)
+UNREAD: Final = Listed(endpoints=(), is_known=False)
 
 T = TypeVar("T")
 
@@ -95,9 +102,10 @@ class ScrapeWatch:
         monotonic: Callable[[], float],
         stop: asyncio.Event,
         log: Log,
+        known: Listed = UNREAD,
         off_loop: OffLoop = in_thread,
     ) -> None:
-        """`off_loop` calls what takes time without waiting for anything."""
+        """`known` is asked before the lists are read; `off_loop` calls whatever takes time."""
         self._asker = asker
         self._lists = lists
         self._pace = pace
@@ -107,9 +115,8 @@ class ScrapeWatch:
         self._log = log
         self._off_loop = off_loop
         self._lock = threading.Lock()  # held to change what is below, never while one waits
-        self._watched: dict[Endpoint, _Watched] = {}
-        self._listed = Listed(endpoints=(), is_known=False)
-        self._lists_due = float("-inf")
+        self._watched = {one: self._new(one, monotonic()) for one in known.endpoints}
+        self._listed = known
         self._ahead_us = self._ahead()
         self._places = asyncio.Semaphore(AT_ONCE)
         self._failed_places = asyncio.Semaphore(FAILED_AT_ONCE)
@@ -156,9 +163,8 @@ class ScrapeWatch:
         for one in self._watched.values():  # an earlier run may have died
             one.is_asked = False
         async with asyncio.TaskGroup() as group:
-            tasks: set[asyncio.Task[None]] = set()
+            tasks = {group.create_task(self._follow_lists(), name="scrape_lists")}
             while not self._stop.is_set():
-                await self._read_lists()
                 for endpoint in self._begin_due():
                     task = group.create_task(self._look(endpoint), name="scrape")
                     tasks.add(task)
@@ -167,12 +173,25 @@ class ScrapeWatch:
             for task in tasks:
                 task.cancel()
 
+    async def _follow_lists(self) -> None:
+        while not self._stop.is_set():
+            await self._read_lists()
+            await self._stopped_within(self._pace.interval_seconds)
+
     async def _read_lists(self) -> None:
+        """Read the lists; if that takes long it is told, and awaited: a thread cannot be ended."""
+        reading = asyncio.ensure_future(self._off_loop(self._lists))
+        try:
+            await asyncio.wait({reading}, timeout=LISTS_SECONDS)
+            if not reading.done():
+                troubles = (*self._listed.troubles, LISTS_HANG)
+                self._take_lists(replace(self._listed, troubles=troubles))
+            self._take_lists(await reading)
+        finally:
+            reading.cancel()
+
+    def _take_lists(self, listed: Listed) -> None:
         now = self._monotonic()
-        if now < self._lists_due:
-            return
-        self._lists_due = now + self._pace.interval_seconds
-        listed = await self._off_loop(self._lists)
         self._tell_lists(listed)
         with self._lock:
             self._listed = listed

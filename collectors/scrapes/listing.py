@@ -61,6 +61,11 @@ class EndpointLists:
     limit: int  # endpoints
     _files: dict[str, _File] = field(default_factory=dict)
 
+    def unread(self) -> Listed:
+        """Return what is known before any file is read, which may take long."""
+        kept = list(dict.fromkeys(self.fixed))[: self.limit]
+        return Listed(endpoints=tuple(_named_apart(kept)), is_known=False)
+
     def read(self) -> Listed:
         """Return what is listed now; reads only files that changed."""
         troubles: list[Trouble] = []

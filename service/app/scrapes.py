@@ -58,4 +58,5 @@ def scrape_watch(settings: ScrapeSettings, stop: asyncio.Event, log: Log) -> Scr
         monotonic=monotonic,
         stop=stop,
         log=log,
+        known=lists.unread(),
     )

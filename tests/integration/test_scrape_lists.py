@@ -70,6 +70,13 @@ def test_a_file_is_read_again_when_it_changed(tmp_path: Path) -> None:
     assert names(reader.read()) == NAMES
 
 
+def test_pages_that_are_set_are_known_before_any_file_is_read(tmp_path: Path) -> None:
+    reader = lists(write(tmp_path / "a.json", GOOD))
+    before = reader.unread()
+    assert (before.endpoints, before.is_known, before.troubles) == ((FIXED,), False, ())
+    assert reader.read().endpoints[:1] == before.endpoints
+
+
 def test_a_pattern_finds_files_that_come_and_go(tmp_path: Path) -> None:
     reader = lists(tmp_path / "*.json")
     nobody = reader.read()

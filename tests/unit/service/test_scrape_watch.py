@@ -40,10 +40,6 @@ def counter(client_id: str = "payments") -> Series:
     return series
 
 
-async def at_once(function: Callable[[], T]) -> T:
-    return function()
-
-
 class Endpoints:
     """Answers for every endpoint, in the time that a test sets."""
 
@@ -87,20 +83,30 @@ class Watched:
     def __init__(self, *endpoints: Endpoint) -> None:
         self.endpoints = Endpoints()
         self.listed = Listed(endpoints=endpoints)
+        self.lists_take = 0.0  # seconds
         self.told = Told()
         self.stop = asyncio.Event()
         self.clock_set_by = timedelta(0)
         self.supervisor = Supervisor(self.told.log, self.stop, monotonic=now)
         self.watch = ScrapeWatch(
             self.endpoints,
-            lambda: self.listed,
+            self._lists,
             PACE,
             utc_now=self._utc_now,
             monotonic=now,
             stop=self.stop,
             log=self.told.log,
-            off_loop=at_once,  # a thread and the loop's clock know nothing of each other
+            known=Listed(endpoints=endpoints, is_known=False),
+            off_loop=self._off_loop,  # a thread and the loop's clock know nothing of each other
         )
+
+    def _lists(self) -> Listed:
+        return self.listed
+
+    async def _off_loop(self, function: Callable[[], T]) -> T:
+        if function == self._lists and self.lists_take:
+            await asyncio.sleep(self.lists_take)
+        return function()
 
     def _utc_now(self) -> datetime:
         return NOON + timedelta(seconds=now()) + self.clock_set_by
@@ -140,7 +146,7 @@ def test_a_round_is_given_what_was_said_with_its_time() -> None:
     async def test() -> None:
         watched = Watched(APP)
         before = watched.watch.scrapes()
-        assert (before.is_read, before.endpoints, before.is_complete) == (True, (), False)
+        assert (before.is_read, before.fresh, before.is_complete) == (True, frozenset(), False)
 
         def rise() -> None:
             watched.endpoints.value = 3.0
@@ -234,6 +240,44 @@ def test_lists_are_read_again_and_what_is_no_longer_listed_is_forgotten() -> Non
         assert len(seen.clients) == 1
         assert [one.why for one in seen.gaps()] == [broken.why]
         assert watched.told.names == [Event.ENDPOINT_LIST]
+
+    run_instantly(test)
+
+
+def test_lists_that_hang_stop_no_endpoint_and_are_told() -> None:
+    async def test() -> None:
+        watched = Watched(APP)
+
+        def hang() -> None:
+            watched.lists_take = 1000.0
+            watched.listed = Listed(endpoints=(OTHER,))
+
+        await watched.run(120, hang)
+        seen = watched.watch.scrapes()
+        assert seen.fresh == {APP.name}, "what they said last is asked on"
+        assert [one.cause for one in seen.gaps()] == [GapCause.TIMEOUT]
+        assert watched.told.names == [Event.ENDPOINT_LIST]
+        assert len(watched.endpoints.times(APP)) > 200 / PACE.interval_seconds
+        assert now() < 241, "nor does the end of the service wait for them"
+
+    run_instantly(test)
+
+
+def test_lists_that_are_late_are_taken_all_the_same() -> None:
+    async def test() -> None:
+        watched = Watched(APP)
+        watched.lists_take = 40.0
+        watched.listed = Listed(endpoints=(OTHER,))
+
+        def early() -> None:
+            seen = watched.watch.scrapes()
+            assert (seen.fresh, seen.lists_known) == (frozenset({APP.name}), False)
+            assert [one.cause for one in seen.gaps()] == [GapCause.TIMEOUT]
+
+        await watched.run(30, early)
+        seen = watched.watch.scrapes()
+        assert (seen.fresh, seen.lists_known) == (frozenset({OTHER.name}), True)
+        assert list(seen.gaps()) == []
 
     run_instantly(test)
 

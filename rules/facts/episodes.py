@@ -16,7 +16,7 @@ from rules.facts.column import Int64s
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.leaderships import Leaderships, leaderships_under
 from rules.facts.producers import ProducerState
-from rules.facts.refusals import Refusal
+from rules.facts.refusals import Refusal, merged, order
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceVerdict
 
 # Topic and partition, producer id; None: the line does not tell it.
@@ -144,6 +144,8 @@ class SequenceMemory:
     # refusal comes after the change.
     changes: Mapping[TopicPartition, tuple[LeaderChange, ...]] = field(default_factory=dict)
     leaderships: Leaderships = field(default_factory=Leaderships.none)
+    untold: int = 0  # episodes that were dropped, being too many, before anything was told of them
+    untold_us: int | None = None  # the last round that dropped one
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -154,15 +156,78 @@ class SequenceMemory:
 def sequences_under(stored: SequenceMemory, seen: SequenceMemory) -> SequenceMemory:
     """Return the memory of a process that could read an earlier one's only after some rounds."""
     ids = {one.id for one in seen.ended}
+    both = {key: (one, seen.open[key]) for key, one in stored.open.items() if key in seen.open}
+    replaced = [
+        replace(old, ended_us=new.first_seen_us, is_asking=False, is_waiting=False)
+        for old, new in both.values()
+        if _is_of_another_topic(old, new)
+    ]
+    joined = {
+        key: _joined(old, new)
+        for key, (old, new) in both.items()
+        if not _is_of_another_topic(old, new)
+    }
     return SequenceMemory(
-        open={**stored.open, **seen.open},
-        ended=(*(one for one in stored.ended if one.id not in ids), *seen.ended),
+        open={**stored.open, **seen.open, **joined},
+        ended=(*(one for one in stored.ended if one.id not in ids), *replaced, *seen.ended),
         changes={
             name: joined_changes(stored.changes.get(name, ()), seen.changes.get(name, ()))
             for name in {**stored.changes, **seen.changes}
         },
         leaderships=leaderships_under(stored.leaderships, seen.leaderships),
+        untold=stored.untold + seen.untold,
+        untold_us=_latest(stored.untold_us, seen.untold_us),
     )
+
+
+def _is_of_another_topic(one: Episode, other: Episode) -> bool:
+    return None not in (one.topic_id, other.topic_id) and one.topic_id != other.topic_id
+
+
+def _joined(stored: Episode, seen: Episode) -> Episode:
+    """Return the same producer's refusals of two processes; the verdict stays until the next round."""
+    refusals = _joined_refusals(stored, seen)
+    keys = [one.key for one in refusals]
+    counted = sum(one.count for one in (*stored.refusals, *seen.refusals))
+    twice = counted - sum(one.count for one in refusals)
+    return replace(
+        seen,
+        id=stored.id,
+        topic_id=stored.topic_id or seen.topic_id,
+        refusals=refusals,
+        refusal_count=stored.refusal_count + seen.refusal_count - twice,
+        first_seen_us=min(stored.first_seen_us, seen.first_seen_us),
+        last_seen_us=max(stored.last_seen_us, seen.last_seen_us),
+        leader_epoch=stored.leader_epoch,
+        verdict=stored.verdict,
+        leading=keys.index(stored.shown.key),
+        largest_batch=_latest(stored.largest_batch, seen.largest_batch),
+        batches_looked_us=_latest(stored.batches_looked_us, seen.batches_looked_us),
+        first_state=stored.first_state or seen.first_state,
+        last_state=seen.last_state or stored.last_state,
+        newest_producer_epoch=_latest(stored.newest_producer_epoch, seen.newest_producer_epoch),
+        changes=joined_changes(stored.changes, seen.changes),
+        asked=0,
+        told=stored.told or seen.told,
+    )
+
+
+def _joined_refusals(stored: Episode, seen: Episode) -> tuple[Refusal, ...]:
+    """Return the refusals of both; of one that came again the later process knows more."""
+    found = {one.key: one for one in stored.refusals}
+    for one in seen.refusals:
+        known = found.get(one.key)
+        if known is None:
+            found[one.key] = one
+            continue
+        both = merged(known, one)
+        if both is not known:
+            found[one.key] = replace(one, count=both.count, times_us=both.times_us)
+    return tuple(sorted(found.values(), key=order))
+
+
+def _latest(one: int | None, other: int | None) -> int | None:
+    return max((known for known in (one, other) if known is not None), default=None)
 
 
 def joined_changes(
@@ -204,6 +269,7 @@ def sequences_with_times(
             for name, changes in memory.changes.items()
         },
         leaderships=memory.leaderships.with_times(change_all),
+        untold_us=None if memory.untold_us is None else change(memory.untold_us),
     )
 
 

@@ -5,12 +5,12 @@ It comes after the memory of offsets was advanced, because it needs what leader 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
-from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
+from rules.facts.episodes import Episode, SequenceMemory
+from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, Phase, SequenceClass, SequenceReason
 from rules.sequence.answers import proven, with_answers
 from rules.sequence.changes import advance_changes
@@ -24,17 +24,13 @@ from rules.sequence.classify import (
     leading,
 )
 from rules.sequence.gathering import gathered
+from rules.sequence.keeping import put_aside
 from rules.sequence.sight import MICROSECOND, OnlyFailed, Sight
 from rules.sequence.sights import Sights
-from rules.sequence.told_once import with_told
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
 LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # an old leader that comes back tells the exact range
-ENDED_KEPT: Final = timedelta(hours=24)
-MAX_ENDED: Final = 1000
-MAX_OPEN: Final = 1000
-MAX_ASKING: Final = 100  # episodes of one round
 # What a client that gave up batches of its own may look like: nothing acknowledged is missing.
 CLIENTS: Final = (SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE)
 MAY_BE_THE_CLIENTS: Final = (*CONTINUITY, SequenceReason.CLEAN_CHANGES)
@@ -59,8 +55,8 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
     before = view.memory.sequences
     changes, leaderships = advance_changes(view, before)
     found = gathered(view.snapshot, before)
-    known = SequenceMemory(ended=before.ended, changes=changes, leaderships=leaderships)
-    if not (found.open or found.replaced or before.ended):
+    known = replace(before, open={}, changes=changes, leaderships=leaderships)
+    if not (found.open or found.replaced or before.ended or before.untold):
         return known
     over, left = list(found.replaced), list[Episode]()
     sights = Sights.of(view, leaderships)
@@ -68,7 +64,7 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
         sight = sights.of_episode(episode)
         judged = _judged(with_answers(episode, sights, sight, changes), sight, only_failed)
         (over if _is_over(judged, sight) else left).append(judged)
-    return _put_aside(known, over, left, sights.now_us)
+    return put_aside(known, over, left, sights.now_us)
 
 
 def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
@@ -78,7 +74,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         episode = replace(episode, refusals=refusals)
     if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(episode, is_asking=False, is_waiting=False)  # nothing is left to refute it
-    decided = _still_failed(episode, leading(episode, sight, only_failed))
+    decided = _still_said(episode, refusals, leading(episode, sight, only_failed))
     place = refusals.index(decided.refusal)
     is_asking = _wants_more(episode, decided, sight)
     return replace(
@@ -90,6 +86,17 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         asked=episode.asked + is_asking,
         asked_in_all=episode.asked_in_all + is_asking,
     )
+
+
+def _still_said(episode: Episode, refusals: tuple[Refusal, ...], decided: Decided) -> Decided:
+    """Keep a loss that was confirmed until a proof refutes it; no later refusal puts it in doubt."""
+    before = episode.verdict
+    if before.class_ is not SequenceClass.LOSS or not before.is_confirmed:
+        return _still_failed(episode, decided)
+    if decided.verdict.is_confirmed:
+        return decided
+    shown = next((one for one in refusals if one.key == episode.shown.key), decided.refusal)
+    return Decided(refusal=shown, verdict=before)
 
 
 def _still_failed(episode: Episode, decided: Decided) -> Decided:
@@ -127,28 +134,6 @@ def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:
     return is_open and is_answered and episode.end_looked_us != sight.now_us
 
 
-# ------------------------------------------------------------------ what has ended
-def _put_aside(
-    known: SequenceMemory, over: list[Episode], left: list[Episode], now_us: int
-) -> SequenceMemory:
-    """Put aside the episodes that are over, and let the newest of the others ask."""
-    if len(left) > MAX_OPEN:
-        left.sort(key=lambda one: (not one.verdict.is_confirmed, one.last_seen_us))
-        over, left = [*over, *left[:-MAX_OPEN]], left[-MAX_OPEN:]
-    ended = (*known.ended, *(_ended(one, now_us) for one in over))
-    oldest = now_us - ENDED_KEPT // MICROSECOND
-    return replace(
-        known,
-        open={key: with_told(one, now_us) for key, one in _taking_turns(left).items()},
-        ended=tuple(one for one in ended if (one.ended_us or now_us) > oldest)[-MAX_ENDED:],
-    )
-
-
-def _ended(episode: Episode, now_us: int) -> Episode:
-    ended = replace(episode, ended_us=now_us, is_asking=False, is_waiting=False)
-    return with_told(ended, now_us)
-
-
 def _is_over(episode: Episode, sight: Sight) -> bool:
     """Whether nothing was refused for a while, and nothing more is to be found out."""
     is_loss = episode.verdict.class_ is SequenceClass.LOSS
@@ -156,17 +141,3 @@ def _is_over(episode: Episode, sight: Sight) -> bool:
     if sight.now_us < episode.last_seen_us + waits // MICROSECOND:
         return False
     return episode.verdict.is_confirmed or is_final(episode, sight)
-
-
-def _taking_turns(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
-    """Let the newest of many episodes ask; the others wait."""
-    found = {one.key: one for one in episodes}
-    asking = sorted(
-        (one for one in found.values() if one.is_asking), key=lambda one: -one.last_seen_us
-    )
-    for one in asking[MAX_ASKING:]:
-        asked, in_all = one.asked - 1, one.asked_in_all - 1
-        found[one.key] = replace(
-            one, is_asking=False, is_waiting=True, asked=asked, asked_in_all=in_all
-        )
-    return found

@@ -37,6 +37,7 @@ def plain_sequences(memory: SequenceMemory) -> Row:
             [name.topic, name.partition, [_row(one) for one in changes]]
             for name, changes in memory.changes.items()
         ],
+        "untold": [memory.untold, memory.untold_us],
     }
 
 
@@ -47,6 +48,7 @@ def sequences_of(told: Any) -> SequenceMemory:
         LookupError, TypeError, ValueError: it is something else.
     """
     open_ones = [_episode(row) for row in told["open"]]
+    untold, untold_us = told.get("untold", (0, None))
     return SequenceMemory(
         open={one.key: one for one in open_ones},
         ended=tuple(_episode(row) for row in told["ended"]),
@@ -54,6 +56,8 @@ def sequences_of(told: Any) -> SequenceMemory:
             TopicPartition(str(topic), int(partition)): tuple(_change(row) for row in changes)
             for topic, partition, changes in told["changes"]
         },
+        untold=int(untold),
+        untold_us=None if untold_us is None else int(untold_us),
     )
 
 

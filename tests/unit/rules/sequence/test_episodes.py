@@ -16,9 +16,9 @@ from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.facts.refusals import TIMES_KEPT
 from rules.question import BatchesQuestion
-from rules.sequence.advance import MAX_ASKING, MAX_ENDED
 from rules.sequence.asking import questions_of
 from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
+from rules.sequence.keeping import MAX_ASKING, MAX_ENDED, MAX_OPEN
 from rules.view import View
 from tests.factories import at, partitions, topic_id
 from tests.unit.rules.sequence.lines import refused
@@ -161,6 +161,35 @@ def test_many_that_ended_are_bounded() -> None:
     assert last.ended[0].id == "1"
 
 
+def test_a_loss_is_kept_where_harmless_episodes_have_to_go() -> None:
+    harmless = replace(watched(*HARMLESS), ended_us=microseconds(at(4000)))
+
+    def crowded(memory: Memory) -> Memory:
+        lost = [one for one in memory.sequences.ended if one.producer_id == 7]
+        many = [replace(harmless, id=str(n), producer_id=9 + n) for n in range(MAX_ENDED)]
+        return replace(memory, sequences=replace(memory.sequences, ended=(*lost, *many)))
+
+    looks = [*CASES["textbook"].looks, of_2(4000), of_2(4001), of_2(4002)]
+    ended = play(looks, between=crowded)[-1].memory.sequences.ended
+    assert len(ended) == MAX_ENDED
+    assert (ended[0].producer_id, ended[0].verdict.class_) == (7, "loss")
+
+
+def test_of_too_many_open_ones_those_that_are_proven_go_first() -> None:
+    """A confirmed loss is looked at for an hour, and an unexplained gap needs the place more."""
+    lines = [refused(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
+    memory = after(*HARMLESS, Look(second=21, lines=lines))
+    assert [one.producer_id for one in memory.ended] == [7]
+    assert (len(memory.open), memory.untold) == (MAX_OPEN, 0)
+
+
+def test_what_ends_before_it_is_explained_is_undetermined() -> None:
+    lines = [refused(4, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN + 1)]
+    [first] = after(Look(second=0), Look(second=21, lines=lines)).ended
+    assert str(first.verdict.class_) == "undetermined"
+    assert first.told is not None
+
+
 def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_one() -> None:
     new_id = topic_id("orders", creation=1)
     again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
@@ -288,6 +317,43 @@ def test_a_memory_that_is_read_late_is_laid_under() -> None:
     assert both.changes == stored.sequences.changes
     assert both.leaderships.watched_from[0] == 5
     assert sequences_under(SequenceMemory(), seen.sequences).open == seen.sequences.open
+
+
+def both_memories(stored: list[Look], seen: list[Look]) -> SequenceMemory:
+    one, other = (play(looks)[-1].memory.sequences for looks in (stored, seen))
+    return sequences_under(one, other)
+
+
+def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_refusal() -> None:
+    stored = [*CASES["textbook"].looks]
+    seen = [of_2(20, lines=(refused(9, 8, broker=2, second=19, offset=120),))]
+    [episode] = both_memories(stored, seen).episodes
+    assert (str(episode.verdict.class_), episode.verdict.is_confirmed) == ("loss", True)
+    assert episode.shown.incoming_sequence == 27
+    assert (len(episode.refusals), episode.refusal_count) == (2, 2)
+    assert (episode.first_seen_us, episode.last_seen_us) == (
+        microseconds(at(11)),
+        microseconds(at(20)),
+    )
+
+
+def test_a_line_that_two_processes_read_is_counted_once() -> None:
+    stored = [*CASES["textbook"].looks]
+    [episode] = both_memories(stored, [replace(stored[1], second=20)]).episodes
+    assert (len(episode.refusals), episode.refusal_count) == (1, 1)
+    assert episode.refusals[0].before is not None, "what was looked up before is kept"
+
+
+def test_an_episode_of_an_older_topic_is_over_when_it_is_read_late() -> None:
+    lines = (refused(27, 2, broker=2, topic_id=topic_id("orders")),)
+    stored = [ALONE, replace(line_of_2(), lines=lines), of_2(12, found=[found(OLD_BATCH)])]
+    new_id = topic_id("orders", creation=1)
+    again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
+    line = refused(4, 2, topic_id=new_id, second=19)
+    memory = both_memories(stored, [Look(second=20, lines=(line,), more=again)])
+    [old], [new] = memory.ended, memory.open.values()
+    assert (str(old.verdict.class_), old.ended_us) == ("loss", new.first_seen_us)
+    assert new.topic_id == new_id
 
 
 def test_the_watch_of_a_partition_that_only_one_of_two_memories_knows() -> None:

@@ -5,7 +5,7 @@ Events do not un-happen: they stay BREACH, whatever the rule says later, until 2
 since it last said BREACH, or a person closes them. A rule of events says BREACH only in the round
 that finds out that it happened, so that every BREACH of it is told by itself. A subject that is
 absent from two complete rounds ends its finding; a round that could not see all of its kind proves
-no absence.
+no absence, and neither does a rule that judges only what it remembers.
 
 Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
 the subjects of findings that are open.
@@ -126,7 +126,14 @@ def next_changes(
                 changes.append(change)
     seen = {change.identity for change in changes}
     absent = [entry for identity, entry in open_findings.items() if identity not in seen]
-    return [*changes, *(_absent(entry, completeness, now) for entry in absent)]
+    forgetful = {judgement.rule.rule_id for judgement in judgements if judgement.rule.forgets}
+    return [
+        *changes,
+        *(
+            _absent(entry, Completeness() if entry.identity[0] in forgetful else completeness, now)
+            for entry in absent
+        ),
+    ]
 
 
 def apply_changes(

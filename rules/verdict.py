@@ -59,6 +59,8 @@ class RuleMeta:
     milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
     # Reasons of events that say more of what was told before: its evidence is kept beside theirs.
     sharpening: tuple[str, ...] = ()
+    # Whether it judges only what it remembers: a subject that is absent is forgotten, and not gone.
+    forgets: bool = False
 
     def severity_of(self, reason: str) -> Severity:
         """Return how bad a breach for this reason is."""

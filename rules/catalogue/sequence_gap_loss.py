@@ -11,7 +11,9 @@ Why it matters:
 Inputs:
     The brokers' log lines for OUT_OF_ORDER_SEQUENCE_NUMBER, from files or by HTTP. Without any such
     source there is nothing to judge, which is no blindness: losses are found by
-    committed_records_lost all the same. Batch headers around the refused batch and the leader's
+    committed_records_lost all the same. It is UNKNOWN for all partitions while the log cannot be
+    read, for a day after a line that does not tell its partition (before Kafka 2.2), and for a day
+    after more producers were refused at once than are remembered (2,000). Batch headers around the refused batch and the leader's
     memory of the producer (READ on the topic), which are asked for only then; what leader changes
     left, as committed_records_lost knows it.
 
@@ -57,6 +59,7 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Records that a producer had written are gone, as a gap in its sequence shows.",
     milder=(("possibly_lost", Severity.WARNING),),
+    forgets=True,
 )
 
 
@@ -68,6 +71,8 @@ class Why(Reason):
     POSSIBLY_LOST = "possibly_lost"
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
+    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
 
 
 def judge(view: View) -> Judgement:
@@ -86,5 +91,7 @@ REASONS: Final = Reasons(
     nothing_new=Why.NOTHING_NEW,
     no_source=Why.NO_SOURCE,
     log_not_read=Why.LOG_NOT_READ,
+    too_many=Why.TOO_MANY,
+    partition_not_told=Why.PARTITION_NOT_TOLD,
     lasting=Why.LOST,
 )

@@ -46,6 +46,7 @@ RULE: Final = RuleMeta(
     severity=Severity.INFO,
     for_=timedelta(0),
     summary="A gap in a producer's sequence is harmless: nothing acknowledged is missing.",
+    forgets=True,
 )
 
 
@@ -57,6 +58,8 @@ class Why(Reason):
     CLIENT_FAILURE = "client_failure"
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
+    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
 
 
 def judge(view: View) -> Judgement:
@@ -77,4 +80,6 @@ REASONS: Final = Reasons(
     nothing_new=Why.NOTHING_NEW,
     no_source=Why.NO_SOURCE,
     log_not_read=Why.LOG_NOT_READ,
+    too_many=Why.TOO_MANY,
+    partition_not_told=Why.PARTITION_NOT_TOLD,
 )

@@ -17,7 +17,6 @@ from rules.facts.column import marked
 from rules.facts.episodes import Episode
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
-from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.loss.told import moment
 from rules.question import Question
@@ -39,6 +38,8 @@ class Reasons:
     nothing_new: Reason
     no_source: Reason
     log_not_read: Reason
+    too_many: Reason
+    partition_not_told: Reason
     # Where an episode is remembered for this reason, what is new is told beside it.
     lasting: Reason | None = None
 
@@ -67,8 +68,11 @@ def judge_episodes(
     new = {one.id: one for one in newly_told(view)}
     told = _by_name(view, new.values(), reasons)
 
+    quiet = _quiet(view, reasons)
+
     def details(position: int) -> dict[str, EvidenceValue]:
-        return _details(view, told.get(names[position], ()), new)
+        episodes = told.get(names[position])
+        return _details(view, episodes, new) if episodes else _unknown_details(view, quiet)
 
     return decide(
         rule,
@@ -88,7 +92,7 @@ def judge_episodes(
             )
             for reason in type(reasons.nothing_new)
         ],
-        (Verdict.OK, reasons.nothing_new),
+        quiet,
         details=details,
         questions=questions,
     )
@@ -99,15 +103,33 @@ def _of_cluster(
 ) -> Judgement:
     """Answer where nothing was refused: whether that is known, and whether anybody wanted to know."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
-    return decide(rule, subject, [], _quiet(view.snapshot, reasons), questions=questions)
+    quiet = _quiet(view, reasons)
+
+    def details(_: int) -> dict[str, EvidenceValue]:
+        return _unknown_details(view, quiet)
+
+    return decide(rule, subject, [], quiet, details=details, questions=questions)
 
 
-def _quiet(snapshot: Snapshot, reasons: Reasons) -> tuple[Verdict, Reason]:
-    """Return what is said where nothing is new."""
-    if any(gap.scope is GapScope.BROKER_LOG for gap in snapshot.gaps):
+def _quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
+    """Return what is said where nothing is new: it may be that it could not be told."""
+    if any(gap.scope is GapScope.BROKER_LOG for gap in view.snapshot.gaps):
         return Verdict.UNKNOWN, reasons.log_not_read
-    log: BrokerLog = snapshot.broker_log
+    if view.memory.sequences.untold:
+        return Verdict.UNKNOWN, reasons.too_many
+    if any(_may_be_of(one, reasons) for one in _nameless(view)):
+        return Verdict.UNKNOWN, reasons.partition_not_told
+    log: BrokerLog = view.snapshot.broker_log
     return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
+
+
+def _nameless(view: View) -> list[Episode]:
+    return [one for one in view.memory.sequences.episodes if one.name is None]
+
+
+def _may_be_of(episode: Episode, reasons: Reasons) -> bool:
+    """Whether an episode is what a rule is about, as far as is known."""
+    return reasons.of(episode) is not None or not episode.verdict.is_confirmed
 
 
 def _names(view: View) -> list[TopicPartition]:
@@ -147,14 +169,25 @@ def _labels(view: View, name: TopicPartition) -> dict[str, str]:
 def _details(
     view: View, episodes: Sequence[Episode], new: Collection[str]
 ) -> dict[str, EvidenceValue]:
-    if not episodes:
-        return {}
     return {
         "topic_id": episodes[0].topic_id,
         **told(episodes[0]),
         "episodes": [_short(one, is_new=one.id in new) for one in episodes[:SHOWN]],
         "episode_count": len(episodes),
         "source_troubles": _troubles(view.snapshot.broker_log),
+    }
+
+
+def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, EvidenceValue]:
+    """Return what keeps a rule from telling, where something does."""
+    if quiet[0] is not Verdict.UNKNOWN:
+        return {}
+    nameless = _nameless(view)
+    return {
+        "source_troubles": _troubles(view.snapshot.broker_log),
+        "untold_episodes": view.memory.sequences.untold,
+        "without_partition": [_short(one, is_new=False) for one in nameless[-SHOWN:]],
+        "without_partition_count": len(nameless),
     }
 
 

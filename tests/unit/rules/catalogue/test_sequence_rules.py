@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any, Final
 
 import pytest
@@ -16,7 +17,7 @@ from rules.catalogue import (
     sequence_gap_undetermined,
 )
 from rules.completeness import Completeness
-from rules.facts.broker_log import BrokerLog, LogSource
+from rules.facts.broker_log import BrokerLog, LogSource, SequenceRefused
 from rules.facts.gap import GapScope
 from rules.judgement import Finding, Judgement
 from rules.open_findings import (
@@ -28,6 +29,7 @@ from rules.open_findings import (
     next_changes,
 )
 from rules.question import BatchesQuestion, ProducersQuestion
+from rules.sequence.keeping import MAX_ENDED, MAX_OPEN
 from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import gap, partitions, snapshot
@@ -234,6 +236,13 @@ def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
 
 
 # ------------------------------------------------------------------ told once
+def test_a_confirmed_loss_stays_one_when_its_producer_is_refused_again() -> None:
+    """After an unclean change a later refusal starts the waiting anew, for itself alone."""
+    looks = (*CASES["unclean-and-unhealed"].looks, of_2(200, lines=(refused(9, 2, broker=2),)))
+    later = [of_2(201 + n, found=[found(OLD_BATCH)]) for n in range(6)]
+    assert breaches(play((*looks, *later))) == [(3, "loss", "lost")]
+
+
 def test_what_is_asked_again_and_answered_the_same_is_not_told_again() -> None:
     unread = [of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4)]
     later = [of_2(140 + n, gaps=(NOT_READABLE,)) for n in range(5)]
@@ -392,8 +401,84 @@ def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
     assert [entry.reason for entry in entries.values()] == ["possibly_lost"]
 
 
-def test_a_line_without_its_partition_is_told_by_no_finding() -> None:
-    looks = (Look(second=0), Look(second=11, lines=(earliest_seen(3, 0, topic=None),)))
+def nameless(line: SequenceRefused) -> View:
+    return play((Look(second=0), Look(second=11, lines=(line,))))[-1]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_line_without_its_partition_leaves_every_rule_unknown(name: str) -> None:
+    view = nameless(refused(60000, 2, topic=None))
+    assert breaches([view]) == []
+    assert len(view.memory.sequences.episodes) == 1
+    finding = RULES[name](view).finding(0)
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+    assert finding.evidence["without_partition_count"] == 1
+
+
+def test_a_proven_reordering_without_its_partition_puts_no_loss_in_question() -> None:
+    view = nameless(earliest_seen(3, 0, topic=None))
+    assert breaches([view]) == []
+    said = {name: judge(view).finding(0).verdict for name, judge in RULES.items()}
+    assert said == dict.fromkeys(RULES, Verdict.OK) | {"reordering": Verdict.UNKNOWN}
+
+
+def test_a_line_without_its_partition_may_be_of_any_partition() -> None:
+    unnamed = Look(second=20, lines=(refused(60000, 2, topic=None, producer_id=8),))
+    view = play((*CASES["same-leader-epoch"].looks, unnamed))[-1]
+    finding = sequence_gap_loss.judge(view).finding(0)
+    assert finding.labels["topic"] == "orders"
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+
+
+def test_lines_without_a_partition_are_in_question_for_a_day() -> None:
+    line = refused(60000, 2, topic=None)
+    looks = (Look(second=0), Look(second=11, lines=(line,)), Look(second=4000))
+    later = (*looks, Look(second=100_000))
+    verdicts = [sequence_gap_loss.judge(view).finding(0).verdict for view in play(later)]
+    assert verdicts == [Verdict.OK, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.OK]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_log_that_cannot_be_read_is_unknown_beside_remembered_episodes(name: str) -> None:
+    unread = gap(scope=GapScope.BROKER_LOG)
+    look = Look(second=20, gaps=(unread,))
+    view = play((*CASES["same-leader-epoch"].looks, look))[-1]
+    finding = RULES[name](view).finding(0)
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "log_not_read")
+
+
+# ------------------------------------------------------------------ too many
+def storm(count: int, second: float, **overrides: Any) -> list[SequenceRefused]:
+    return [
+        refused(600, 2, second=second, producer_id=1000 + number, **overrides)
+        for number in range(count)
+    ]
+
+
+def test_a_storm_that_is_more_than_is_remembered_leaves_the_rest_unknown() -> None:
+    flood = storm(MAX_OPEN + MAX_ENDED + 50, 10, topic="other")
+    looks = (*CASES["same-leader-epoch"].looks, Look(second=20, lines=flood))
+    later = Look(second=100_000)
+    _, _, _, stormy, over = play((*looks, later))
+    assert stormy.memory.sequences.untold == 50, "the one before had been told"
+    [quiet] = sequence_gap_reordering.judge(stormy).findings(Verdict.UNKNOWN)
+    assert (quiet.reason, quiet.evidence["untold_episodes"]) == ("too_many", 50)
+    assert sequence_gap_loss.judge(over).finding(0).verdict is Verdict.OK
+
+
+def test_a_partition_whose_episode_had_to_go_keeps_its_finding() -> None:
+    """It is forgotten, and not gone."""
+    looks = [*TEXTBOOK, of_2(4000)]
     views = play(looks)
-    assert breaches(views) == []
-    assert len(views[-1].memory.sequences.episodes) == 1
+    entries = carried(looks)
+    other = play([Look(second=0), Look(second=4001, lines=storm(1, 4000, topic="other"))])[-1]
+    for second in range(5):
+        judgement = sequence_gap_loss.judge(other)
+        changes = next_changes(
+            entries,
+            [judgement],
+            completeness=Completeness.of(views[-1].snapshot),
+            now=views[-1].now + timedelta(seconds=second),
+        )
+        entries = apply_changes(entries, changes, views[-1].now)
+    assert "orders" in {dict(labels)["topic"] for _, labels in entries}

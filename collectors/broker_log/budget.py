@@ -19,18 +19,20 @@ class LookLimits:
 
 
 class Budget:
-    """What is left of a look."""
+    """What is left of a look, from when it begins to read."""
 
     def __init__(self, limits: LookLimits, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
         self._deadline = monotonic() + limits.seconds
         self._bytes = limits.bytes
+        self._is_begun = False
 
     def spend(self, size: int) -> None:
         """Take so many bytes as read."""
         self._bytes -= size
+        self._is_begun = True
 
     @property
     def is_spent(self) -> bool:
-        """Whether the rest has to wait for the next look."""
-        return self._bytes <= 0 or self._monotonic() >= self._deadline
+        """Whether the rest has to wait for the next look; never before anything was read."""
+        return self._is_begun and (self._bytes <= 0 or self._monotonic() >= self._deadline)

@@ -152,18 +152,22 @@ class LogTail:
     def read(self, position: str | None) -> TailRead:
         """Return what came after a position, within the limits; None: this is the first look."""
         before, trouble = _known(position)
-        budget = Budget(self._limits, self._monotonic)
+        began = self._monotonic()
         finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
         claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
         looks = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
         if trouble is not None:
             for look in looks:
                 look.troubles.append(trouble)
+        budget = Budget(self._limits, self._monotonic)
+        is_slow = self._monotonic() - began > self._limits.seconds
         readings = [(look, one) for look in looks for one in look.readings.values()]
         for look, one in sorted(readings, key=lambda pair: pair[1].waiting):
             state = None if one.mark is None else one.mark.parser
             one.read(self._handles, partial(self._parser_of, look.source, state), budget)
         self._handles.keep(_to_hold([one for _, one in readings]))
+        if is_slow:
+            _tell_slow(looks, self._limits.seconds)
         return _told(looks)
 
     def close(self) -> None:
@@ -241,6 +245,14 @@ def _known(position: str | None) -> tuple[Position, Trouble | None]:
     except ValueError as exc:
         why = f"where the last look ended cannot be read ({exc}): this one begins anew"
         return {}, Trouble(why=why, cause=GapCause.UNREADABLE)
+
+
+def _tell_slow(looks: Sequence[_SourceLook], seconds: float) -> None:
+    """Tell why sources are behind whose files were found slowly."""
+    why = f"finding the files takes more than {seconds:g} s, and not all of them could be read"
+    for look in looks:
+        if any(one.is_behind for one in look.readings.values()):
+            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
 
 
 def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:

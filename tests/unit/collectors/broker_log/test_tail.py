@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.files import Trouble
 from collectors.broker_log.handles import HELD
 from collectors.broker_log.lines import MAX_LINE
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
@@ -13,6 +15,7 @@ from tests.unit.collectors.broker_log.tailing import (
     Tailing,
     begun,
     lines_of,
+    trouble_of,
 )
 
 OTHER = "/logs/controller.log"
@@ -147,12 +150,52 @@ def test_a_look_stops_at_its_limit_and_says_that_more_waits() -> None:
     ]  # fmt: skip
 
 
-def test_a_look_stops_when_its_time_is_over() -> None:
+def test_a_look_stops_when_its_time_is_over_and_each_reads_something() -> None:
     disk = FakeDisk()
     tailing = begun(disk, limits=LookLimits(bytes=1 << 40, seconds=0))
-    disk.append(b"a\n")
+    disk.append(b"a\n", OTHER)
+    disk.append(b"bb\n")
+    looks = [tailing.look() for _ in range(3)]
+    assert [(lines_of(one), one.is_behind, one.gaps) for one in looks] == [
+        (["a"], True, ()), (["bb"], False, ()), ([], False, ()),
+    ]  # fmt: skip
+
+
+class SlowDisk(FakeDisk):
+    """A disk on which listing files takes its time."""
+
+    tailing: Tailing | None = None
+    seconds = 0.0
+
+    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+        """List files, slowly."""
+        if self.tailing is not None:
+            self.tailing.now += self.seconds
+        return super().matching(pattern)
+
+
+def test_the_time_in_which_files_are_found_is_not_that_of_reading() -> None:
+    disk = SlowDisk()
+    disk.tailing = tailing = begun(disk, limits=LookLimits(seconds=2))
+    disk.seconds = 5
+    disk.append(b"a\n", OTHER)
+    disk.append(b"b\n")
     found = tailing.look()
-    assert (lines_of(found), found.is_behind, found.gaps) == ([], True, ())
+    assert sorted(lines_of(found)) == ["a", "b"]
+    assert (found.is_behind, trouble_of(found)) == (False, None)
+
+
+def test_it_is_told_when_finding_took_the_time_and_something_waits() -> None:
+    disk = SlowDisk()
+    disk.tailing = tailing = begun(disk, limits=LookLimits(bytes=1, seconds=2))
+    disk.append(b"a\n", OTHER)
+    disk.append(b"bb\n")
+    disk.seconds = 5
+    found = tailing.look()
+    assert (lines_of(found), found.is_behind) == (["a"], True)
+    assert trouble_of(found) == (
+        "finding the files takes more than 2 s, and not all of them could be read"
+    )
 
 
 def test_a_log_with_much_to_read_holds_up_no_other() -> None:

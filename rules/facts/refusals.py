@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm, SequenceRefused
 from rules.facts.identity import BrokerId
+from rules.facts.last_look import microseconds
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
 
 TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
-MICROSECOND: Final = 1_000_000
 SEQUENCES: Final = 2**31  # int32 without a sign: 0 follows 2^31-1
 
 RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None, BrokerId | None]
@@ -117,7 +116,7 @@ def refusal_of(event: SequenceRefused, seen_us: int = 0) -> Refusal:
         broker_id=event.origin.broker_id,
         source=event.origin.source,
         count=1,
-        times_us=() if at is None else (_microseconds(at),),
+        times_us=() if at is None else (microseconds(at),),
         seen_us=seen_us,
     )
 
@@ -149,7 +148,3 @@ def order(refusal: Refusal) -> tuple[int, int, int, str]:
         refusal.incoming_sequence,
         str(refusal.key),
     )
-
-
-def _microseconds(moment: datetime) -> int:
-    return round(moment.timestamp() * MICROSECOND)

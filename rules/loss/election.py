@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.facts.broker_log import IsrShrunk, UncleanChange
+from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
@@ -35,7 +36,6 @@ class Election(StrEnum):
 
 ELECTIONS: Final = tuple(Election)
 FRESH: Final = timedelta(minutes=1)  # a look this old says little of the ISR at an election
-CLOCKS_AGREE_US: Final = 2_000_000  # how far a broker's clock may be behind ours
 ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
 
 

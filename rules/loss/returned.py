@@ -25,9 +25,9 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
     partition_of,
 )
+from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import ReplicaEvent, ReplicaLine, ToldLoss
-from rules.loss.election import CLOCKS_AGREE_US
 from rules.loss.told import moment
 from rules.view import View
 

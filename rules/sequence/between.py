@@ -6,15 +6,11 @@ what they wrote while another one led; clocks order the rest, as far as they agr
 
 from __future__ import annotations
 
-from typing import Final
-
+from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.episodes import LeaderChange
 from rules.facts.refusals import Refusal
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import NO_BATCH, last_sequence
-from rules.sequence.sight import CLOCKS_AGREE, MICROSECOND
-
-SKEW_US: Final = CLOCKS_AGREE // MICROSECOND
 
 
 def lies_between(change: LeaderChange, refusal: Refusal) -> bool:
@@ -89,4 +85,4 @@ def _led_by_another(refusal: Refusal, change: LeaderChange) -> bool:
 
 def _is_since(refusal: Refusal, moment_us: int) -> bool:
     first = refusal.first_us
-    return first is not None and first >= moment_us + SKEW_US
+    return first is not None and first >= moment_us + CLOCKS_AGREE_US

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
+from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import SequenceReason
 
@@ -14,8 +15,6 @@ MICROSECOND: Final = timedelta(microseconds=1)
 # A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: what has not come by
 # then is not expected any more. librdkafka tries on for `message.timeout.ms`, by default 300 s.
 DELIVERY_TIMEOUT: Final = timedelta(seconds=120)
-# How far a broker's clock may be from ours where the time of a line is compared with a look of ours.
-CLOCKS_AGREE: Final = timedelta(seconds=2)
 
 # Who of a topic's producers, and nobody else, had records fail between two moments; None: it is not
 # known, or it was not exactly one.
@@ -42,11 +41,11 @@ class Sight:
         if refusal.seen_us < self.now_us:
             return True
         last = refusal.last_us
-        return last is not None and last + CLOCKS_AGREE // MICROSECOND <= self.now_us
+        return last is not None and last + CLOCKS_AGREE_US <= self.now_us
 
     def holds_at(self, refusal: Refusal) -> bool:
         """Whether the present leader epoch had begun when the refusal was written."""
         since, first = self.epoch_since_us, refusal.first_us
         if since is None or self.leader_epoch is None:
             return False
-        return first is not None and first >= since + CLOCKS_AGREE // MICROSECOND
+        return first is not None and first >= since + CLOCKS_AGREE_US

@@ -49,6 +49,8 @@ def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -
     match class_:
         case LossClass.COMMITTED_BEYOND_LOG_END:
             return list(_of_group(place))
+        case LossClass.UNCLEAN_ELECTION:
+            return [_see_what_is_lost(place), _forbid(place)]
         case LossClass.UNREPLICATED_LOST:
             return [*_write_again(facts), *_reset_groups(place, facts)]
         case _:
@@ -106,7 +108,19 @@ def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:
     write = "Have the producers write the lost records again, from the copy or from where they came"
     is_back = facts.exact_to is not None
     yield f"{write} from." if is_back else f"{write} from. Only then start the old leader."
-    yield (
+    yield _forbid(place)
+
+
+def _see_what_is_lost(place: _Place) -> str:
+    """Point to what is told of the same change: it knows by now whether the old leader is back."""
+    return (
+        "What it lost or may have lost, and what to do at once, stands in committed_lost or "
+        f"possibly_lost of this partition: tidemark loss show {shlex.quote(place.folder)}"
+    )
+
+
+def _forbid(place: _Place) -> str:
+    return (
         f"Turn off unclean.leader.election.enable for {place.topic}, and set min.insync.replicas "
         "to 2 or more."
     )

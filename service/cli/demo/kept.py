@@ -64,16 +64,23 @@ def leave_running(stage: Stage) -> None:
         ("files", str(stage.folder)),
     ):
         click.echo(f"  {what:9} {where}")
-    where = f"--dir {stage.sandbox.directory}"
+    where, command = f"--dir {stage.sandbox.directory}", _command()
+    click.echo("Ask it:")
+    for asked in ("loss show invoices-0", "sequence show refunds-0", "sequence show parcels-0"):
+        click.echo(f"  {command} {asked} --server {stage.address}")
     click.echo("Break it, and look at the addresses above:")
-    click.echo(
-        f"  tidemark sandbox kill 3 {where}   partitions at risk; no finding: two replicas do"
-    )
-    click.echo(
-        f"  tidemark sandbox kill 2 {where}   partition_under_min_isr is found within seconds"
-    )
-    click.echo(f"  tidemark sandbox up {where}       mends both; the findings end")
-    click.echo("End it:\n  tidemark sandbox demo --end")
+    for broken, seen in (
+        ("kill 3", "partitions at risk; no finding: two replicas do"),
+        ("kill 2", "partition_under_min_isr is found within seconds"),
+        ("up", "mends both; the findings end"),
+    ):
+        click.echo(f"  {command} sandbox {broken} {where}   {seen}")
+    click.echo(f"End it:\n  {command} sandbox demo --end")
+
+
+def _command() -> str:
+    """Return how to type the command where it is not on the path, as after `make`."""
+    return "tidemark" if shutil.which("tidemark") else str(Path(sys.executable).parent / "tidemark")
 
 
 def end_kept() -> bool:

@@ -161,3 +161,11 @@ def test_a_group_beyond_the_end_is_moved_by_a_command_that_can_be_typed() -> Non
         """--group 'it'"'"'s; $(rm)' --topic orders:0 --reset-offsets --to-latest --execute"""
         in (found.next_steps[-1])
     )
+
+
+def test_an_unclean_election_points_to_what_is_told_of_its_loss() -> None:
+    """It was told once, and does not know that the old leader has come back since."""
+    election = open_loss(evidence=PROVEN, rule="unclean_leader_election")
+    see, forbid = loss_of(from_memory(election, None)).next_steps
+    assert see.endswith("tidemark loss show orders-0")
+    assert forbid.startswith("Turn off unclean.leader.election.enable")

@@ -2,8 +2,9 @@
 
 Each endpoint is asked once per interval, all of them side by side and spread over it. What they say
 is counted here, over many looks; a round takes what there is, with its age. Those that gave nothing
-last time wait for each other and not for the rest, so that a hundred dead ones delay nobody. Nor does
-a mount that hangs under the files that list them: what is known goes on being asked.
+twice wait for each other and not for the rest, so that a hundred dead ones delay nobody: neither one
+that failed once nor, for some minutes, one that is restarted. Nor does a mount that hangs under the
+files that list them: what is known goes on being asked.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ FRESH_INTERVALS: Final = 3  # that an answer is used: one may be late, and one m
 TICK_SECONDS: Final = 1.0  # at most, from one look at what is due to the next
 LEAST_SECONDS: Final = 0.05
 AT_ONCE: Final = 32  # endpoints that are asked side by side
-FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing last time
+FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing `FAILURES` times or more
+FAILURES: Final = 2  # in a row: one may be by chance
+LATELY_INTERVALS: Final = 20  # after an answer an endpoint may be back, and has places apart
 MAX_CRC: Final = 2.0**32
 LISTS_SECONDS: Final = 10.0  # then it is told that reading the lists takes long
 LISTS_HANG: Final = Trouble(
@@ -119,7 +122,8 @@ class ScrapeWatch:
         self._listed = known
         self._ahead_us = self._ahead()
         self._places = asyncio.Semaphore(AT_ONCE)
-        self._failed_places = asyncio.Semaphore(FAILED_AT_ONCE)
+        self._lately_places = asyncio.Semaphore(FAILED_AT_ONCE)
+        self._dead_places = asyncio.Semaphore(FAILED_AT_ONCE)
 
     # -------------------------------------------------------------- for the round
     def scrapes(self) -> Scrapes:
@@ -229,10 +233,18 @@ class ScrapeWatch:
         if one is None:
             return
         try:
-            async with self._failed_places if one.tracker.failed else self._places:
+            async with self._places_for(one.tracker):
                 await self._ask(endpoint, one)
         finally:
             one.is_asked = False
+
+    def _places_for(self, tracker: Tracker) -> asyncio.Semaphore:
+        if tracker.failures < FAILURES:
+            return self._places
+        lately = LATELY_INTERVALS * self._pace.interval_seconds
+        if tracker.answered_within(lately, self._uptime_us()):
+            return self._lately_places
+        return self._dead_places
 
     async def _ask(self, endpoint: Endpoint, one: _Watched) -> None:
         began_us, had_failed = self._uptime_us(), one.tracker.failed

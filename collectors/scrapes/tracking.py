@@ -40,7 +40,7 @@ class Tracker:
     _samples: int = 0
     troubles: tuple[Trouble, ...] = ()  # of the latest attempt
     _took_seconds: float | None = None
-    failed: bool = False  # the latest attempt
+    failures: int = 0  # attempts in a row, up to the latest, that gave nothing
 
     def note_failed(self, trouble: Trouble, now: Moment) -> None:
         """Take that an attempt gave nothing."""
@@ -82,6 +82,16 @@ class Tracker:
             samples=self._samples,
             troubles=self.troubles,
         )
+
+    @property
+    def failed(self) -> bool:
+        """Whether the latest attempt gave nothing."""
+        return self.failures > 0
+
+    def answered_within(self, seconds: float, now_us: int) -> bool:
+        """Whether there was an answer so lately."""
+        answered = self._answered
+        return answered is not None and now_us - answered.ended_us <= seconds * MICROSECOND
 
     # -------------------------------------------------------------- one series
     def _take(self, series: Series, value: float, now: Moment) -> None:
@@ -130,5 +140,6 @@ class Tracker:
 
     def _attempted(self, now: Moment, troubles: Sequence[Trouble], *, failed: bool) -> None:
         self._took_seconds = (now.ended_us - now.began_us) / MICROSECOND
-        self.troubles, self.failed = tuple(troubles), failed
+        self.troubles = tuple(troubles)
+        self.failures = self.failures + 1 if failed else 0
         self._drop(now.ended_us)

@@ -51,6 +51,11 @@ class Endpoints:
         self.side_by_side = 0
         self.most_side_by_side = 0
         self.defect: Exception | None = None
+        self.failing: dict[Endpoint, range] = {}  # the looks that fail
+
+    def fail(self, endpoint: Endpoint, *, after: int, times: int) -> None:
+        """Let some looks at an endpoint give nothing."""
+        self.failing[endpoint] = range(after + 1, after + times + 1)
 
     async def ask(self, endpoint: Endpoint) -> Body | Trouble:
         """Answer after some time."""
@@ -61,7 +66,8 @@ class Endpoints:
             await asyncio.sleep(self.seconds.get(endpoint, 0.1))
         finally:
             self.side_by_side -= 1
-        if endpoint in self.dead:
+        number = len(self.times(endpoint))
+        if endpoint in self.dead or number in self.failing.get(endpoint, ()):
             return SILENT
         return Body(kind=EndpointKind.PAGE, content=b"")
 
@@ -178,7 +184,26 @@ def test_an_endpoint_that_hangs_delays_no_other() -> None:
     gaps = [b - a for a, b in pairwise(times)]
     assert len(gaps) >= 4
     assert max(gaps) < 17, "it does not wait for those that are dead"
-    assert found.most_side_by_side <= AT_ONCE + FAILED_AT_ONCE
+    assert found.most_side_by_side <= AT_ONCE + 2 * FAILED_AT_ONCE
+
+
+@pytest.mark.parametrize("failures", [1, 4])
+def test_one_that_answered_lately_waits_for_none_that_are_dead(failures: int) -> None:
+    """It was refused once, or its process was started again: an answer is used for 50 s."""
+
+    async def test() -> Endpoints:
+        hanging = [page_at(f"http://dead-{number}/metrics") for number in range(300)]
+        watched = Watched(*hanging, APP)
+        watched.endpoints.dead = set(hanging)
+        watched.endpoints.seconds = dict.fromkeys(hanging, 5.0)
+        watched.endpoints.fail(APP, after=5, times=failures)
+        await watched.run(400)
+        return watched.endpoints
+
+    found = run_instantly(test)
+    gaps = [b - a for a, b in pairwise(found.times(APP)[3:])]
+    assert len(gaps) > 15
+    assert max(gaps) < 17
 
 
 def test_an_endpoint_is_not_asked_again_while_it_is_being_asked() -> None:

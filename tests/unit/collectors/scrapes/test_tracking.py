@@ -326,6 +326,16 @@ def test_a_failure_is_told_and_the_last_answer_is_still_used() -> None:
     assert not seen.tracker.failed
 
 
+def test_failures_in_a_row_are_counted_and_the_last_answer_is_remembered() -> None:
+    seen = Looked().says(0).silence(3)
+    assert seen.tracker.failures == 3
+    at_us = round(46 * MICROSECOND)  # the answer came to its end a second after noon
+    assert seen.tracker.answered_within(45, at_us)
+    assert not seen.tracker.answered_within(44, at_us)
+    assert seen.says(0).tracker.failures == 0
+    assert not Looked().silence().tracker.answered_within(1000, at_us)
+
+
 def test_an_answer_that_could_not_be_read_is_none() -> None:
     seen = Looked().says(0).answer(is_whole=False)
     assert seen.tracker.failed

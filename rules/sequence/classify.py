@@ -86,7 +86,7 @@ def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Decided:
     else:
         verdict = (
             _by_changes(episode, refusal, sight)
-            or _by_state(episode, refusal, sight)
+            or _by_state(episode, suspicion, sight)
             or _by_clean_changes(episode, suspicion, sight)
             or _open(episode, suspicion, sight)
         )
@@ -196,7 +196,8 @@ def _by_clean_changes(
         if is_patient(episode, sight):
             return _suspected(suspicion, SequenceReason.CHANGES_UNSEEN)
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
-    if any(one.leader_epoch > appended for one in episode.changes):
+    is_later = any(one.leader_epoch > appended for one in episode.changes)
+    if is_later or _was_refused_in(appended, suspicion.refusal, episode):
         return None  # it is known that they came after the refusal
     is_certain = sight.clean_from is not None and sight.clean_from <= appended
     return _by_watched_changes(suspicion, is_certain=is_certain)
@@ -212,17 +213,47 @@ def _by_watched_changes(suspicion: Suspicion, *, is_certain: bool) -> SequenceVe
     return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
+def _was_refused_in(leader_epoch: int, refusal: Refusal, episode: Episode) -> bool:
+    """Whether this leader epoch was still there when the line had been read."""
+    look = episode.first_state
+    if look is None or look.looked_us <= refusal.seen_us:
+        return False
+    return look.leader_epoch <= leader_epoch
+
+
 # ------------------------------------------------------------------ not proven
-def _by_state(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict | None:
-    """Judge where the leader knows nothing of the producer, and nothing came since."""
-    look = episode.last_state
+def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict | None:
+    """Judge where the leader knows nothing of the producer, and nothing came since.
+
+    A leader that took over uncleanly knows nothing either, of a producer of which it lost all.
+    """
+    look, refusal = episode.last_state, suspicion.refusal
     if look is None or look.state is not None or look.looked_us <= refusal.seen_us:
         return None
+    if _may_have_lost_all(episode, refusal, sight):
+        is_told = appended_in(refusal) is None and suspicion.class_ is SequenceClass.LOSS
+        return _suspected(suspicion, SequenceReason.SEEMINGLY_CLEAN) if is_told else None
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     if look.looked_us >= late and not is_patient(episode, sight):
         return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
+    if is_final(episode, sight):
+        return None  # whether it still knows nothing was not told
     return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
+
+
+def _may_have_lost_all(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
+    """Whether the leader changed, not cleanly for certain, since the producer's last batch."""
+    appended, clean_from = appended_in(refusal), sight.clean_from
+    if sight.leader_epoch is None:
+        return False
+    if appended is None:  # what was before the watch is not held against it
+        watched = sight.watched_from
+        is_broken = clean_from is not None and watched is not None and clean_from > watched
+        return sight.is_change_untold or is_broken
+    if appended >= sight.leader_epoch or _was_refused_in(appended, refusal, episode):
+        return False
+    return clean_from is None or clean_from > appended or sight.is_change_untold
 
 
 def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict:

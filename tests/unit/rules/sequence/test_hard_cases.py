@@ -27,6 +27,7 @@ from tests.unit.rules.sequence.test_classes import (
     CONFIRMED,
     LOST,
     OLD_BATCH,
+    SEEMINGLY_CLEAN,
     SUSPECTED,
     Case,
     of_2,
@@ -158,6 +159,74 @@ CASES: Final = {
             of_2(13, end=5_000_000, states=remembered(8)),
         ),
         says=("reordering", CONFIRMED, "filled"),
+    ),
+    # ---------------------------------------------------------------- the leader knows nothing
+    "no-state-of-a-leader-that-may-have-lost-all": Case(
+        because="elections may be unclean, and the new leader may lack all that it wrote",
+        looks=(
+            Look(second=0),
+            replace(SEEMINGLY_CLEAN[1], lines=(expected_zero(5000, broker=2),)),
+            *(
+                Look(second=second, leader=2, epoch=6, states={}, found=[found()])
+                for second in (12, 140, 141, 142)
+            ),
+        ),
+        says=("loss", SUSPECTED, "seemingly_clean"),
+    ),
+    "no-state-after-a-clean-change": Case(
+        because="where elections are clean for certain the new leader had all that was acknowledged",
+        looks=(
+            Look(second=0, is_unclean_allowed=False),
+            replace(
+                SEEMINGLY_CLEAN[1],
+                is_unclean_allowed=False,
+                lines=(expected_zero(5000, broker=2),),
+            ),
+            *(
+                Look(
+                    second=second,
+                    leader=2,
+                    epoch=6,
+                    is_unclean_allowed=False,
+                    states={},
+                    found=[found()],
+                )
+                for second in (12, 140, 141, 142)
+            ),
+        ),
+        says=("producer_state_lost", CONFIRMED, "no_state"),
+    ),
+    "no-state-and-then-silence": Case(
+        because="whether it is still so is not told: what the numbers suspect is",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(5000),)),
+            Look(second=12, states={}),
+            *(Look(second=13 + n) for n in range(4)),
+            *(Look(second=140 + n) for n in range(6)),
+        ),
+        says=("loss", SUSPECTED, "batch_not_found"),
+    ),
+    "no-state-and-a-change-after-it": Case(
+        because="a leader that changed after the refusal does not lie between",
+        looks=(
+            Look(second=0, is_unclean_allowed=False),
+            Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
+            Look(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
+            Look(second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)),
+            *(
+                Look(
+                    second=second,
+                    leader=2,
+                    epoch=6,
+                    is_unclean_allowed=False,
+                    states={},
+                    found=[found(OLD_BATCH)],
+                )
+                for second in (140, 141, 142)
+            ),
+        ),
+        says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
     # ---------------------------------------------------------------- markers
     "marker-of-a-new-leader": Case(

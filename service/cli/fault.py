@@ -186,6 +186,7 @@ def _options(
 
 def _give_up(made: Made) -> None:
     """Undo a fault that nobody wants any more: a signal came while it was made."""
+    click.echo("Undoing it ...", err=True)
     made.undo()
     click.echo("Undone.", err=True)
     raise click.Abort

@@ -38,7 +38,7 @@ def command() -> None:
       tidemark sandbox kill 1           a broker that dies (SIGKILL)
       tidemark sandbox start 1          ... and comes back with its old data
       tidemark sandbox config topic orders min.insync.replicas=1
-      tidemark sandbox fault --list     faults of transactions and losses, each with its truth
+      tidemark sandbox fault --list     faults of transactions, losses and sequences, each with its truth
       tidemark sandbox tool --list      Kafka's own tools
       tidemark sandbox down             end it and remove every file of it
     """  # noqa: D301 - click's \b keeps the lines of the examples apart

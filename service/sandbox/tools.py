@@ -112,6 +112,7 @@ def run_quietly(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> str:
                 text=True,
                 timeout=QUIET_SECONDS,
                 check=False,
+                start_new_session=True,  # Ctrl-C is for us: what it is a step of is undone in order
             )
         except subprocess.TimeoutExpired as exc:
             raise SandboxError(f"{name} did not end within {QUIET_SECONDS:.0f} s") from exc

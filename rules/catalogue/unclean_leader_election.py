@@ -3,12 +3,12 @@
 Detects:
     Leader changes whose winner was neither in sync nor eligible when the partition was last seen,
     where unclean elections are allowed, those that a controller's own log calls unclean, and all after
-    which committed records are missing.
+    which committed records are missing. An election of the last known leader is called unclean by
+    controllers and is none here; where its leader changed unseen see records_possibly_lost.
 
 Why it matters:
     Such a leader knows nothing of what it had not fetched, and what the old one had acknowledged
-    beyond that is gone. It is not loss by itself: a last-known-leader election counts as unclean and
-    loses nothing, and so does one on a partition at rest.
+    beyond that is gone. It is not loss by itself: one on a partition at rest loses nothing.
 
 Inputs:
     The last look before the change (ISR, ELR); `unclean.leader.election.enable`; where the older

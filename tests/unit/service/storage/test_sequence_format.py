@@ -26,13 +26,28 @@ def comparable(memory: Memory) -> tuple[Any, ...]:
     known = memory.sequences
     watch = known.leaderships
     columns = (watch.epoch, watch.since_us, watch.watched_from, watch.clean_from)
-    return known.open, known.ended, known.changes, [one.to_list() for one in columns]
+    untold = known.untold, known.untold_us
+    return known.open, known.ended, known.changes, untold, [one.to_list() for one in columns]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_remembered_is_read_again(name: str) -> None:
     memory = play(CASES[name].looks)[-1].memory
     assert comparable(restarted(memory)) == comparable(memory)
+
+
+def test_what_was_dropped_untold_is_read_again() -> None:
+    memory = play(CASES["textbook"].looks)[-1].memory
+    sequences = replace(memory.sequences, untold=50, untold_us=memory.taken_us)
+    dropped = replace(memory, sequences=sequences)
+    assert comparable(restarted(dropped)) == comparable(dropped)
+
+
+def test_a_memory_that_tells_of_nothing_dropped_has_dropped_nothing() -> None:
+    told = plain_sequences(play([ALONE])[-1].memory.sequences)
+    del told["untold"]
+    found = sequences_of(told)
+    assert (found.untold, found.untold_us) == (0, None)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -17,6 +17,9 @@ from rules.facts.scrapes import RISES_KEPT, Rise
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_RISES: Final = 64  # of one series; at the usual interval 60 fit into the time they are kept
 MISSES: Final = 2  # whole answers without it, then it is gone: one may have been cut short unsaid
+MISSES_CUT: Final = (
+    20  # likewise, answers that were not whole: what is never seen would stay for ever
+)
 # A client's own rates are averages over up to two samples of 30 s.
 RATE_WINDOW_US: Final = 60 * MICROSECOND
 KEPT_US: Final = round(RISES_KEPT.total_seconds() * MICROSECOND)
@@ -64,13 +67,14 @@ class Kept:
     first_us: int  # it has been there since
     increase: int | None = None  # between the last two answers that had it
     since_us: int | None = None
-    missed: int = 0  # whole answers in a row without it
+    missed: int = 0  # whole answers since then, all without it
+    missed_cut: int = 0  # likewise, answers that were not whole
     rises: deque[RiseAt] = field(default_factory=deque)
 
     @property
     def is_gone(self) -> bool:
         """Whether it is not there any more."""
-        return self.missed >= MISSES
+        return self.missed >= MISSES or self.missed_cut >= MISSES_CUT
 
     @property
     def rate(self) -> float | None:
@@ -95,6 +99,13 @@ class Kept:
         if value > 0:
             since = now.began_us - RATE_WINDOW_US
             self._append(RiseAt(since, now.ended_us, None))
+
+    def miss(self, *, is_whole: bool) -> None:
+        """Take that an answer lacks it."""
+        if is_whole:
+            self.missed += 1
+        else:
+            self.missed_cut += 1
 
     def forget(self, now_us: int) -> None:
         """Forget rises that are too old to be told."""
@@ -122,4 +133,5 @@ class Kept:
     def _seen(self, value: float, now: Moment) -> None:
         if self.is_gone:
             self.first_us = now.began_us
-        self.value, self.seen, self.missed = value, now, 0
+        self.value, self.seen = value, now
+        self.missed = self.missed_cut = 0

@@ -117,22 +117,27 @@ class Tracker:
         return self.endpoint.kind is EndpointKind.PAGE or series.place in self._places
 
     def _miss(self, samples: Samples) -> None:
-        """Count the answers that lack a series; one that is not whole proves nothing."""
-        if not samples.is_whole:
-            return
+        """Count the answers that lack a series."""
         for series in self._kept.keys() - samples.values.keys():
-            self._kept[series].missed += 1
+            self._kept[series].miss(is_whole=samples.is_whole)
 
     def _drop(self, now_us: int) -> None:
-        """Forget what has been gone for long, and the oldest where there is too much of it."""
+        """Forget what has been gone for long, and the oldest where there is too much of it.
+
+        An endpoint may show new series for ever and never a whole answer, which alone tells that the
+        old ones are gone.
+        """
         for one in self._kept.values():
             one.forget(now_us)
-        gone = [(one.seen.ended_us, series) for series, one in self._kept.items() if one.is_gone]
-        gone.sort(key=lambda pair: pair[0])
-        spare = max(len(self._kept) - 2 * self.max_series, 0)
-        for number, (seen_us, series) in enumerate(gone):
-            if number < spare or now_us - seen_us > BASE_KEPT_US:
-                del self._kept[series]
+        old = {
+            series
+            for series, one in self._kept.items()
+            if one.is_gone and now_us - one.seen.ended_us > BASE_KEPT_US
+        }
+        by_age = sorted(self._kept, key=lambda series: self._kept[series].seen.ended_us)
+        spare = max(len(by_age) - 2 * self.max_series, 0)
+        for series in old.union(by_age[:spare]):
+            del self._kept[series]
 
     @property
     def _lag_us(self) -> int:

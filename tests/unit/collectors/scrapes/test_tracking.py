@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from collectors.scrapes.answer import NOTHING, Samples
-from collectors.scrapes.counting import MAX_RISES, Moment
+from collectors.scrapes.counting import MAX_RISES, MISSES_CUT, Moment
 from collectors.scrapes.endpoints import Endpoint, page_at, server_at
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
@@ -89,6 +89,11 @@ class Looked:
 
     def state(self, after: float = 1.0) -> EndpointState:
         return self.tracker.state(AHEAD_US, round((self.now + after) * MICROSECOND))
+
+
+def mine_of(seen: Looked) -> ClientReading:
+    """Return the reading of the client that tests are about, among others."""
+    return next(one for one in seen.readings.clients if one.client_id == "payments")
 
 
 def rise(since: float, until: float, count: int | None) -> Rise:
@@ -213,6 +218,27 @@ def test_only_so_many_series_that_are_gone_are_remembered() -> None:
         seen.answer((labelled(client_id=f"c{number}"), 6))
         seen.answer().answer()
     assert [one.client_id for one in seen.readings.clients] == ["c16", "c17", "c18", "c19"]
+
+
+def test_an_endpoint_that_is_never_whole_takes_no_more_memory_than_another() -> None:
+    seen = Looked(max_series=20)
+    for number in range(200):
+        found = [(labelled(client_id=f"c{number}-{one}"), 5.0) for one in range(10)]
+        seen.answer(*found, is_whole=False)
+        assert len(seen.readings.clients) <= 2 * 20 + 10
+    assert {f"c199-{one}" for one in range(10)} <= {one.client_id for one in seen.readings.clients}
+
+
+def test_what_twenty_answers_lack_is_gone_though_none_was_whole() -> None:
+    seen, other = Looked().says(500, 502), (labelled(client_id="other"), 0.0)
+    for _ in range(MISSES_CUT - 1):
+        seen.answer(other, is_whole=False)
+    assert not mine_of(seen).is_gone
+    seen.answer(other, is_whole=False).silence(2)
+    assert mine_of(seen).is_gone
+    back = mine_of(seen.says(503)).errors
+    assert back is not None
+    assert [one.count for one in back.rises] == [2, 1], "it goes on from where it was"
 
 
 # ------------------------------------------------------------------ a Prometheus server

@@ -42,12 +42,15 @@ class LogFinder:
         self._read_existing = read_existing
         self._scans: dict[str, list[Scan]] = {}  # by folder
 
-    def find(self, path: str, source: SourceMark | None) -> LogReading:
+    def find(
+        self, path: str, source: SourceMark | None, *, beside: Sequence[str] = ()
+    ) -> LogReading:
         """Return what is to be read of the log at a path.
 
         Args:
             path: its own name, as the pattern gave it or an earlier look knew it.
             source: what is known of its source; None at the first look.
+            beside: the logs of its source, itself among them.
         """
         known = None if source is None else source.logs.get(path)
         live = self._files.stat(path)
@@ -55,6 +58,8 @@ class LogFinder:
         trouble = live if isinstance(live, Trouble) else self._packed(live)
         if trouble is not None and not is_gone:
             return _unread(_kept(known, source), trouble)
+        if known is not None and isinstance(live, FileStat):
+            known = known.grown_to(live)
         if known is not None and isinstance(live, FileStat) and self._is_as_before(known, live):
             step = Step(file=live, mark=known.files[-1])
             return LogReading(known, Plan(steps=(step,)), earlier=known.files[:-1])
@@ -63,7 +68,8 @@ class LogFinder:
         if isinstance(folder, Trouble):
             made = Plan(steps=(), troubles=(folder,))
             return LogReading(_kept(known, source), made, is_behind=folder.is_passing)
-        return self._find_among(folder, real, known, source)
+        others = _others(real, beside, source)
+        return self._find_among(self._scene(real, folder, others), known, source)
 
     # -------------------------------------------------------------- as usual
     def _is_as_before(self, known: LogMark, live: FileStat) -> bool:
@@ -115,28 +121,27 @@ class LogFinder:
             scans.append(Scan(found, frozenset((file.path, file.id) for file in found)))
         return scans
 
-    def _find_among(
-        self,
-        folder: Sequence[FileStat],
-        path: str,
-        known: LogMark | None,
-        source: SourceMark | None,
-    ) -> LogReading:
-        scene = Scene(
+    def _scene(self, path: str, folder: Sequence[FileStat], others: Sequence[str]) -> Scene:
+        return Scene(
             path=path,
             live=next((file for file in folder if file.path == path), None),
             folder=folder,
+            others=others,
             head_of=self._handles.head_of,
             held=self._handles.held,
         )
+
+    def _find_among(
+        self, scene: Scene, known: LogMark | None, source: SourceMark | None
+    ) -> LogReading:
         if source is None or (known is not None and known.begins_at_end):
             return self._begin(scene, at_end=not self._read_existing)
         if known is None:
             return self._begin_new(scene, source)
         made = plan(known, scene)
         if scene.live is None and not made.steps:
-            return _absent(known, path)
-        return LogReading(replace(known, path=path, is_absent=False), made)
+            return _absent(known, scene.path)
+        return LogReading(replace(known, path=scene.path, is_absent=False), made)
 
     def _begin_new(self, scene: Scene, source: SourceMark) -> LogReading:
         """Begin a log that came after the first look: nothing of it is old, unless it is a copy."""
@@ -163,6 +168,13 @@ class LogFinder:
         log = replace(rotated_before(scene), path=scene.path)
         step = Step(file=scene.live, mark=mark)
         return LogReading(log, Plan(steps=(step,)), earlier=log.files)
+
+
+def _others(path: str, beside: Sequence[str], source: SourceMark | None) -> list[str]:
+    """Return where those logs lie whose names could be of rotated files of a log."""
+    logs = {} if source is None else source.logs
+    real = [logs[one].path or one if one in logs else one for one in beside]
+    return [one for one in real if is_rotated(one, path)]
 
 
 def _kept(known: LogMark | None, source: SourceMark | None) -> LogMark | None:

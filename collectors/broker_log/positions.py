@@ -70,6 +70,7 @@ class LogMark:
     path: str = ""  # where it lay at the last look, without symbolic links
     begins_at_end: bool = False  # nothing of it could be read yet, and what is there is not news
     is_absent: bool = False  # there was none of its files at the last look; they may come back
+    has_grown: bool = False  # under its own name, so that it is no rotated file of another log
 
     def bounded(self, most: int = FILES_KEPT) -> LogMark:
         """Return it without the oldest files that were read, if there are too many."""
@@ -77,6 +78,15 @@ class LogMark:
         kept = tuple(one for one in dropped if not one.is_read) + self.files[len(dropped) :]
         newest = max((one.modified_ns for one in dropped if one.is_read), default=-1)
         return replace(self, files=kept, old_before_ns=max(self.old_before_ns, newest + 1))
+
+    def grown_to(self, live: FileStat) -> LogMark:
+        """Return it with what a look at its own name tells of whether it is written there."""
+        is_longer = self.is_in(live) and live.size > self.files[-1].size
+        return replace(self, has_grown=True) if is_longer else self
+
+    def is_in(self, live: FileStat) -> bool:
+        """Whether it still goes on in the file that has its name."""
+        return bool(self.files) and self.files[-1].id == live.id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +140,7 @@ def decode(text: str) -> Position:
 
 
 def _log_text(log: LogMark) -> list[Any]:
-    flags = int(log.begins_at_end) + 2 * int(log.is_absent)
+    flags = int(log.begins_at_end) + 2 * int(log.is_absent) + 4 * int(log.has_grown)
     files = [_file_text(one) for one in log.files]
     return [log.path, log.old_before_ns, log.parser, flags, files]
 
@@ -158,6 +168,7 @@ def _log(told: list[Any]) -> LogMark:
         path=str(path),
         begins_at_end=bool(int(flags) & 1),
         is_absent=bool(int(flags) & 2),
+        has_grown=bool(int(flags) & 4),
     )
 
 

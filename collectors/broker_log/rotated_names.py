@@ -8,7 +8,7 @@ and `extension`, the kubelet's and Docker's names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 SEPARATOR: Final = re.compile(r"[.\-_]")
@@ -22,10 +22,13 @@ def is_rotated(path: str, log: str) -> bool:
     return log in _possible_logs(path)
 
 
-def logs_of(paths: Iterable[str]) -> list[str]:
-    """Return the paths that are no rotated files of others among them, ordered."""
+def logs_of(paths: Iterable[str], is_own: Callable[[str], bool] = lambda _: False) -> list[str]:
+    """Return the paths that are no rotated files of others among them, ordered.
+
+    `is_own` says whether one that could be by its name is known to be none.
+    """
     given = set(paths)
-    return sorted(path for path in given if given.isdisjoint(_possible_logs(path)))
+    return sorted(path for path in given if given.isdisjoint(_possible_logs(path)) or is_own(path))
 
 
 def plain_name(path: str) -> str:

@@ -27,8 +27,15 @@ class Scene:
     path: str  # the log's own, without symbolic links
     live: FileStat | None  # the file that has this path
     folder: Sequence[FileStat]  # all files beside it, and itself
+    others: Sequence[str]  # logs of their own, though their names could be of rotated files of it
     head_of: HeadOf
     held: Held
+
+    def has_rotated(self, path: str) -> bool:
+        """Whether a path is that of a rotated file of this log."""
+        if not is_rotated(path, self.path):
+            return False
+        return not any(path == other or is_rotated(path, other) for other in self.others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +103,7 @@ def _was_growing(mark: FileMark, log: LogMark) -> bool:
 
 def rotated_before(scene: Scene) -> LogMark:
     """Return a log of which everything that was rotated away is taken for read."""
-    rotated = [file for file in scene.folder if is_rotated(file.path, scene.path)]
+    rotated = [file for file in scene.folder if scene.has_rotated(file.path)]
     rotated.sort(key=_age)
     older = rotated[:-FILES_KEPT]
     return LogMark(
@@ -156,7 +163,7 @@ def _same(file: FileStat | None, mark: FileMark, scene: Scene) -> Step | None:
     head = None if file is None else scene.head_of(file)
     if file is None or not is_same(file, mark, head):
         return None
-    is_own = file.path == scene.path or is_rotated(file.path, scene.path)
+    is_own = file.path == scene.path or scene.has_rotated(file.path)
     is_it = mark.head_length or (is_own and not packing_of(head or b""))
     return Step(file=file, mark=mark) if is_it else None
 
@@ -169,7 +176,7 @@ def _copy_of(mark: FileMark, scene: Scene, taken: Collection[FileId]) -> Step | 
     copies = [file for file in copies if mark.begins_like(scene.head_of(file) or b"")]
     if not copies:
         return None
-    best = max(copies, key=lambda file: (is_rotated(file.path, scene.path), file.size))
+    best = max(copies, key=lambda file: (scene.has_rotated(file.path), file.size))
     return Step(file=best, mark=mark)
 
 
@@ -219,7 +226,7 @@ def _never_seen(log: LogMark, scene: Scene, known: Sequence[Step]) -> list[FileS
         if file.id not in taken
         and file.size
         and file.modified_ns >= log.old_before_ns
-        and is_rotated(file.path, scene.path)
+        and scene.has_rotated(file.path)
     ]
     own = [file for file in new if not begins_like_any(scene.head_of(file), log.files)]
     return [file for file in own if not _is_copy_of_live(file, scene)]

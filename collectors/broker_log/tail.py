@@ -8,7 +8,7 @@ go on is told by whoever stores it. Whatever cannot be read is a gap of its sour
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from functools import partial
@@ -20,7 +20,7 @@ from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_finding import LogFinder
 from collectors.broker_log.log_reading import LogReading, Parser
 from collectors.broker_log.parser import LineParser
-from collectors.broker_log.positions import Position, SourceMark, decode, encode
+from collectors.broker_log.positions import LogMark, Position, SourceMark, decode, encode
 from collectors.broker_log.rotated_names import logs_of
 from rules.facts.broker_log import LogEvent, LogSource
 from rules.facts.gap import Gap, GapCause, GapScope
@@ -188,13 +188,25 @@ class LogTail:
             return look
         look.is_listed = True
         known = {} if before is None else before.logs
-        for path in self._chosen(logs_of([*matching, *known]), look):
+        paths = logs_of([*matching, *known], lambda path: self._is_own(path, known))
+        for path in self._chosen(paths, look):
             if not self._is_claimed(path, look, claimed):
-                look.readings[path] = finder.find(path, before)
+                look.readings[path] = finder.find(path, before, beside=paths)
         if not matching and not any(one.is_found for one in look.readings.values()):
             why = f"no file matches {source.pattern}"
             look.troubles.append(Trouble(why=why, cause=GapCause.GONE))
         return look
+
+    def _is_own(self, path: str, known: Mapping[str, LogMark]) -> bool:
+        """Whether a log that is read stays one, though another came of which it may be rotated.
+
+        It does as long as it is the file that it was; after that only if it was written itself.
+        """
+        log = known.get(path)
+        if log is None or log.has_grown:
+            return log is not None
+        live = self._files.stat(path)
+        return isinstance(live, FileStat) and log.is_in(live)
 
     def _chosen(self, paths: Sequence[str], look: _SourceLook) -> Sequence[str]:
         """Return the newest logs, as many as one pattern may have, and leave the others for good."""

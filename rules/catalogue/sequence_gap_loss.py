@@ -33,7 +33,10 @@ False positives:
 Runbook:
     `lost_from` to `lost_to` is gone from the partition, of this producer at most `at_most_records`.
     Keep the broker that led before down: its disk may hold the only copy. See the finding
-    committed_records_lost of this partition, and have the producer write those records again.
+    committed_records_lost of this partition. Have the producer write those records again only when
+    its `delivery.timeout.ms` (120 seconds by default) has passed since the last refusal: until then
+    it may still send them itself. If it does, sequence_gap_reordering tells so: of this producer
+    nothing was lost.
     Suspected: `settles` says what would decide, `check` what to do; `evidence_for` and
     `evidence_against` say what is known. `tidemark sequence show` has the whole episode.
 """

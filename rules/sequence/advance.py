@@ -25,12 +25,16 @@ from rules.sequence.classify import (
 )
 from rules.sequence.gathering import gathered
 from rules.sequence.keeping import put_aside
-from rules.sequence.sight import MICROSECOND, OnlyFailed, Sight
+from rules.sequence.sight import DELIVERY_TIMEOUT, MICROSECOND, OnlyFailed, Sight
 from rules.sequence.sights import Sights
 from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
 LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # an old leader that comes back tells the exact range
+LOSS_LOOKED_AT: Final = timedelta(seconds=10)  # so often, while its client may try again
+LOOKED_LATE: Final = timedelta(
+    seconds=60
+)  # since that time is over, until a look has come to the end
 # What a client that gave up batches of its own may look like: nothing acknowledged is missing.
 CLIENTS: Final = (SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE)
 MAY_BE_THE_CLIENTS: Final = (*CONTINUITY, SequenceReason.CLEAN_CHANGES)
@@ -93,9 +97,9 @@ def _still_said(episode: Episode, refusals: tuple[Refusal, ...], decided: Decide
     before = episode.verdict
     if before.class_ is not SequenceClass.LOSS or not before.is_confirmed:
         return _still_failed(episode, decided)
-    if decided.verdict.is_confirmed:
-        return decided
     shown = next((one for one in refusals if one.key == episode.shown.key), decided.refusal)
+    if decided.verdict.is_confirmed or shown.proof is not None:
+        return decided
     return Decided(refusal=shown, verdict=before)
 
 
@@ -118,13 +122,32 @@ def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
     """Whether the next round should look: at once, and again when the client has given up."""
     if sight.trouble is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
-    if decided.verdict.is_confirmed:  # only whether it is sent once more under a new epoch
-        is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
-        is_told = episode.is_resent_after(decided.refusal)
-        return is_stale and not is_told and episode.asked < ASKED_AT_ONCE
+    if decided.verdict.is_confirmed:
+        is_loss = decided.verdict.class_ is SequenceClass.LOSS
+        return _may_heal(episode, sight) if is_loss else _may_be_resent(episode, decided)
     if is_patient(episode, sight):
         return episode.asked < ASKED_AT_ONCE
     return episode.asked < ASKED_IN_A_ROW or _comes_to_the_end(episode, decided, sight)
+
+
+def _may_heal(episode: Episode, sight: Sight) -> bool:
+    """Whether to look if a client sends after all what was proven to be lost, or had never arrived.
+
+    What is gone is the partition's; of this producer a batch may only have been overtaken.
+    """
+    if is_patient(episode, sight):
+        looked = episode.batches_looked_us
+        return looked is None or sight.now_us >= looked + LOSS_LOOKED_AT // MICROSECOND
+    late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
+    is_soon = sight.now_us < late + LOOKED_LATE // MICROSECOND
+    return is_soon and (episode.end_looked_us or 0) < late
+
+
+def _may_be_resent(episode: Episode, decided: Decided) -> bool:
+    """Whether to look if a stale batch is sent once more under a new epoch."""
+    is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
+    is_known = episode.is_resent_after(decided.refusal)
+    return is_stale and not is_known and episode.asked < ASKED_AT_ONCE
 
 
 def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:

@@ -19,7 +19,9 @@ COMPARE: Final = (
 )
 KEEP_DISK: Final = (
     "Keep the broker that led before down: its disk may hold the only copy. See the finding "
-    "committed_records_lost of this partition, and have the producer write the records again."
+    "committed_records_lost of this partition. Have the producer write the records again only when "
+    "its `delivery.timeout.ms` (120 s by default) has passed since the last refusal: until then it "
+    "may still send them itself, and they would be there twice."
 )
 NOTHING: Final = "Nothing has to be done for the records."
 

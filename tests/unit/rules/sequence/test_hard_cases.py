@@ -10,8 +10,13 @@ from typing import Any, Final
 
 import pytest
 
+from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
 from rules.facts.column import Column
-from tests.factories import partitions, topic_id
+from rules.facts.sequence_verdicts import SequenceReason
+from rules.sequence.asking import questions_of
+from rules.sequence.words import WORDS
+from rules.verdict import Verdict
+from tests.factories import at, partitions, topic_id
 from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
@@ -19,8 +24,10 @@ from tests.unit.rules.sequence.stage import (
     batch,
     found,
     marker,
+    play,
     remembered,
     verdict,
+    watched,
 )
 from tests.unit.rules.sequence.test_classes import (
     ALONE,
@@ -30,6 +37,7 @@ from tests.unit.rules.sequence.test_classes import (
     SEEMINGLY_CLEAN,
     SUSPECTED,
     Case,
+    line_of_2,
     of_2,
 )
 from tests.unit.rules.sequence.test_classes import (
@@ -39,6 +47,14 @@ from tests.unit.rules.sequence.test_classes import (
 MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
 BEGUN_ANEW: Final = batch(100, 0, 3, leader_epoch=6, epoch=1)
 UNCLEAN: Final = CLASSES["unclean-and-waiting"].looks
+FILLING: Final = batch(100, 3, 6, leader_epoch=6)
+OVERTAKEN: Final = (
+    ALONE,
+    line_of_2(6, 2),
+    of_2(12, found=[found(OLD_BATCH)]),
+    of_2(22),
+    of_2(41, found=[found(OLD_BATCH, FILLING)]),
+)
 OLD_ID: Final = topic_id("orders")
 
 
@@ -157,6 +173,21 @@ CASES: Final = {
             *UNCLEAN[:2],
             of_2(12, end=5_000_000, found=[found(OLD_BATCH, looked=(0, 101))]),
             of_2(13, end=5_000_000, states=remembered(8)),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    # ---------------------------------------------------------------- a loss that is none of this producer
+    "overtaken-behind-a-loss-of-others": Case(
+        because="what is gone is other producers': the client sends its own batches within its time",
+        looks=OVERTAKEN,
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "overtaken-behind-a-loss-of-others-and-sent-late": Case(
+        because="the last look is made when the client has given up",
+        looks=(
+            *OVERTAKEN[:3],
+            of_2(11 + PATIENCE),
+            of_2(12 + PATIENCE, found=[found(OLD_BATCH, FILLING)]),
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
@@ -293,3 +324,36 @@ CASES: Final = {
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case) -> None:
     assert verdict(*case.looks) == case.says, case.because
+
+
+def test_a_confirmed_loss_is_looked_at_until_its_client_has_given_up() -> None:
+    asked = [*range(22, 122, 11), 131]  # and answered a second later
+    looks = [
+        *OVERTAKEN[:3],
+        *(
+            of_2(second, found=[found(OLD_BATCH)] if second - 1 in asked else ())
+            for second in range(13, 400)
+        ),
+    ]
+    views = play(looks)
+    assert [view.now for view in views[2:] if questions_of(view)] == [at(one) for one in asked]
+    assert watched(*looks).verdict.is_confirmed
+
+
+def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
+    """It was told as lost at once; who reads that has to hear that it was not."""
+    said = [
+        (view.now, finding.rule.rule_id, finding.reason)
+        for view in play(OVERTAKEN)
+        for rule in (sequence_gap_loss, sequence_gap_reordering)
+        for finding in rule.judge(view).findings(Verdict.BREACH)
+    ]
+    assert said == [
+        (at(12), "sequence_gap_loss", "lost"),
+        (at(41), "sequence_gap_reordering", "reordered"),
+    ]
+
+
+def test_nobody_is_told_to_write_again_what_a_client_may_still_send() -> None:
+    for reason in (SequenceReason.LOSS_PROVEN, SequenceReason.UNCLEAN_AND_UNHEALED):
+        assert "delivery.timeout.ms" in WORDS[reason].check

@@ -14,7 +14,7 @@ import threading
 import zlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar
 
 from collectors.scrapes.answer import Samples
@@ -81,6 +81,21 @@ class ScrapePace:
         return round((FRESH_INTERVALS * self.interval_seconds + self.timeout_seconds) * MICROSECOND)
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The facts of an endpoint, and by which wall clock they were made."""
+
+    readings: Readings
+    ahead_us: int  # that clock was ahead of the monotonic one
+
+    def by(self, ahead_us: int) -> _Made:
+        """Return the facts by the wall clock as it is now."""
+        if ahead_us == self.ahead_us:
+            return self
+        moved = timedelta(microseconds=ahead_us - self.ahead_us)
+        return _Made(self.readings.moved(moved), ahead_us)
+
+
 @dataclass(slots=True)
 class _Watched:
     """One endpoint, and when it is due."""
@@ -89,7 +104,7 @@ class _Watched:
     due: float  # on the monotonic clock
     is_asked: bool = False  # at this moment
     looks: int = 0
-    readings: Readings = field(default_factory=Readings)
+    made: _Made = field(default_factory=lambda: _Made(Readings(), 0))
 
 
 class ScrapeWatch:
@@ -129,19 +144,25 @@ class ScrapeWatch:
     def scrapes(self) -> Scrapes:
         """Return what all endpoints said so far, each as of its latest answer."""
         with self._lock:
-            now_us = self._uptime_us()
-            self._follow_clock(now_us)
-            watched = list(self._watched.values())
-            told = [one.readings for one in watched]
-            return Scrapes(
-                is_read=True,
-                endpoints=self._states(now_us),
-                clients=tuple(one for each in told for one in each.clients),
-                request_errors=tuple(one for each in told for one in each.request_errors),
-                unclean_elections=tuple(one for each in told for one in each.unclean_elections),
-                troubles=self._listed.troubles,
-                lists_known=self._listed.is_known,
-            )
+            ahead_us, states = self._follow_clock(), self._states(self._uptime_us())
+            listed, watched = self._listed, list(self._watched.values())
+            made = [one.made for one in watched]
+        # Not under the lock: where the clock was set it takes seconds, and the event loop wants it.
+        told = [one.by(ahead_us) for one in made]
+        with self._lock:
+            for one, before, after in zip(watched, made, told, strict=True):
+                if one.made is before:
+                    one.made = after
+        facts = [one.readings for one in told]
+        return Scrapes(
+            is_read=True,
+            endpoints=states,
+            clients=tuple(one for each in facts for one in each.clients),
+            request_errors=tuple(one for each in facts for one in each.request_errors),
+            unclean_elections=tuple(one for each in facts for one in each.unclean_elections),
+            troubles=listed.troubles,
+            lists_known=listed.is_known,
+        )
 
     def endpoints(self) -> tuple[EndpointState, ...]:
         """Return how each endpoint is."""
@@ -152,14 +173,15 @@ class ScrapeWatch:
         watched = self._watched.values()
         return tuple(one.tracker.state(self._ahead_us, now_us) for one in watched)
 
-    def _follow_clock(self, now_us: int) -> None:
-        """Move all times along where the wall clock was set: looks are timed by the other one."""
+    def _follow_clock(self) -> int:
+        """Return by how much the wall clock is ahead; small steps are not followed.
+
+        All times are moved along where it was set: looks are timed by the other clock.
+        """
         ahead = self._ahead()
-        if abs(ahead - self._ahead_us) <= STEP_TOLERANCE.total_seconds() * MICROSECOND:
-            return
-        self._ahead_us = ahead
-        for one in self._watched.values():
-            one.readings = one.tracker.readings(ahead, now_us)
+        if abs(ahead - self._ahead_us) > STEP_TOLERANCE.total_seconds() * MICROSECOND:
+            self._ahead_us = ahead
+        return self._ahead_us
 
     # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
@@ -265,10 +287,7 @@ class ScrapeWatch:
             ahead_us = self._ahead_us
         readings = one.tracker.readings(ahead_us, now.ended_us)
         with self._lock:
-            is_current = ahead_us == self._ahead_us
-            one.readings = (
-                readings if is_current else one.tracker.readings(self._ahead_us, now.ended_us)
-            )
+            one.made = _Made(readings, ahead_us)
 
     # -------------------------------------------------------------- what is told
     def _tell(self, endpoint: Endpoint, one: _Watched, *, had_failed: bool) -> None:

@@ -7,7 +7,8 @@ changed. They are never added up, so that nothing is counted twice: of the newes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Final
 
 from collectors.scrapes.counting import Kept, RiseAt, wall
@@ -28,6 +29,18 @@ class Readings:
     clients: tuple[ClientReading, ...] = ()
     request_errors: tuple[RequestErrors, ...] = ()
     unclean_elections: tuple[UncleanElections, ...] = ()
+
+    def moved(self, by: timedelta) -> Readings:
+        """Return the same facts by a wall clock that was set; it takes as long as making them."""
+        return Readings(
+            clients=tuple(_moved_client(one, by) for one in self.clients),
+            request_errors=tuple(
+                replace(one, counted=_moved(one.counted, by)) for one in self.request_errors
+            ),
+            unclean_elections=tuple(
+                replace(one, counted=_moved(one.counted, by)) for one in self.unclean_elections
+            ),
+        )
 
 
 def readings_of(endpoint: Endpoint, told: Told, ahead_us: int) -> Readings:
@@ -114,3 +127,25 @@ def _rises(series: list[Kept], ahead_us: int) -> tuple[Rise, ...]:
         if known is None or (rise.count or 0) > (known.count or 0):
             largest[rise.until_us, rise.since_us] = rise
     return tuple(largest[key].at(ahead_us) for key in sorted(largest))
+
+
+# ------------------------------------------------------------------ a wall clock that was set
+def _moved_client(one: ClientReading, by: timedelta) -> ClientReading:
+    return replace(
+        one,
+        seen_since=one.seen_since + by,
+        seen_at=one.seen_at + by,
+        errors=None if one.errors is None else _moved(one.errors, by),
+        retries=None if one.retries is None else _moved(one.retries, by),
+    )
+
+
+def _moved(counted: Counted, by: timedelta) -> Counted:
+    return replace(
+        counted,
+        since=None if counted.since is None else counted.since + by,
+        rises=tuple(
+            Rise(since=one.since + by, until=one.until + by, count=one.count)
+            for one in counted.rises
+        ),
+    )

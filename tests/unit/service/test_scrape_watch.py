@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import sys
+import threading
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import pairwise
+from types import FrameType
 from typing import Any, TypeVar
 
 import pytest
 
+from collectors.scrapes import readings
 from collectors.scrapes.answer import Samples
 from collectors.scrapes.asking import Body
 from collectors.scrapes.endpoints import Endpoint, page_at
@@ -320,6 +325,55 @@ def test_times_follow_a_wall_clock_that_was_set() -> None:
         assert endpoint.answered_at is not None
         assert endpoint.answered_at <= after.seen_at
         assert endpoint.is_fresh
+
+    run_instantly(test)
+
+
+def test_the_event_loop_is_not_kept_waiting_while_times_are_moved() -> None:
+    def is_free(watch: ScrapeWatch) -> bool:
+        def ask() -> None:
+            with contextlib.suppress(RuntimeError):  # it got as far as asking for a clock
+                watch.endpoints()
+
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(5.0)  # a lock that is held now is held until we return
+        return not thread.is_alive()
+
+    async def test() -> list[bool]:
+        watched, found = Watched(APP), list[bool]()
+        await watched.run(40)
+        watched.clock_set_by = timedelta(hours=-1)
+
+        def called(frame: FrameType, event: str, _argument: object) -> None:
+            if event == "call" and frame.f_code.co_filename == readings.__file__:
+                found.append(is_free(watched.watch))
+
+        sys.setprofile(called)
+        try:
+            watched.watch.scrapes()
+        finally:
+            sys.setprofile(None)
+        return found
+
+    found = run_instantly(test)
+    assert found, "times were moved"
+    assert all(found)
+
+
+def test_times_that_were_moved_are_moved_from_there() -> None:
+    async def test() -> None:
+        watched = Watched(APP)
+        await watched.run(40, lambda: setattr(watched.endpoints, "value", 3.0))
+        before = watched.watch.scrapes().clients
+        for hours in (5, 5, 0):
+            watched.clock_set_by = timedelta(hours=hours)
+            (client,) = watched.watch.scrapes().clients
+            assert client.errors is not None
+            (rise,) = client.errors.rises
+            (was,) = before[0].errors.rises if before[0].errors else ()
+            assert rise.until == was.until + timedelta(hours=hours)
+        assert watched.watch.scrapes().clients == before
 
     run_instantly(test)
 

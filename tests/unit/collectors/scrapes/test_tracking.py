@@ -329,6 +329,21 @@ def test_brokers_tell_their_refusals_and_controllers_their_elections() -> None:
     assert (elected.counted.increase, elected.address) == (1, "app-1:8081")
 
 
+def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
+    refusals = (
+        "kafka_network_requestmetrics_errors_total",
+        {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
+    )
+    elections = "kafka_controller_controllerstats_uncleanleaderelections_total", {"a": "b"}
+    seen = Looked()
+    for value in (1, 3, 4):
+        found = [labelled(), labelled(RETRIES), labelled(RATE, client_id="x"), refusals, elections]
+        seen.answer(*((one, value) for one in found))
+    hour, now_us = timedelta(hours=1), round((seen.now + 1) * MICROSECOND)
+    ahead_us = AHEAD_US + round(hour.total_seconds() * MICROSECOND)
+    assert seen.readings.moved(hour) == seen.tracker.readings(ahead_us, now_us)
+
+
 # ------------------------------------------------------------------ the endpoint
 def test_an_endpoint_that_was_never_asked_has_no_answer() -> None:
     state = Looked().state()

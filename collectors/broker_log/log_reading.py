@@ -66,7 +66,12 @@ class LogReading:
         self._steps = plan.steps
         self._earlier = tuple(earlier)
         self._is_stopped = False
-        self._read: set[FileId] = set()
+        before = () if mark is None else mark.files
+        # Files that the next look may be asked for once more, if this one comes to nothing.
+        self._used = {step.file.id for step in plan.steps if step.is_held}
+        self._used |= {one.id for one in before[-1:]}
+        self._done = {one.id for one in before if one.is_nameless}
+        self._done -= {step.file.id for step in plan.steps}
 
     @property
     def is_found(self) -> bool:
@@ -82,11 +87,12 @@ class LogReading:
     def held(self) -> list[FileId]:
         """The files to hold open for the next look, the last one first: they may still grow.
 
-        One whose name is gone is let go when it was read: it takes room on its disk.
+        One whose name is gone takes room on its disk. It is let go by the look that is told by its
+        position that it was read: what came of an earlier look may never have been stored.
         """
         marks = () if self.mark is None else self.mark.files
-        ids = [mark.id for mark in marks if not mark.is_nameless]
-        return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._read)]
+        ids = [mark.id for mark in marks if mark.id not in self._done]
+        return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._used)]
 
     def read(self, handles: Handles, open_parser: Callable[[], Parser], budget: Budget) -> None:
         """Read file after file, to the last one's end or until the look may take no more."""
@@ -109,7 +115,7 @@ class LogReading:
             opened = handles.open(step.file)
             if isinstance(opened, Trouble):
                 return self._without(step, opened)
-            self._read.add(step.file.id)
+            self._used.add(step.file.id)
             self.parser = self.parser or open_parser()
             mark = self._closed(self._read_lines(mark, opened, budget), step)
         if mark.head_length < HEAD:

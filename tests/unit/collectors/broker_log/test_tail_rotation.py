@@ -141,6 +141,43 @@ def test_a_file_that_was_removed_is_read_to_its_end_while_it_is_held_open() -> N
     assert tailing.lines() == []
 
 
+def test_its_end_is_not_lost_with_a_look_that_was_never_stored() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.remove(LOG)
+    disk.append(b"two\n")
+    for is_stored in (False, False, True):
+        found = tailing.look(is_stored=is_stored)
+        assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert disk.open_files == 2
+    assert tailing.lines() == []
+    assert disk.open_files == 1
+
+
+def test_one_that_was_removed_after_a_look_that_was_never_stored_is_not_lost_either() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.rotate_by_number()
+    disk.append(b"two\n")
+    assert lines_of(tailing.look(is_stored=False)) == ["two"]
+    disk.append(b"one\n", f"{LOG}.1")
+    disk.remove(f"{LOG}.1")
+    found = tailing.look()
+    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+
+
+def test_a_removed_log_that_nobody_makes_again_is_let_go_when_it_was_read() -> None:
+    disk = FakeDisk()
+    tailing = begun(disk)
+    disk.append(b"one\n")
+    disk.remove(LOG)
+    assert tailing.lines() == ["one"]
+    assert disk.open_files == 1
+    assert tailing.lines() == []
+    assert disk.open_files == 0
+
+
 def test_a_log_behind_a_symbolic_link_is_followed_where_it_points() -> None:
     disk = FakeDisk()
     disk.links["/logs/link.log"] = "/pods/0.log"

@@ -10,7 +10,7 @@ from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceClass, SequenceReason
 from rules.loss.told import moment
-from rules.sequence.log_entries import is_last
+from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
     REPEATS,
@@ -79,7 +79,7 @@ def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
 
 
 def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
-    before, look = refusal.before, episode.last_state
+    last, look, gap = last_of(refusal), episode.last_state, gap_of(refusal)
     if refusal.proof is SequenceReason.FILLED and is_filled(refusal, episode):
         where = "" if refusal.after is None else f" at offset {refusal.after.base_offset}"
         yield f"the sequence that was expected came{where}", SequenceClass.REORDERING
@@ -88,16 +88,26 @@ def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
             f"leader epoch {refusal.proof_leader_epoch} lasted from the last accepted batch on",
             SequenceClass.REORDERING,
         )
-    elif before is not None and is_last(before, refusal) and gap_of(refusal) is not None:
+    elif (
+        last is not None and gap is not None and last.leader_epoch < _latest_epoch(episode, refusal)
+    ):
         yield (
             (
-                f"the last accepted batch, up to offset {before.last_offset}, is of leader epoch "
-                f"{before.leader_epoch}, and the leader has changed since"
+                f"the last accepted batch, up to offset {last.last_offset}, is of leader epoch "
+                f"{last.leader_epoch}, and the leader has changed since"
             ),
             SequenceClass.LOSS,
         )
     if look is not None and look.state is None:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
+
+
+def _latest_epoch(episode: Episode, refusal: Refusal) -> int:
+    """Return the latest leader epoch that was seen; -1 where none was."""
+    look = None if episode.last_state is None else episode.last_state.leader_epoch
+    seen = [episode.leader_epoch, refusal.proof_leader_epoch, look]
+    seen += [one.leader_epoch for one in episode.changes]
+    return max((one for one in seen if one is not None), default=-1)
 
 
 def _leaders(episode: Episode) -> Iterator[Fact]:

@@ -15,7 +15,13 @@ from rules.facts.episodes import Episode, StateLook
 from rules.facts.refusals import LogEntry, Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
 from rules.sequence.log_entries import is_of_epoch, last_of, producer_epoch_of
-from rules.sequence.numbers import NO_BATCH, expected_sequence, is_ahead, last_sequence
+from rules.sequence.numbers import (
+    NO_BATCH,
+    expected_sequence,
+    is_ahead,
+    is_behind,
+    last_sequence,
+)
 from rules.sequence.sight import Sight
 
 
@@ -23,8 +29,8 @@ def proof_of(refusal: Refusal, episode: Episode, sight: Sight) -> SequenceReason
     """Return why no acknowledged record is missing before a refused batch; None: not proven."""
     if refusal.form is SequenceForm.EARLIEST_SEEN:
         return SequenceReason.EARLIEST_SEEN
-    if is_filled(refusal, episode):
-        return SequenceReason.FILLED
+    if not is_behind(refusal) and is_filled(refusal, episode):
+        return SequenceReason.FILLED  # behind the last sequence nothing was missing
     if refusal.proof is not None:
         return refusal.proof
     if sight.leader_epoch is None or not _knows_of_state(refusal, episode):

@@ -14,6 +14,7 @@ from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
 from rules.facts.column import Column
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.asking import questions_of
+from rules.sequence.explained import explain_episode
 from rules.sequence.words import WORDS
 from rules.verdict import Verdict
 from tests.factories import at, partitions, topic_id
@@ -191,6 +192,16 @@ CASES: Final = {
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
+    # ---------------------------------------------------------------- behind
+    "stale-retry-and-the-next-batch": Case(
+        because="a client that goes on does not hide that it sent a batch again",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=12, found=[found(*(batch(94 + n, n) for n in range(7)))]),
+        ),
+        says=("stale_retry", CONFIRMED, "persisted"),
+    ),
     # ---------------------------------------------------------------- the leader knows nothing
     "no-state-of-a-leader-that-may-have-lost-all": Case(
         because="elections may be unclean, and the new leader may lack all that it wrote",
@@ -357,3 +368,17 @@ def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
 def test_nobody_is_told_to_write_again_what_a_client_may_still_send() -> None:
     for reason in (SequenceReason.LOSS_PROVEN, SequenceReason.UNCLEAN_AND_UNHEALED):
         assert "delivery.timeout.ms" in WORDS[reason].check
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        pytest.param("filled", False, id="it never changed"),
+        pytest.param("filled-after-a-change-of-leader", True, id="it changed, and the gap healed"),
+        pytest.param("textbook", True, id="it changed"),
+        pytest.param("stale-retry", False, id="behind"),
+    ],
+)
+def test_a_leader_is_said_to_have_changed_only_if_it_has(name: str, *, is_told: bool) -> None:
+    said = str(explain_episode(watched(*CLASSES[name].looks)).evidence)
+    assert ("the leader has changed since" in said) == is_told

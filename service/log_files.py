@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final, Protocol
 
 from collectors.broker_log.tail import TailRead
+from rules.facts.broker_log import LogSource
 from rules.facts.gap import Gap, GapCause, GapScope
 from service.feeds import Fed
 from service.keeping import InTime, without_limit
@@ -56,7 +57,7 @@ class LogFiles:
         try:
             found = self._in_time(lambda: self._tail.read(position), READ_SECONDS)
         except TimeoutError as exc:
-            return Fed(gaps=(_hangs(self._sources, str(exc)),))
+            return _hangs(self._sources, str(exc))
         return Fed(
             events=found.events,
             sources=found.sources,
@@ -70,10 +71,13 @@ class LogFiles:
         self._tail.close()
 
 
-def _hangs(sources: Sequence[str], why: str) -> Gap:
-    return Gap(
+def _hangs(sources: Sequence[str], why: str) -> Fed:
+    """Return that nothing could be read: a gap of the round, and a trouble of every source."""
+    trouble = f"the disk hangs: {why}"
+    gap = Gap(
         what=f"lines of broker logs {', '.join(sources)}",
-        why=f"the disk hangs: {why}",
+        why=trouble,
         cause=GapCause.TIMEOUT,
         scope=GapScope.BROKER_LOG,
     )
+    return Fed(sources=tuple(LogSource(name=one, trouble=trouble) for one in sources), gaps=(gap,))

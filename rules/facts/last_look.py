@@ -3,7 +3,9 @@
 After a change of leader the new leader is asked where the remembered epoch ended; the answer is
 compared with the offsets remembered here (DESIGN 6.1). The look before the change is kept until a
 leader has told where its epoch ended, also over a restart and over further changes. A round in which
-a partition's leader gave no answer keeps the older memory and its older time. Whoever remembers
+a partition's leader gave no answer keeps the older memory and its older time; but who was in sync
+under that leader is told by others, and the latest that was told counts: an ISR may shrink to a leader
+that dies before it is asked again. Whoever remembers
 decides for which partitions: what a round does not list is not thereby gone.
 """
 
@@ -121,7 +123,11 @@ def remember(
         looked_at_us=now.where(seen),
     )
     fresh = fresh.over(partitions if known is None else known)
-    return fresh if before is None else _keep_older(fresh, before, snapshot.epoch_ends)
+    if before is None:
+        return fresh
+    return _keep_older(
+        fresh, before, snapshot.epoch_ends, partitions.leader.padded(len(fresh.partitions))
+    )
 
 
 def unsettled_rows(looks: LastLooks, partitions: Partitions, leader_epoch: Column) -> Bools:
@@ -168,7 +174,8 @@ def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
     return _with_older(seen, stored, (~seen.looked_at_us.valid | changed) & (old_row >= 0))
 
 
-def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds) -> LastLooks:
+def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds, leader: Column) -> LastLooks:
+    """Take from the older looks what is not settled; `leader` is who leads as others tell it."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     unseen = ~fresh.looked_at_us.valid & (old_row >= 0)
     waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_told(
@@ -179,7 +186,19 @@ def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds) -> LastLoo
     is_stale = old_epoch.valid & fresh.leader_epoch.valid
     is_stale &= fresh.leader_epoch.values < old_epoch.values
     kept = unseen | waits | is_stale
-    return _with_older(fresh, before, kept) if kept.any() else fresh
+    if not kept.any():
+        return fresh
+    old_leader = before.leader.take(old_row)
+    leads_on = unseen & leader.valid & old_leader.valid & (leader.values == old_leader.values)
+    return _with_older(fresh, before, kept, is_sync_told=leads_on & _holds(fresh.isr, leader))
+
+
+def _holds(lists: Ragged, wanted: Column) -> Bools:
+    """Mark the rows whose list holds the wanted value: an ISR under a leader holds that leader."""
+    owner = lists.row_of_value
+    found = np.zeros(len(wanted), np.bool_)
+    found[owner[wanted.valid[owner] & (lists.values == wanted.values[owner])]] = True
+    return found
 
 
 def _is_told(fresh: LastLooks, old_epoch: Column, ends: EpochEnds) -> Bools:
@@ -192,17 +211,20 @@ def _is_told(fresh: LastLooks, old_epoch: Column, ends: EpochEnds) -> Bools:
     return told
 
 
-def _with_older(fresh: LastLooks, before: LastLooks, unseen: Bools) -> LastLooks:
-    """Take the rows marked from the older looks."""
+def _with_older(
+    fresh: LastLooks, before: LastLooks, unseen: Bools, *, is_sync_told: Bools | None = None
+) -> LastLooks:
+    """Take the rows marked from the older looks, but for who is in sync where that is told anew."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
+    of_sync = places if is_sync_told is None else np.where(is_sync_told, rows, places)
 
     def merged(new: Column, old: Column) -> Column:
         return old.joined(new).take(places)
 
     def merged_lists(new: Ragged, old: Ragged) -> Ragged:
-        return old.joined(new).take(places)
+        return old.joined(new).take(of_sync)
 
     return LastLooks(
         partitions=fresh.partitions,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,6 +11,7 @@ from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
 from tests.factories import at
 from tests.property.strategies import Topics, snapshot_of, topics
 
+LEADER = 1  # of every partition, in every round
 Key = tuple[str, str | None, int]
 Memory = dict[Key, LastLook | None]
 
@@ -33,7 +36,9 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 end.leader_epoch,
             )
             if stable is None or watermark is None or epoch is None:
-                memory[key] = before.get(key) if topic.topic_id is not None else None
+                kept = before.get(key) if topic.topic_id is not None else None
+                is_told = kept is not None and LEADER in end.isr
+                memory[key] = replace(kept, isr=end.isr) if kept and is_told else kept
                 continue
             older = before.get(key) if topic.topic_id is not None else None
             if older is not None and older.leader_epoch != epoch:
@@ -42,7 +47,7 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 continue
             memory[key] = LastLook(
                 topic_id=topic.topic_id,
-                leader=1,
+                leader=LEADER,
                 leader_epoch=epoch,
                 log_start_offset=end.log_start_offset,
                 last_stable_offset=stable,

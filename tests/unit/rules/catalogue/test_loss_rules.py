@@ -547,6 +547,14 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
 IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
 
 
+def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election_clean() -> None:
+    allowed = {"unclean_election_enabled": UNCLEAN_ALLOWED}
+    silent = {**placed(1, isr=(1,), **allowed), "offsets": unseen_offsets(1)}
+    looks = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
+    assert said(RULES["possibly"], *looks).reason == "unseen"
+    assert said(RULES["unclean"], *looks).reason == "nothing_seen_is_missing"
+
+
 def test_what_happened_between_two_elections_is_not_known() -> None:
     """The winner was in sync when last seen; the ISR may have shrunk before the second election."""
     looks = (IN_SYNC, led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED))

@@ -87,6 +87,26 @@ def test_a_partition_that_was_not_seen_keeps_its_older_look_and_its_older_time()
     assert look(now, 0).looked_at_us == microseconds(0)
 
 
+def test_an_unseen_partition_takes_the_isr_that_is_told_under_the_same_leader() -> None:
+    """An ISR may shrink to a leader that dies before it is asked again."""
+    before = remember(one())
+    shrunk = partitions({"orders": 1}, isr=Ragged.of([(1,)]), elr=Ragged.of([(3,)]))
+    unseen = snapshot(partitions=shrunk, offsets=unseen_offsets(1), taken_at=at(5))
+    found = look(remember(unseen, before), 0)
+    assert (found.isr, found.elr) == ((1,), (3,))
+    assert found == replace(look(before, 0), isr=(1,), elr=(3,)), "all else is of the look"
+
+
+@pytest.mark.parametrize("leader", [2, None])
+def test_what_is_told_under_another_leader_or_none_is_of_the_time_after_the_look(
+    leader: int | None,
+) -> None:
+    before = remember(one())
+    moved = partitions({"orders": 1}, leader=Column.of([leader]), isr=Ragged.of([(1, 2)]))
+    unseen = snapshot(partitions=moved, offsets=unseen_offsets(1), taken_at=at(5))
+    assert look(remember(unseen, before), 0) == look(before, 0)
+
+
 def test_an_unseen_partition_keeps_the_isr_of_its_look_not_todays() -> None:
     before = remember(one())
     shrunk = partitions({"orders": 1}, isr=Ragged.of([(2,)]), elr=Ragged.of([(1,)]))

@@ -252,9 +252,9 @@ class Pipeline:
             process=self._process(),
             risk=None if self._risk is None else self._risk.figures(),
             endpoints=self._endpoints(),
-            logs=after_round(
-                self._totals.logs, () if snapshot is None else snapshot.broker_log.sources
-            ),
+            logs=self._totals.logs
+            if snapshot is None
+            else after_round(self._totals.logs, snapshot.broker_log.sources, snapshot.taken_at),
             sequences=self._totals.sequences.after(watched.view),
             last_success=self._totals.last_success if snapshot is None else snapshot.taken_at,
             took_seconds=took,

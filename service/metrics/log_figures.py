@@ -1,15 +1,20 @@
-"""What was read of each source of log lines since the start of the process. Pure."""
+"""What was read of each source of log lines since the start of the process. Pure.
+
+A source that nobody told of for a day is forgotten: its name may have been a pod's, and pods come and go
+for as long as the process lives.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Final
 
 from rules.facts.broker_log import LogSource
 
 UNREADABLE_KEPT: Final = 5  # lines of each source, to be shown
+KEPT: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +25,7 @@ class LogFigures:
     unparsed: int = 0
     lost_bytes: int = 0  # that are known of
     last_line_at: datetime | None = None  # aware, UTC, by the broker's clock
+    told_at: datetime | None = None  # aware, UTC: the latest round that was told of it
     trouble: str | None = None  # in the latest round that read it
     unreadable: tuple[str, ...] = ()  # the latest of the lines that could not be parsed
 
@@ -32,14 +38,23 @@ class LogFigures:
             unparsed=self.unparsed + source.unparsed,
             lost_bytes=self.lost_bytes + (source.lost_bytes or 0),
             last_line_at=max(times, default=None),
+            told_at=self.told_at,
             trouble=source.trouble,
             unreadable=unreadable[-UNREADABLE_KEPT:],
         )
 
 
 def after_round(
-    figures: Mapping[str, LogFigures], sources: Sequence[LogSource]
+    figures: Mapping[str, LogFigures], sources: Sequence[LogSource], now: datetime
 ) -> dict[str, LogFigures]:
     """Return the figures of every source one round later, by its name."""
-    read = {one.name: figures.get(one.name, LogFigures()).after(one) for one in sources}
-    return {**figures, **read}
+    read = {
+        one.name: replace(figures.get(one.name, LogFigures()).after(one), told_at=now)
+        for one in sources
+    }
+    kept = {
+        name: one
+        for name, one in figures.items()
+        if one.told_at is None or now - one.told_at <= KEPT
+    }
+    return {**kept, **read}

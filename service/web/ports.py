@@ -18,7 +18,7 @@ from service.storage.findings import StoredTransition
 from service.storage.history import PastFinding, Wanted
 from service.storage.inbox import Counts
 from service.storage.tokens import Scope
-from service.web.problems import unavailable
+from service.web.problems import TooLateError, unavailable
 
 DATABASE_CALLS_AT_ONCE: Final = (
     3  # fewer than the pool has connections: rounds store through it too
@@ -95,7 +95,7 @@ class FewAtOnce:
         """Wait for a turn, then call in a thread.
 
         Raises:
-            ProblemError: too many wait already, or there was no answer in time.
+            ProblemError: too many wait already; `TooLateError`: there was no answer in time.
         """
         if self._waiting >= self._queue:
             raise unavailable("too many requests wait for the database")
@@ -104,7 +104,7 @@ class FewAtOnce:
                 await self._turn()
                 return await asyncio.shield(asyncio.ensure_future(self._called(function)))
         except TimeoutError as exc:
-            raise unavailable("the database did not answer in time") from exc
+            raise TooLateError("the database did not answer in time") from exc
 
     async def _turn(self) -> None:
         self._waiting += 1

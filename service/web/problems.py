@@ -41,6 +41,14 @@ class ProblemError(Exception):
         self.errors = tuple(errors)
 
 
+class TooLateError(ProblemError):
+    """There was no answer in time; what was begun goes on, and may yet be done."""
+
+    def __init__(self, detail: str) -> None:
+        headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}
+        super().__init__(HTTPStatus.SERVICE_UNAVAILABLE, detail, headers=headers)
+
+
 def unavailable(detail: str) -> ProblemError:
     """Return the problem of something that may work a little later."""
     headers = {"Retry-After": str(RETRY_AFTER_SECONDS)}

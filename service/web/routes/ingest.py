@@ -14,9 +14,13 @@ from service.web.ingest_body import Sent, delivery_of
 from service.web.ingest_models import Ingested
 from service.web.ingest_query import IngestQuery, key_of
 from service.web.ports import Inbox, Sources
-from service.web.problems import ProblemError, too_much
+from service.web.problems import ProblemError, TooLateError, too_much
 
 FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which makes room
+MAY_BE_STORED: Final = (
+    "the lines may have been stored. Send the same request again, best with an Idempotency-Key, "
+    "which stores it once"
+)
 NOTHING: Final = Counts(lines=0, events=0, unparsed=0)
 TEXT: Final = {"schema": {"type": "string"}}
 RECORD: Final = {"type": "object", "examples": [{"message": "[2026-11-21 11:56:40,159] ERROR ..."}]}
@@ -62,7 +66,10 @@ def ingest_router(sources: Sources) -> APIRouter:
             query=query,
             key=key_of(request.headers.get("idempotency-key")),
         )
-        counts = await sources.ingesting(lambda: _taken(sources.inbox, sent))
+        try:
+            counts = await sources.ingesting(lambda: _taken(sources.inbox, sent))
+        except TooLateError as exc:
+            raise TooLateError(f"{exc.detail}: {MAY_BE_STORED}") from exc
         return Ingested(lines=counts.lines, events=counts.events, unparsed=counts.unparsed)
 
     return router

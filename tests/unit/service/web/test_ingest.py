@@ -16,6 +16,7 @@ from service.deliveries import Refusal, Stream
 from service.storage.inbox import Counts
 from service.storage.tokens import Scope
 from service.web.edge import INGESTS_AT_ONCE, MAX_LOG_BODY
+from service.web.problems import TooLateError
 from tests.unit.service.web.given import AWAY, STATIC, World
 
 PATH = "/api/v1/ingest/broker-log"
@@ -106,6 +107,24 @@ def test_while_the_database_is_away_a_shipper_shall_come_again() -> None:
     answer = post(world.client())
     assert told(answer)[0] == 503
     assert answer.headers["retry-after"] == "10"
+
+
+def test_whoever_got_no_answer_in_time_is_told_that_the_lines_may_be_stored() -> None:
+    world = World()
+
+    async def too_late(function: Callable[[], Any], /) -> Any:
+        function()
+        raise TooLateError("the database did not answer in time")
+
+    world.in_thread = too_late
+    answer = post(world.client())
+    status, detail = told(answer)
+    assert (status, answer.headers["retry-after"]) == (503, "10")
+    assert detail == (
+        "the database did not answer in time: the lines may have been stored. Send the same "
+        "request again, best with an Idempotency-Key, which stores it once"
+    )
+    assert world.inbox.deliveries != []
 
 
 def test_too_many_at_once_shall_come_again() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rules.errors import StoreError
 from service.web.ports import FewAtOnce
-from service.web.problems import ProblemError
+from service.web.problems import ProblemError, TooLateError
 from tests.unit.service.web.given import AWAY, at_once
 
 T = TypeVar("T")
@@ -96,7 +96,7 @@ def test_a_call_that_hangs_is_given_up_in_time_and_keeps_its_place() -> None:
         hanging = Hanging()
         few = FewAtOnce(hanging, 1, seconds=0.02)
         for _ in range(3):
-            with pytest.raises(ProblemError, match="did not answer in time"):
+            with pytest.raises(TooLateError, match="did not answer in time"):
                 await few(lambda: 7)
         assert hanging.begun == 1, "the others would each have been one more thread"
         hanging.may_end.set()

@@ -47,11 +47,16 @@ class LogFigures:
 def after_round(
     figures: Mapping[str, LogFigures], sources: Sequence[LogSource], now: datetime
 ) -> dict[str, LogFigures]:
-    """Return the figures of every source one round later, by its name."""
-    read = {
-        one.name: replace(figures.get(one.name, LogFigures()).after(one), told_at=now)
-        for one in sources
-    }
+    """Return the figures of every source one round later, by its name.
+
+    Files and requests may bring lines of one name: both count, and the trouble of either is told.
+    """
+    read: dict[str, LogFigures] = {}
+    for one in sources:
+        earlier = read.get(one.name)
+        made = (earlier or figures.get(one.name, LogFigures())).after(one)
+        troubles = [why for why in (earlier and earlier.trouble, one.trouble) if why]
+        read[one.name] = replace(made, told_at=now, trouble="; ".join(troubles) or None)
     kept = {
         name: one
         for name, one in figures.items()

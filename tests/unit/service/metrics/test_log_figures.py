@@ -30,6 +30,20 @@ def test_a_trouble_ends_with_the_round_in_which_it_is_over() -> None:
     assert figures["a"].trouble is None
 
 
+def test_what_comes_under_one_name_in_two_ways_is_added_up_and_either_trouble_is_told() -> None:
+    by_file = LogSource(name="broker-1", lines=10, trouble="/a.log: permission denied")
+    by_http = LogSource(name="broker-1", lines=1, last_line_at=NOON)
+    figures = after_round({"broker-1": LogFigures(lines=5)}, [by_file, by_http], NOON)
+    assert figures == {
+        "broker-1": LogFigures(
+            lines=16, last_line_at=NOON, told_at=NOON, trouble="/a.log: permission denied"
+        )
+    }
+    both = [by_file, LogSource(name="broker-1", trouble="the database is away")]
+    told = after_round(figures, both, NOON)["broker-1"].trouble
+    assert told == "/a.log: permission denied; the database is away"
+
+
 def test_a_source_that_a_round_did_not_read_stays_as_it_was() -> None:
     before = {"a": LogFigures(lines=1, told_at=NOON), "b": LogFigures(lines=2, told_at=NOON)}
     assert after_round(before, [LogSource(name="b", lines=1)], at(15)) == {

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from rules.facts.scrapes import EndpointKind
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
-from service.settings.scrapes import ScrapeSettings
+from service.settings.scrapes import ScrapeSettings, parted
 
 
 def warnings(settings: Settings) -> list[str]:
@@ -36,6 +36,8 @@ def warnings(settings: Settings) -> list[str]:
         "is away one that was not used before is refused": is_open and settings.http.token is None,
         "scrapes: a token or password is sent to an address with http:// on another machine: it is "
         "not encrypted": _sends_openly(settings.scrapes),
+        "scrapes.target_files: a token or password is sent to every target they list, and without "
+        "the label __scheme__: https it is not encrypted": _sends_to_lists(settings.scrapes),
     }
     return [told for told, holds in odd.items() if holds]
 
@@ -61,6 +63,12 @@ def _sends_openly(scrapes: ScrapeSettings) -> bool:
     }
     urls = [urlsplit(one.url) for one in scrapes.endpoints() if secrets[one.kind]]
     return any(url.scheme == "http" and not _is_own(url.hostname or "") for url in urls)
+
+
+def _sends_to_lists(scrapes: ScrapeSettings) -> bool:
+    """Whether secrets go to endpoints that nobody knows yet: their files may change at any time."""
+    secret = scrapes.bearer_token or scrapes.password
+    return bool(parted(scrapes.target_files)) and secret is not None
 
 
 def _has_idle_sasl(kafka: KafkaSettings) -> bool:

@@ -128,6 +128,21 @@ class ScrapeSettings(Group):
                 )
         return self
 
+    @model_validator(mode="after")
+    def _no_password_alone(self) -> Self:
+        for password, name, which in (
+            (self.password, self.username, ""),
+            (self.prometheus_password, self.prometheus_username, "prometheus_"),
+        ):
+            if password is not None and name is None:
+                told = {"which": which}
+                raise PydanticCustomError(
+                    "credentials",
+                    "{which}password needs {which}username: it is not sent alone",
+                    told,
+                )
+        return self
+
     @property
     def is_set(self) -> bool:
         """Whether any endpoint is set up."""

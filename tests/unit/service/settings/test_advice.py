@@ -14,6 +14,9 @@ TOKEN = "TIDEMARK_HTTP__TOKEN"  # noqa: S105 - the name of a variable
 ANY = "0.0.0.0"  # noqa: S104 - nothing listens
 PAGES, SERVER = "TIDEMARK_SCRAPES__PAGES", "TIDEMARK_SCRAPES__PROMETHEUS"
 PAGE_TOKEN = "TIDEMARK_SCRAPES__BEARER_TOKEN"  # noqa: S105 - the name of a variable
+PAGE_USER, PAGE_PASSWORD = "TIDEMARK_SCRAPES__USERNAME", "TIDEMARK_SCRAPES__PASSWORD"
+SERVER_TOKEN = "TIDEMARK_SCRAPES__PROMETHEUS_BEARER_TOKEN"  # noqa: S105 - the name of a variable
+FILES = "TIDEMARK_SCRAPES__TARGET_FILES"
 INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
 ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
 
@@ -39,6 +42,14 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
         pytest.param({PAGES: "https://app-1", PAGE_TOKEN: PHRASE}, [], id="an encrypted page"),
         pytest.param({PAGES: "http://[::1]:80", PAGE_TOKEN: PHRASE}, [], id="a page of our own"),
         pytest.param({PAGES: "http://app-1"}, [], id="a page without a secret"),
+        pytest.param({FILES: "/a.json", PAGE_TOKEN: PHRASE}, ["scrapes.target_files"], id="lists"),
+        pytest.param(
+            {FILES: "/a.json", PAGE_USER: "me", PAGE_PASSWORD: PHRASE},
+            ["scrapes.target_files"],
+            id="lists with a password",
+        ),
+        pytest.param({FILES: "/a.json"}, [], id="lists without a secret"),
+        pytest.param({FILES: "/a.json", SERVER_TOKEN: PHRASE}, [], id="lists, a server's secret"),
         pytest.param({SERVER: "http://app-1", PAGE_TOKEN: PHRASE}, [], id="a secret of others"),
     ],
 )

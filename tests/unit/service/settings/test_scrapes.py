@@ -73,6 +73,15 @@ def test_two_ways_to_be_known_are_refused(which: str) -> None:
     assert SECRET not in told
 
 
+@pytest.mark.parametrize("which", ["", "prometheus_"])
+def test_a_password_without_a_user_is_refused_since_it_would_not_be_sent(which: str) -> None:
+    told = refusal(**{f"{which}password": SECRET})
+    assert f"{which}password needs {which}username" in told
+    assert SECRET not in told
+    beside = refusal(**{f"{which}password": SECRET, f"{which}bearer_token": "x"})
+    assert f"{which}password needs {which}username" in beside
+
+
 def test_pages_and_servers_get_credentials_of_their_own() -> None:
     given = {"BEARER_TOKEN": SECRET, "PROMETHEUS_USERNAME": "me", "PROMETHEUS_PASSWORD": "hush"}
     sourced = read_sourced({f"{START}{key}": value for key, value in given.items()})

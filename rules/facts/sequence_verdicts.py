@@ -71,7 +71,7 @@ class SequenceReason(StrEnum):
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing
     LOOK_FAILED = "look_failed"  # the leader did not answer
-    CHANGED_SINCE = "changed_since"  # the leader has changed after the refusal, and not cleanly
+    CHANGED_SINCE = "changed_since"  # the leader has changed after the refusal
     BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was looked through
 
 

@@ -196,14 +196,19 @@ def _by_clean_changes(
         if is_patient(episode, sight):
             return _suspected(suspicion, SequenceReason.CHANGES_UNSEEN)
         return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
-    is_later = any(one.leader_epoch > appended for one in episode.changes)
-    if is_later or _was_refused_in(appended, suspicion.refusal, episode):
+    if any(one.leader_epoch > appended for one in episode.changes):
         return None  # it is known that they came after the refusal
+    is_later = _was_refused_in(appended, suspicion.refusal, episode)
     is_certain = sight.clean_from is not None and sight.clean_from <= appended
-    return _by_watched_changes(suspicion, is_certain=is_certain)
+    return _by_watched_changes(suspicion, is_certain=is_certain, is_later=is_later)
 
 
-def _by_watched_changes(suspicion: Suspicion, *, is_certain: bool) -> SequenceVerdict:
+def _by_watched_changes(
+    suspicion: Suspicion, *, is_certain: bool, is_later: bool
+) -> SequenceVerdict:
+    if is_later:  # one leader had the last batch and refused this one: it lost nothing in between
+        changed = SequenceReason.CHANGED_SINCE
+        return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, changed)
     if is_certain:
         clean = SequenceReason.CLEAN_CHANGES
         return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)

@@ -204,8 +204,8 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.CHANGED_SINCE: Words(
-        "The leader has changed since the batch was refused, and not cleanly: whether the missing "
-        "records came before that cannot be seen any more.",
+        "The leader has changed since the batch was refused: whether the missing records came "
+        "before that cannot be seen any more.",
         "The log of the broker that led before.",
         COMPARE,
     ),

@@ -133,6 +133,27 @@ CASES: Final = {
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
+    "remembered-after-a-change-that-came-later": Case(
+        because="the leader that had the last batch refused the next one: no change lies between",
+        looks=(
+            Look(second=0, is_unclean_allowed=False),
+            Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
+            Look(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
+            Look(second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)),
+            *(
+                Look(
+                    second=second,
+                    leader=2,
+                    epoch=6,
+                    is_unclean_allowed=False,
+                    states=remembered(2),
+                    found=[found(OLD_BATCH)],
+                )
+                for second in (140, 141, 142)
+            ),
+        ),
+        says=("undetermined", SUSPECTED, "changed_since"),
+    ),
     # ---------------------------------------------------------------- nothing came, where it was looked
     "looked-up-to-the-refused-batch-alone": Case(
         because="what is missing may have come in the part that was not looked through",

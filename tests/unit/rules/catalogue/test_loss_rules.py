@@ -548,7 +548,7 @@ IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
 
 
 def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election_clean() -> None:
-    allowed = {"unclean_election_enabled": UNCLEAN_ALLOWED}
+    allowed: dict[str, Any] = {"unclean_election_enabled": UNCLEAN_ALLOWED}
     silent = {**placed(1, isr=(1,), **allowed), "offsets": unseen_offsets(1)}
     looks = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
     assert said(RULES["possibly"], *looks).reason == "unseen"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,6 +18,7 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import produce_in_transaction, transactional_producer
+from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import RECORDS, Kafka
 from tests.integration.serve.scraping import (
@@ -107,9 +109,12 @@ def check_no_complaints(server: Prometheus) -> None:
 def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
     serve: Serve, kafka: Kafka, busy_cluster: Sandbox, folder: Path
 ) -> None:
-    served = serve(
-        interval=1, settings={"SCRAPES__PAGES": busy_cluster.metrics_url(1)}
-    ).wait_ready()
+    sources = {
+        "SCRAPES__PAGES": busy_cluster.metrics_url(1),
+        "BROKER_LOGS__FILES": json.dumps(log_files_of(busy_cluster)),
+        "BROKER_LOGS__READ_EXISTING": "true",
+    }
+    served = serve(interval=1, settings=sources).wait_ready()
     with scraped(served, folder) as server:
         for name in JOBS:
             server.wait_value(f'up{{job="{name}"}}', 1)

@@ -57,7 +57,7 @@ def test_a_broker_that_comes_back_tells_what_it_loaded_and_whom_it_follows(
     assert wait_until(is_told, timeout_seconds=SECONDS, poll_seconds=0.5), events
     loaded = [event for event in events if isinstance(event, LogLoaded)]
     assert {event.origin.broker_id for event in loaded} == {BrokerId(BROKER)}
-    assert {event.origin.source for event in loaded} == {f"node-{BROKER}"}
+    assert {event.origin.source for event in loaded} == {f"broker {BROKER}"}
     assert sorted(event.partition for event in loaded) == [0, 1, 2], "each once"
     for event in events:
         assert event.origin.at is not None

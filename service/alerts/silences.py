@@ -37,6 +37,7 @@ class Silence:
     ends_at: datetime  # aware, UTC, exclusive
     created_by: str
     comment: str
+    is_for_all: bool = False  # whether it may hold back everything: its author has said so
 
     def __post_init__(self) -> None:
         """Refuse what would hide everything, or nobody could answer for.
@@ -44,7 +45,7 @@ class Silence:
         Raises:
             SilenceError: saying what is wrong with it.
         """
-        if all_match(self.matchers, {}):
+        if not self.is_for_all and all_match(self.matchers, {}):
             raise SilenceError("it matches everything: one matcher must not match an empty label")
         if self.ends_at <= self.starts_at:
             raise SilenceError("it ends before it begins")

@@ -1,0 +1,55 @@
+"""What holds for every test: Ctrl-C is heard, and a second try begins on whole parts.
+
+CI alone gives a failed test a second try (`RERUNS` in the Makefile).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import pytest
+
+Mend = Callable[[], object]
+
+MENDS: Final = pytest.StashKey[list[Mend]]()
+LIMIT: Final = pytest.StashKey[object]()  # what pytest-timeout made of the settings
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hear Ctrl-C: a shell lets what it starts in the background ignore it, for all children too."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.stash[MENDS] = []
+
+
+@contextlib.contextmanager
+def mending(config: pytest.Config, mend: Mend) -> Iterator[None]:
+    """Have what a session fixture made mended before a second try, as long as it is there.
+
+    A fixture of the session is not made anew for a second try, whatever the first one broke.
+    """
+    config.stash[MENDS].append(mend)
+    try:
+        yield
+    finally:
+        config.stash[MENDS].remove(mend)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> None:
+    """Remember a test's time limit; pytest-timeout, asked after this, sets the timer."""
+    item.stash[LIMIT] = settings
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Give a second try whole parts and a time limit of its own: the timer is of both tries."""
+    if getattr(item, "execution_count", 1) == 1:
+        return
+    if LIMIT in item.stash:
+        item.ihook.pytest_timeout_cancel_timer(item=item)
+        item.ihook.pytest_timeout_set_timer(item=item, settings=item.stash[LIMIT])
+    for mend in item.config.stash[MENDS]:
+        mend()

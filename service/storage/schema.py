@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
 
 from rules.errors import StoreError
-from service.storage.tables import METADATA
+from service.storage.alert_tables import EVERY_TABLE
 from service.storage.translate import translated
 
 SCRIPTS: Final = Path(__file__).parents[2] / "migrations"
@@ -51,7 +51,7 @@ def config() -> Config:
     made.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     made.set_main_option("file_template", "r%%(rev)s_%%(slug)s")
     made.set_main_option("path_separator", "os")
-    made.attributes["metadata"] = METADATA
+    made.attributes["metadata"] = EVERY_TABLE
     return made
 
 
@@ -70,7 +70,7 @@ def check(engine: Engine) -> SchemaCheck:
         )
         revision = context.get_current_revision()
         standing = _standing(revision, scripts, newest)
-        drift = compare_metadata(context, METADATA) if standing is Standing.AT_HEAD else []
+        drift = compare_metadata(context, EVERY_TABLE) if standing is Standing.AT_HEAD else []
     return SchemaCheck(
         standing=standing, revision=revision, head=newest, drift=tuple(str(item) for item in drift)
     )

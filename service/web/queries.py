@@ -82,7 +82,8 @@ class StateFilter(StrEnum):
     ALL = "all"
 
 
-def _known_rule(rule_id: str) -> str:
+def known_rule(rule_id: str) -> str:
+    """Refuse the name of a rule that there is not."""
     if rule_id not in RULE_IDS:
         raise PydanticCustomError("rule", "there is no such rule; /api/v1/rules lists them")
     return rule_id
@@ -94,7 +95,7 @@ class FindingQuery(PageQuery):
     state: Annotated[
         StateFilter, Field(description="open: from memory; ended, all: from the database")
     ] = StateFilter.OPEN
-    rule: Annotated[str | None, AfterValidator(_known_rule)] = None
+    rule: Annotated[str | None, AfterValidator(known_rule)] = None
     severity: Severity | None = None
     verdict: VerdictWord | None = None
 

@@ -1,0 +1,144 @@
+"""Everything that a receiver got, in the order in which it came."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final, Protocol
+
+from service.notify.standard_webhooks import SigningSecret
+from service.sandbox.receiving.bodies import document_of, told_by
+from service.sandbox.receiving.signatures import Signature, check
+
+HIDDEN: Final = "hidden"
+REFUSED: Final = frozenset((Signature.WRONG, Signature.MISSING, Signature.UNTIMELY))
+
+
+class Sink(Protocol):
+    """Where lines are kept."""
+
+    def write(self, line: str, /) -> object:
+        """Write a line."""
+
+    def flush(self) -> object:
+        """See that it is written."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Received:
+    """One request, and what was answered."""
+
+    number: int  # in the order of arrival, from 1
+    at: datetime  # aware, UTC
+    path: str
+    headers: Mapping[str, str]  # names in small letters
+    body: bytes
+    signature: Signature
+    attempt: int  # how often this webhook-id has come, this time included
+    was_taken: bool  # an earlier request with this webhook-id was answered with success
+    answered: HTTPStatus
+
+    @property
+    def webhook_id(self) -> str | None:
+        """Return what is the same on every attempt to deliver one notification."""
+        return self.headers.get("webhook-id")
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether it was answered with success."""
+        return self.answered == HTTPStatus.OK
+
+    @property
+    def is_repeat(self) -> bool:
+        """Whether it was taken before, too: a receiver that heeds the webhook-id ignores it."""
+        return self.is_taken and self.was_taken
+
+    def row(self) -> dict[str, Any]:
+        """Return it as JSON's values: keys may be added, never renamed."""
+        document = document_of(self.body)
+        told = told_by(document)
+        return {
+            "number": self.number,
+            "at": self.at.isoformat(),
+            "path": self.path,
+            "webhook_id": self.webhook_id,
+            "attempt": self.attempt,
+            "is_repeat": self.is_repeat,
+            "signature": str(self.signature),
+            "answered": int(self.answered),
+            "kind": str(told.kind),
+            "title": told.title,
+            "reason": told.reason,
+            "group_key": told.group_key,
+            "headers": {k: HIDDEN if k == "authorization" else v for k, v in self.headers.items()},
+            "body": document,
+            "text": self.body.decode("utf-8", "replace") if document is None else None,
+        }
+
+
+class Recorder:
+    """Keeps what comes, decides on the answer, and hands it on; called by many threads."""
+
+    def __init__(
+        self,
+        *,
+        utc_now: Callable[[], datetime],
+        hand_on: Callable[[Received], None],
+        secrets: Sequence[SigningSecret] = (),
+        fail: int = 0,
+        sink: Sink | None = None,
+    ) -> None:
+        """`fail` requests are answered with 500 first; the sink gets a line of JSON for each."""
+        self._utc_now = utc_now
+        self._hand_on = hand_on
+        self._secrets = tuple(secrets)
+        self._fail = fail
+        self._sink = sink
+        self._lock = threading.Lock()
+        self._number = 0
+        self._attempts: dict[str, int] = {}
+        self._taken: set[str] = set()
+
+    def take(self, path: str, headers: Mapping[str, str], body: bytes) -> HTTPStatus:
+        """Record a request and return the answer; what is answered with success is recorded.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        with self._lock:
+            received = self._received(path, headers, body)
+            if self._sink is not None:
+                self._sink.write(json.dumps(received.row(), separators=(",", ":")) + "\n")
+                self._sink.flush()
+            if received.webhook_id is not None and received.is_taken:
+                self._taken.add(received.webhook_id)
+            self._hand_on(received)
+            return received.answered
+
+    def _received(self, path: str, headers: Mapping[str, str], body: bytes) -> Received:
+        now = self._utc_now()
+        signature = check(headers, body, secrets=self._secrets, now=now)
+        self._number += 1
+        key = headers.get("webhook-id")
+        if key is not None:
+            self._attempts[key] = self._attempts.get(key, 0) + 1
+        return Received(
+            number=self._number,
+            at=now,
+            path=path,
+            headers=dict(headers),
+            body=body,
+            signature=signature,
+            attempt=1 if key is None else self._attempts[key],
+            was_taken=key in self._taken,
+            answered=self._answer(signature),
+        )
+
+    def _answer(self, signature: Signature) -> HTTPStatus:
+        if self._number <= self._fail:
+            return HTTPStatus.INTERNAL_SERVER_ERROR
+        return HTTPStatus.UNAUTHORIZED if signature in REFUSED else HTTPStatus.OK

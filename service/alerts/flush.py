@@ -50,8 +50,8 @@ class Flushed:
 
 def flushed(group: Group, alerts: ByFingerprint, route: Route, moment: Moment) -> Flushed:
     """Return a group with these firing alerts after its flush, and what is told of it, if anything."""
-    muted = _muted_ends(group, moment.muting)
-    tellable = _tellable(group, alerts, muted, moment)
+    muted = _muted_ends(group, moment.muting) if route.heeds_mutes else {}
+    tellable = _tellable(group, alerts, muted, route, moment)
     reason = why_tell(
         group.told,
         tellable,
@@ -87,14 +87,16 @@ def _muted_ends(group: Group, muting: Muting) -> ByFingerprint:
 
 
 def _tellable(
-    group: Group, alerts: ByFingerprint, muted: ByFingerprint, moment: Moment
+    group: Group, alerts: ByFingerprint, muted: ByFingerprint, route: Route, moment: Moment
 ) -> Tellable:
-    firing = {name: alert for name, alert in alerts.items() if not moment.muting.is_muted(alert)}
+    firing = alerts
+    if route.heeds_mutes:
+        firing = {name: one for name, one in alerts.items() if not moment.muting.is_muted(one)}
     ends = group.ended.keys() & _owed(group) - muted.keys()
     return Tellable(
         firing=firing,
         resolved={name: group.ended[name] for name in ends},
-        is_taken_up=firing.keys() <= moment.taken_up,
+        is_taken_up=not route.repeats_always and firing.keys() <= moment.taken_up,
     )
 
 

@@ -49,6 +49,10 @@ class Route:
     repeat_interval: timedelta = REPEAT_INTERVAL
     send_resolved: bool = True
     continue_: bool = False
+    # An Alertmanager has silences, inhibitions and people of its own: it is told of everything that
+    # fires, and again and again, or it takes it for over.
+    heeds_mutes: bool = True
+    repeats_always: bool = False  # also what persons have acknowledged
 
     def __post_init__(self) -> None:
         """Refuse what could never be told, or told without end.
@@ -81,7 +85,7 @@ Ways = tuple[tuple[Route, Pairs], ...]
 class Routing:
     """All routes."""
 
-    default: Route
+    default: Route | None
     routes: tuple[Route, ...] = ()
     # What alerts took last time; their labels never change, and nearly all of them stay.
     _taken: dict[str, Ways] = field(init=False, repr=False, compare=False, default_factory=dict)
@@ -92,7 +96,8 @@ class Routing:
         Raises:
             RouteError: saying what is wrong.
         """
-        if self.default.matchers or self.default.continue_:
+        default = self.default
+        if default is not None and (default.matchers or default.continue_):
             raise RouteError("the default route takes everything: it has no matchers, no continue")
 
     def ways(self, alert: Alert) -> Ways:
@@ -115,7 +120,7 @@ class Routing:
                 yield route
                 if not route.continue_:
                     return
-        if not is_taken:
+        if not is_taken and self.default is not None:
             yield self.default
 
     def key(self, route: Route, group_labels: Pairs) -> str:

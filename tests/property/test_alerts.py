@@ -19,7 +19,7 @@ from service.alerts.evaluate import AlertingConfig, Asked, step
 from service.alerts.flush import Notification
 from service.alerts.identity import fingerprint
 from service.alerts.lifecycle import AlertStep, Seen
-from service.alerts.routes import Routing
+from service.alerts.routes import Route, Routing
 from service.alerts.silences import Silence
 from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Life, Said, Why, config, route, rule
 from tests.alerting import silence as silence_of
@@ -128,11 +128,16 @@ def _ends(settings: AlertingConfig, rounds: Rounds, alert: Alert, until: float) 
             yield moment
 
 
+def default_of(settings: AlertingConfig) -> Route:
+    assert settings.routing.default is not None
+    return settings.routing.default
+
+
 @given(settings_of, rounds, silences)
 def test_there_is_one_notice_per_repeat_interval(
     settings: AlertingConfig, rounds: Rounds, silences: list[Silence]
 ) -> None:
-    repeat = settings.routing.default.repeat_interval
+    repeat = default_of(settings).repeat_interval
     last: dict[str, datetime] = {}
     for one in told(lived(settings, rounds, silences)):
         if one.reason is NotifyReason.REPEAT_INTERVAL:
@@ -146,7 +151,7 @@ def test_groups_keep_their_distance(settings: AlertingConfig, rounds: Rounds) ->
     ended: dict[str, bool] = {}
     for one in told(lived(settings, rounds)):
         if one.group_key in last and not ended[one.group_key]:
-            interval = settings.routing.default.group_interval
+            interval = default_of(settings).group_interval
             assert one.reason is NotifyReason.FIRST_NOTIFICATION or (
                 one.at - last[one.group_key] >= interval
             )
@@ -181,7 +186,7 @@ def test_an_end_is_told_once_and_only_of_what_was_told(
 
 @given(settings_of, rounds)
 def test_receivers_end_up_knowing_what_fires(settings: AlertingConfig, rounds: Rounds) -> None:
-    default = replace(settings.routing.default, send_resolved=True)
+    default = replace(default_of(settings), send_resolved=True)
     life = lived(replace(settings, routing=Routing(default=default)), rounds)
     end = last_of(rounds)
     for later in (400, 800):  # beyond every wait and interval

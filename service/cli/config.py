@@ -99,9 +99,11 @@ def _require_usable(sourced: Sourced) -> None:
         SettingsError: addresses, certificates, the data directory, or settings that do not belong
             together.
     """
+    from rules.catalogue.all_rules import EVERY  # noqa: PLC0415 - keeps `--help` fast
     from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.folder_check import require_usable  # noqa: PLC0415 - same
 
     bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
     sourced.settings.kafka.security().ssl_context()
     require_usable(sourced.settings.service.data_dir)
+    sourced.settings.alerting.config({one.meta.rule_id: one.meta for one in EVERY})

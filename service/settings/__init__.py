@@ -1,5 +1,6 @@
 """What an operator may set; `read_settings` is called once, at start."""
 
+from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings, LogFileSettings
 from service.settings.entries import Entry, entries
 from service.settings.groups import (
@@ -25,6 +26,7 @@ from service.settings.sources import (
 
 __all__ = [
     "MAX_SECRET_BYTES",
+    "AlertingSettings",
     "BrokerLogSettings",
     "DatabaseSettings",
     "Entry",

@@ -107,8 +107,13 @@ def _plain(value: object) -> Plain:
 
 def _table(value: Group) -> dict[str, Single]:
     """Return what is set of a table; what is absent has no way to be written."""
-    pairs = ((key, _single(getattr(value, key))) for key in type(value).model_fields)
+    members = type(value).model_fields.items()
+    pairs = ((info.alias or key, _single(getattr(value, key))) for key, info in members)
     return {key: told for key, told in pairs if told is not None}
+
+
+def _columns(table: type[Group]) -> str:
+    return ", ".join(info.alias or key for key, info in table.model_fields.items())
 
 
 def _single(value: object) -> Single:
@@ -140,7 +145,7 @@ def _kind(key: str, bare: Any, metadata: list[Any]) -> str:
     if known is not None:
         return known
     if get_origin(bare) is tuple:
-        return f"list of tables: {', '.join(get_args(bare)[0].model_fields)}"
+        return f"list of tables: {_columns(get_args(bare)[0])}"
     if bare in (int, float):
         unit = next((unit for end, unit in UNITS.items() if key.endswith(end)), "number")
         return f"{unit}, {_bounds(metadata)}"

@@ -14,6 +14,7 @@ from pydantic import Field, SecretStr
 
 from collectors.security import SaslMechanism, Security, SecurityProtocol
 from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLimits
+from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.group import Group
 from service.settings.scrapes import ScrapeSettings
@@ -241,4 +242,5 @@ class Settings(Group):
     metrics: MetricsSettings = MetricsSettings()
     broker_logs: BrokerLogSettings = BrokerLogSettings()
     scrapes: ScrapeSettings = ScrapeSettings()
+    alerting: AlertingSettings = AlertingSettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -1,0 +1,239 @@
+"""Who is told of alerts, how often, and what keeps that apart from whom: settings of alerting."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Annotated, Any, Final, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from rules.errors import SettingsError
+from rules.verdict import RuleMeta
+from service.alerts.evaluate import AlertingConfig
+from service.alerts.inhibition import DEFAULT_INHIBITIONS
+from service.alerts.matchers import parse_matchers
+from service.alerts.routes import Route, RouteError, Routing
+from service.notify.address_guard import AddressGuard
+from service.notify.receivers import AlertmanagerReceiver, Receiver
+from service.settings.group import Group
+from service.settings.receivers import ReceiverSettings
+from service.settings.routes import (
+    InhibitionSettings,
+    Interval,
+    KeepFiringSettings,
+    RouteSettings,
+    Wait,
+)
+from service.settings.scrapes import parted
+from service.settings.values import tables
+
+_AT_ONCE: Final = timedelta(0)
+_WEB: Final = ("http://", "https://")
+
+
+def _ranges(text: str) -> str:
+    try:
+        AddressGuard.of(parted(text))
+    except SettingsError as exc:
+        raise PydanticCustomError("ranges", "{why}", {"why": str(exc)}) from exc
+    return text
+
+
+def _web_address(text: str) -> str:
+    if text and not text.startswith(_WEB):
+        raise PydanticCustomError("address", "write an address that begins with https://")
+    return text.rstrip("/")
+
+
+WebAddress = Annotated[str, AfterValidator(_web_address)]
+
+
+class AlertingSettings(Group):
+    """Who is told of alerts, in which company, and how often."""
+
+    receivers: Annotated[
+        tuple[ReceiverSettings, ...],
+        BeforeValidator(tables),
+        Field(examples=[[{"name": "pager", "url": "https://pager.example/hook"}]]),
+    ] = ()
+    """List of tables, as [[alerting.receivers]] in the file or as JSON in the environment, where
+    TIDEMARK_ALERTING__RECEIVERS_FILE names a file with that JSON, for it holds secrets. kind is webhook
+    (the default), alertmanager, slack or pagerduty; several signing_secrets have a comma between.
+    Default: none, and nobody is told."""
+
+    default_receiver: Annotated[str | None, Field(examples=["pager"])] = None
+    """Receiver of alerts that no route takes. Default: none, and nobody is told of them."""
+
+    routes: Annotated[
+        tuple[RouteSettings, ...],
+        BeforeValidator(tables),
+        Field(examples=[[{"receiver": "pager", "matchers": 'severity="critical"'}]]),
+    ] = ()
+    """List of tables: the first route whose matchers an alert has takes it, and so do those behind it
+    as long as each says continue = true. What a route does not say is as below. Default: none."""
+
+    group_by: str = "alertname,cluster"
+    """Comma-separated labels; alerts that agree in them are told together. "..." for each alone.
+    Default: what one rule finds in one cluster."""
+
+    group_wait_seconds: Wait = 30.0
+    """Seconds from a group's first alert to its first notification. Default: Alertmanager's; what
+    belongs together mostly comes within it."""
+
+    group_interval_seconds: Interval = 300.0
+    """Seconds between looks at a group that goes on. Default: Alertmanager's."""
+
+    repeat_interval_seconds: Interval = 14_400.0
+    """Seconds after which what goes on is told again. Default: Alertmanager's, 4 hours."""
+
+    send_resolved: bool = True
+    """Whether ends are told. Default: yes, so that nobody looks for what is over."""
+
+    fallback_receiver: Annotated[str | None, Field(examples=["pager"])] = None
+    """Receiver that is told what another one did not take in time or at all. Default: none; such
+    notifications are counted and logged alone."""
+
+    fallback_after_seconds: Interval = 300.0
+    """Seconds that a notification of what goes on may wait before the fallback receiver is told.
+    Default: longer than most receivers are restarted, and short for a page."""
+
+    watchdog_receiver: Annotated[str | None, Field(examples=["pager"])] = None
+    """Receiver of an alert named Watchdog that always fires: a service that misses it tells that
+    Tidemark is silent. Default: none, as such a service has to be there first."""
+
+    watchdog_interval_seconds: Interval = 60.0
+    """Seconds from one Watchdog to the next. Default: what such services are usually set to."""
+
+    default_inhibitions: bool = True
+    """Whether an alert is kept back while one fires that explains it, like a partition that is offline.
+    Default: yes, so that one fault pages once."""
+
+    inhibitions: Annotated[
+        tuple[InhibitionSettings, ...],
+        BeforeValidator(tables),
+        Field(
+            examples=[
+                [{"source": 'severity="critical"', "target": 'severity="info"', "equal": "topic"}]
+            ]
+        ),
+    ] = ()
+    """List of tables, beside the default ones: while an alert with source fires, those with target that
+    agree with it in the comma-separated labels of equal are not told. Default: none."""
+
+    keep_firing_for: Annotated[
+        tuple[KeepFiringSettings, ...],
+        BeforeValidator(tables),
+        Field(examples=[[{"rule": "consumer_group_stalled", "seconds": 120}]]),
+    ] = ()
+    """List of tables: for how many seconds a rule's alerts go on after the first round without their
+    finding. Default: none, they end at once."""
+
+    external_url: Annotated[WebAddress, Field(examples=["https://tidemark.example"])] = ""
+    """Where people find this Tidemark; notifications link there. Default: nowhere."""
+
+    runbook_url: Annotated[WebAddress, Field(examples=["https://wiki.example/rules"])] = ""
+    """Address below which a page per rule lies, as <rule>.md; notifications link there. Default: none."""
+
+    private_ranges: Annotated[
+        str, AfterValidator(_ranges), Field(examples=["10.20.0.0/16,127.0.0.1/32"])
+    ] = ""
+    """Comma-separated ranges of addresses that receivers may have besides public ones. Default: none, so
+    that nobody reaches what is inside by the URL of a receiver; link-local ones never open."""
+
+    @property
+    def is_set(self) -> bool:
+        """Whether anybody can be told."""
+        return bool(self.receivers)
+
+    def receivers_by_name(self) -> dict[str, Receiver]:
+        """Return the receivers, in the order in which they are set."""
+        return {one.name: one.receiver() for one in self.receivers}
+
+    def guard(self) -> AddressGuard:
+        """Return what receivers' addresses are judged by."""
+        return AddressGuard.of(parted(self.private_ranges))
+
+    def routing(self) -> Routing:
+        """Return all routes; without a default receiver what no route takes goes nowhere."""
+        known = self.receivers_by_name()
+        name = self.default_receiver
+        return Routing(
+            default=None if name is None else self._route(known[name]),
+            routes=tuple(self._route(known[one.receiver], one) for one in self.routes),
+        )
+
+    def config(self, rules: Mapping[str, RuleMeta]) -> AlertingConfig:
+        """Return what alerts are evaluated by; `rules` are all rules by their id.
+
+        Raises:
+            SettingsError: `keep_firing_for` names a rule that there is not.
+        """
+        unknown = [one.rule for one in self.keep_firing_for if one.rule not in rules]
+        if unknown:
+            raise SettingsError(f"alerting.keep_firing_for: there is no rule {unknown[0]}")
+        own = tuple(one.inhibition() for one in self.inhibitions)
+        return AlertingConfig(
+            rules=rules,
+            routing=self.routing(),
+            inhibitions=(*DEFAULT_INHIBITIONS, *own) if self.default_inhibitions else own,
+            keep_firing_for={
+                one.rule: timedelta(seconds=one.seconds) for one in self.keep_firing_for
+            },
+        )
+
+    @model_validator(mode="after")
+    def _belongs_together(self) -> Self:
+        for problem in self._problems():
+            raise PydanticCustomError("alerting", "{why}", {"why": problem})
+        try:
+            self.routing()
+        except RouteError as exc:
+            raise PydanticCustomError("alerting", "{why}", {"why": str(exc)}) from exc
+        return self
+
+    def _problems(self) -> Iterator[str]:
+        counts = Counter(one.name for one in self.receivers)
+        yield from (f"two receivers are named {name}" for name, many in counts.items() if many > 1)
+        named = {
+            "default_receiver": self.default_receiver,
+            "fallback_receiver": self.fallback_receiver,
+            "watchdog_receiver": self.watchdog_receiver,
+            **{f"routes.{place}": one.receiver for place, one in enumerate(self.routes)},
+        }
+        for key, name in named.items():
+            if name is not None and name not in counts:
+                yield f"{key}: there is no receiver {name}"
+
+    def _route(self, receiver: Receiver, said: RouteSettings | None = None) -> Route:
+        def chosen(key: str) -> Any:
+            own = None if said is None else getattr(said, key)
+            return getattr(self, key) if own is None else own
+
+        route = Route(
+            receiver=receiver.name,
+            matchers=() if said is None else parse_matchers(said.matchers),
+            group_by=tuple(parted(chosen("group_by"))),
+            group_wait=timedelta(seconds=chosen("group_wait_seconds")),
+            group_interval=timedelta(seconds=chosen("group_interval_seconds")),
+            repeat_interval=timedelta(seconds=chosen("repeat_interval_seconds")),
+            send_resolved=chosen("send_resolved"),
+            continue_=said is not None and said.continue_,
+        )
+        return _pushed(route, receiver) if isinstance(receiver, AlertmanagerReceiver) else route
+
+
+def _pushed(route: Route, receiver: AlertmanagerReceiver) -> Route:
+    """Return a route by which alerts are pushed as Prometheus does it."""
+    return replace(
+        route,
+        group_wait=_AT_ONCE,
+        group_interval=receiver.resend_delay,
+        repeat_interval=receiver.resend_delay,
+        send_resolved=True,
+        heeds_mutes=False,
+        repeats_always=True,
+    )

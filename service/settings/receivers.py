@@ -1,0 +1,142 @@
+"""One receiver of notifications as an operator sets it, and the checked receiver that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, Final, Self, assert_never
+
+from pydantic import Field, SecretStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from rules.errors import SettingsError
+from service.notify.receiver_url import ReceiverUrl
+from service.notify.receivers import (
+    PAGERDUTY_URL,
+    AlertmanagerReceiver,
+    PagerDutyReceiver,
+    Receiver,
+    SlackReceiver,
+    WebhookReceiver,
+)
+from service.notify.secret import Secret
+from service.notify.standard_webhooks import SigningSecret
+from service.settings.group import Group
+from service.settings.values import Seconds
+
+
+class ReceiverKind(StrEnum):
+    """Which body a receiver reads."""
+
+    WEBHOOK = "webhook"
+    ALERTMANAGER = "alertmanager"
+    SLACK = "slack"
+    PAGERDUTY = "pagerduty"
+
+
+_ONLY_OF: Final[Mapping[str, tuple[ReceiverKind, ...]]] = {
+    "signing_secrets": (ReceiverKind.WEBHOOK,),
+    "max_alerts": (ReceiverKind.WEBHOOK,),
+    "authorization": (ReceiverKind.WEBHOOK, ReceiverKind.ALERTMANAGER),
+    "resend_seconds": (ReceiverKind.ALERTMANAGER,),
+    "routing_key": (ReceiverKind.PAGERDUTY,),
+}
+
+
+class ReceiverSettings(Group):
+    """Where notifications go, and what opens the door there."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    """What routes call it, and what it is called wherever it is shown."""
+
+    kind: ReceiverKind = ReceiverKind.WEBHOOK
+    """webhook (Alertmanager's version 4), alertmanager, slack or pagerduty."""
+
+    url: SecretStr | None = None
+    """Where it is; a secret, as the paths of many are keys. Only PagerDuty has a default."""
+
+    signing_secrets: SecretStr | None = None
+    """Keys of Standard Webhooks (whsec_…), two with a comma between while one replaces the other."""
+
+    authorization: SecretStr | None = None
+    """Whole value of the header Authorization, like "Bearer …"."""
+
+    routing_key: SecretStr | None = None
+    """Key of PagerDuty's Events v2 integration."""
+
+    max_alerts: Annotated[int, Field(ge=0, le=100_000)] = 0
+    """Alerts in one body at most, 0 for all."""
+
+    resend_seconds: Seconds = 60.0
+    """How often an Alertmanager is told again of what goes on."""
+
+    max_concurrent: Annotated[int, Field(ge=1, le=50)] = 4
+    """Notifications under way at once, each of another group."""
+
+    @model_validator(mode="after")
+    def _makes_a_receiver(self) -> Self:
+        idle = [key for key in self.model_fields_set if self.kind not in _kinds_of(key)]
+        if idle:
+            told = {"name": self.name, "key": min(idle), "kind": self.kind.value}
+            raise PydanticCustomError("receiver", "receiver {name}: {kind} has no {key}", told)
+        try:
+            self.receiver()
+        except SettingsError as exc:
+            told = {"name": self.name, "why": str(exc).removeprefix(f"receiver {self.name}: ")}
+            raise PydanticCustomError("receiver", "receiver {name}: {why}", told) from None
+        return self
+
+    def receiver(self) -> Receiver:
+        """Return the receiver.
+
+        Raises:
+            SettingsError: it cannot be used; the text repeats no secret.
+        """
+        match self.kind:
+            case ReceiverKind.WEBHOOK:
+                return WebhookReceiver(
+                    name=self.name,
+                    url=self._url(),
+                    signing_secrets=_signing(self.signing_secrets),
+                    authorization=_secret(self.authorization),
+                    max_alerts=self.max_alerts,
+                )
+            case ReceiverKind.ALERTMANAGER:
+                return AlertmanagerReceiver(
+                    name=self.name,
+                    url=self._url(),
+                    authorization=_secret(self.authorization),
+                    resend_delay=timedelta(seconds=self.resend_seconds),
+                )
+            case ReceiverKind.SLACK:
+                return SlackReceiver(name=self.name, url=self._url())
+            case ReceiverKind.PAGERDUTY:
+                return self._pagerduty()
+            case _:
+                assert_never(self.kind)
+
+    def _pagerduty(self) -> PagerDutyReceiver:
+        key = _secret(self.routing_key)
+        if key is None:
+            raise SettingsError("it needs a routing_key")
+        return PagerDutyReceiver(name=self.name, routing_key=key, url=self._url(PAGERDUTY_URL))
+
+    def _url(self, default: str | None = None) -> ReceiverUrl:
+        text = default if self.url is None else self.url.get_secret_value()
+        if text is None:
+            raise SettingsError("it needs a url")
+        return ReceiverUrl(text)
+
+
+def _kinds_of(key: str) -> tuple[ReceiverKind, ...]:
+    return _ONLY_OF.get(key, tuple(ReceiverKind))
+
+
+def _secret(given: SecretStr | None) -> Secret | None:
+    return None if given is None else Secret(given.get_secret_value())
+
+
+def _signing(given: SecretStr | None) -> tuple[SigningSecret, ...]:
+    parts = [] if given is None else given.get_secret_value().split(",")
+    return tuple(SigningSecret(part.strip()) for part in parts)

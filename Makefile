@@ -32,11 +32,13 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
-	@trap 'exit 130' INT; times=(); failed=(); for area in $(AREAS); do \
+	@set -o pipefail; trap 'exit 130' INT; told=$$(mktemp); trap 'rm -f "$$told"' EXIT; \
+	times=(); failed=(); for area in $(AREAS); do \
 	  echo; echo "== $$area"; begin=$$SECONDS; said=; \
-	  $(MAKE) --no-print-directory $$area || { said=FAILED; failed+=("$$area"); }; \
+	  $(MAKE) --no-print-directory $$area 2>&1 | tee -a "$$told" || { said=FAILED; failed+=("$$area"); }; \
 	  times+=("$$(printf '  %-12s %6d s  %s' "$$area" $$((SECONDS - begin)) "$$said")"); \
 	done; echo; echo 'Time per area'; printf '%s\n' "$${times[@]}"; \
+	grep -E '^(FAILED|ERROR|RERUN) ' "$$told" | sort -u; \
 	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED in $${failed[*]}"; exit 1; fi
 
 check: lint types layers unit property ## what needs no broker

@@ -6,8 +6,9 @@ CI alone gives a failed test a second try (`RERUNS` in the Makefile).
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Final
 
 import pytest
@@ -53,3 +54,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         item.ihook.pytest_timeout_set_timer(item=item, settings=item.stash[LIMIT])
     for mend in item.config.stash[MENDS]:
         mend()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Say with every failure how busy the machine was: that is what most flakes come of."""
+    report = yield
+    if report.failed:
+        load = ", ".join(f"{one:.1f}" for one in os.getloadavg())
+        report.sections.append(("Machine", f"load {load} on {os.cpu_count()} cores"))
+    return report

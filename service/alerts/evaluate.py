@@ -5,7 +5,8 @@ each notification. Nothing here knows how a notification looks or whether it arr
 told once it is in the outbox.
 
 A step without a round only flushes the groups that are due, so that nobody waits for a cluster that
-is slow to answer.
+is slow to answer. A step that cannot be stored now flushes none: what is due is told later, as it
+stands by then, and nothing that ended meanwhile is left out.
 """
 
 from __future__ import annotations
@@ -72,14 +73,19 @@ def step(
     now: datetime,
     config: AlertingConfig,
     asked: Asked = NOTHING_ASKED,
+    *,
+    tells: bool = True,
 ) -> Stepped:
-    """Return the state after a round, or, without one, after the flushes that are due."""
+    """Return the state after a round, or, without one, after the flushes that are due.
+
+    Without `tells` the groups that are due have to wait.
+    """
     advanced = _advanced(state, seen, now, config)
     firing = [one for one in advanced.alerts.values() if one.state is AlertState.FIRING]
     members = members_of(firing, config.routing)
     over = [one.alert for one in advanced.changes if one.step is AlertStep.RESOLVED]
     groups = dict(_gathered(state.groups, members, members_of(over, config.routing)))
-    due = [group for group in groups.values() if group.flush_at <= now]
+    due = [group for group in groups.values() if tells and group.flush_at <= now]
     told: list[Notification] = []
     if due:  # what is muted is worked out only for those who might be told
         moment = _moment(config, asked, firing, now)

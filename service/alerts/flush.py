@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
-from service.alerts.alert import RESOLVED_KEPT, Alert
+from service.alerts.alert import Alert
 from service.alerts.dedup import ByFingerprint, NotifyReason, Tellable, Told, told_after, why_tell
 from service.alerts.grouping import Group
 from service.alerts.muting import Muting
 from service.alerts.routes import Pairs, Route
+
+# So long a muted end can still be told: who has a page open must not keep it for ever because a
+# silence outlasted the fault. It is what an event lasts, and what most silences do not.
+OWED_KEPT: Final = timedelta(hours=24)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +106,7 @@ def _tellable(
 
 
 def _may_be_told(ended: Alert, now: datetime) -> bool:
-    return ended.resolved_at is not None and now - ended.resolved_at <= RESOLVED_KEPT
+    return ended.resolved_at is not None and now - ended.resolved_at <= OWED_KEPT
 
 
 def _told(

@@ -1,7 +1,7 @@
 """Groups: alerts that are told together, and when.
 
 A group is flushed `group_wait` after it began and then every `group_interval`, as long as it has
-alerts. What was resolved stays in it until it was told, or for 15 minutes if it is muted. A group
+alerts. What was resolved stays in it until it was told, or for 24 hours if it is muted. A group
 without alerts is forgotten, and what its receiver was told with it: should it begin anew, one page
 too many is better than one too few.
 

@@ -67,7 +67,7 @@ class Stepped:
 NOTHING_ASKED: Final = Asked()
 
 
-def step(
+def step(  # noqa: PLR0913 - the whole world of a pure function
     state: AlertingState,
     seen: Seen | None,
     now: datetime,

@@ -156,6 +156,13 @@ def _outbox() -> None:
         "ix_outbox_open", "outbox", ["receiver", "group_hash", "id"], postgresql_where=OPEN
     )
     op.create_index("ix_outbox_done_at", "outbox", ["done_at"])
+    op.create_index(
+        "ix_outbox_fallback_of",
+        "outbox",
+        ["fallback_of"],
+        unique=True,
+        postgresql_where=sa.text("fallback_of IS NOT NULL"),
+    )
     op.create_table(
         "delivery_attempt",
         _id(),

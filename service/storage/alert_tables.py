@@ -136,6 +136,8 @@ OUTBOX: Final = Table(
         postgresql_where=text("state IN ('waiting', 'sending')"),
     ),
     Index(None, "done_at"),  # for retention
+    # Another receiver is told of a notification once.
+    Index(None, "fallback_of", unique=True, postgresql_where=text("fallback_of IS NOT NULL")),
 )
 
 DELIVERY_ATTEMPT: Final = Table(

@@ -23,6 +23,9 @@ class Event(StrEnum):
     STORE_BACK = "store_back"
     DATABASE_RESTARTED = "database_restarted"
     RETENTION = "old_transitions_removed"
+    JOB_ENDED = "job_ended"  # one per run
+    JOB_MISSED = "job_missed"  # it was due and not run
+    JOBS_AWAY = "jobs_not_kept"  # runs wait for the database
     ENDPOINT_AWAY = "endpoint_not_read"  # of metrics
     ENDPOINT_BACK = "endpoint_read_again"
     ENDPOINT_LIST = "endpoint_list_trouble"

@@ -1,0 +1,122 @@
+"""Performs one run: within its time, and no longer than the service goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Protocol, TypeVar
+
+from rules.errors import TidemarkError
+from service.scheduling.command import GUARD_SECONDS, RunningCommand
+from service.scheduling.job import Call, Command, Figures, Job, RunContext
+from service.scheduling.runs import Ended, RunOutcome
+from service.threads import in_thread
+
+T = TypeVar("T")
+LEAVE_SECONDS: Final = 2.0  # for a function that is told to end: the service waits for it
+
+
+class Attempt(Protocol):
+    """Calls a function; a defect of ours in it is told there, and returned as None."""
+
+    def __call__(self, name: str, function: Callable[[], T], /) -> T | None:
+        """Return what the function returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Performed:
+    """How a run ended, and what of it goes on all the same."""
+
+    ended: Ended
+    left: asyncio.Future[Ended] | None = None  # a thread that did not end in time
+
+
+class Performer:
+    """Performs runs until the service stops."""
+
+    def __init__(self, attempt: Attempt, stop: asyncio.Event) -> None:
+        self._attempt = attempt
+        self._stop = stop
+
+    async def perform(self, job: Job, due_at: datetime, now: datetime) -> Performed:
+        """Run a job once."""
+        match job.work:
+            case Call(function):
+                return await self._called(job, function, due_at, now)
+            case Command():
+                return await self._commanded(job, job.work)
+
+    async def _called(
+        self, job: Job, function: Callable[[RunContext], Figures], due_at: datetime, now: datetime
+    ) -> Performed:
+        is_late = asyncio.Event()
+        context = RunContext(
+            due_at=due_at, now=now, is_over=lambda: is_late.is_set() or self._stop.is_set()
+        )
+
+        def run() -> Ended:
+            try:
+                return Ended(outcome=RunOutcome.SUCCEEDED, figures=dict(function(context)))
+            except TidemarkError as exc:
+                return Ended(outcome=RunOutcome.FAILED, detail=str(exc))
+
+        name = f"job_{job.name}"
+        called = asyncio.ensure_future(in_thread(lambda: self._attempt(name, run), name=name))
+        doing = asyncio.ensure_future(_or_defect(called))
+        if await self._done_in_time(doing, job):
+            return Performed(doing.result())
+        is_late.set()
+        ended = self._cut_short(job)
+        await asyncio.wait((doing,), timeout=LEAVE_SECONDS)
+        if doing.done():
+            return Performed(replace(ended, figures=doing.result().figures))
+        return Performed(ended, left=doing)
+
+    async def _commanded(self, job: Job, command: Command) -> Performed:
+        try:
+            running = await RunningCommand.start(command)
+        except OSError as exc:  # no process can be started any more, say
+            told = f"it cannot be started: {exc.strerror}"
+            return Performed(Ended(outcome=RunOutcome.FAILED, detail=told))
+        doing = asyncio.ensure_future(running.ended())
+        try:
+            if await self._done_in_time(doing, job):
+                return Performed(doing.result())
+            running.end()
+            await asyncio.wait((doing,), timeout=GUARD_SECONDS)
+            if not doing.done():
+                running.kill_guard()
+                await asyncio.wait((doing,), timeout=GUARD_SECONDS)
+        finally:
+            running.end()
+            doing.cancel()
+        return Performed(self._cut_short(job))
+
+    def _cut_short(self, job: Job) -> Ended:
+        if self._stop.is_set():
+            return Ended(outcome=RunOutcome.INTERRUPTED, detail="the service stopped")
+        told = f"it did not end within {job.timeout}"
+        return Ended(outcome=RunOutcome.TIMED_OUT, detail=told)
+
+    async def _done_in_time(self, doing: asyncio.Future[Ended], job: Job) -> bool:
+        """Wait for the end of a run, of its time, or of the service."""
+        stopping = asyncio.ensure_future(self._stop.wait())
+        try:
+            await asyncio.wait(
+                (doing, stopping),
+                timeout=job.timeout.total_seconds(),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+        finally:
+            stopping.cancel()
+        return doing.done()
+
+
+async def _or_defect(called: asyncio.Future[Ended | None]) -> Ended:
+    ended = await called
+    if ended is None:
+        told = "a defect of Tidemark: its log has the traceback under part_failed"
+        return Ended(outcome=RunOutcome.FAILED, detail=told)
+    return ended

@@ -1,0 +1,265 @@
+"""Runs jobs when they are due, makes up for what was missed, and keeps every run.
+
+All of it happens on the event loop; runs and the database have threads of their own. Whatever held
+a run up (the database away, an earlier run, a sleeping machine), the next look decides about it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final, TypeVar
+
+from rules.errors import StoreError
+from service.events import Event
+from service.log import Log
+from service.scheduling.deciding import Decision, at_start, decide
+from service.scheduling.figures import JobFigures, JobState
+from service.scheduling.job import CatchUp, Job
+from service.scheduling.performing import Performer
+from service.scheduling.runs import Ended, Known, Refused, RunOutcome, RunStore, Turn
+from service.scheduling.triggers import Passed
+from service.threads import in_thread
+
+T = TypeVar("T")
+LATE: Final = timedelta(seconds=60)
+MOST_UNKEPT: Final = 100  # ends that wait for the database
+
+
+class Asked(StrEnum):
+    """What became of a person's wish to run a job now."""
+
+    BEGUN = "begun"
+    RUNNING = "running"  # already
+    UNKNOWN = "unknown"  # there is no such job
+    STOPPING = "stopping"  # the service ends, or has not begun
+
+
+class Runner:
+    """The jobs of one process."""
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        jobs: Sequence[Job],
+        store: RunStore,
+        performer: Performer,
+        *,
+        utc_now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        log: Log,
+    ) -> None:
+        self.jobs = {job.name: job for job in jobs}
+        self._store = store
+        self._performer = performer
+        self._utc_now = utc_now
+        self._monotonic = monotonic
+        self._log = log
+        self._is_begun = False  # what earlier processes left is known
+        self._settled: dict[str, datetime] = {}  # up to where is decided
+        self._running: dict[str, asyncio.Future[None]] = {}
+        self._owed: dict[str, datetime] = {}  # due times whose runs could not be begun
+        self._unkept: deque[Callable[[], None]] = deque()
+        self._keeping = asyncio.Lock()
+        self._closing = asyncio.Event()
+        self._is_away = False  # the database, and it was told
+        self._figures = {name: JobFigures(name=name) for name in self.jobs}
+
+    # -------------------------------------------------------------- what is shown
+    def figures(self) -> tuple[JobFigures, ...]:
+        """Return how all jobs go."""
+        return tuple(
+            replace(one, is_running=name in self._running) for name, one in self._figures.items()
+        )
+
+    def states(self) -> tuple[JobState, ...]:
+        """Return all jobs as they stand."""
+        now = self._utc_now()
+        return tuple(
+            JobState(
+                name=job.name,
+                what=job.what,
+                trigger=str(job.trigger),
+                grace_seconds=job.grace.total_seconds(),
+                timeout_seconds=job.timeout.total_seconds(),
+                catch_up=str(job.catch_up),
+                next_due=job.trigger.after(now),
+                figures=figures,
+            )
+            for job, figures in zip(self.jobs.values(), self.figures(), strict=True)
+        )
+
+    # -------------------------------------------------------------- when
+    async def begin(self) -> bool:
+        """Learn what earlier processes left, and make up for it; False while that is not known."""
+        if self._is_begun:
+            return True
+        now = self._utc_now()
+        known = await self._stored(lambda: self._store.known(tuple(self.jobs), now))
+        if known is None:
+            return False
+        for job in self.jobs.values():
+            left = known.get(job.name, Known())
+            self._change(job.name, last_success=left.last_success)
+            self._take(job, at_start(job, left, now), now)
+        self._is_begun = True
+        self.look()
+        return True
+
+    def look(self) -> None:
+        """Run every job that is due."""
+        for name in self.jobs:
+            self.consider(name)
+
+    def consider(self, name: str) -> None:
+        """Run a job if it is due, or was and could not be begun."""
+        if not self._is_begun or self._closing.is_set():
+            return
+        job, now = self.jobs[name], self._utc_now()
+        is_running = name in self._running
+        self._take(job, decide(job, self._settled[name], now, is_running=is_running), now)
+        if name in self._owed and name not in self._running:
+            self._pay(job, self._owed.pop(name), now)
+
+    def run_now(self, name: str) -> Asked:
+        """Run a job for a person, whenever it is due; call it on the event loop."""
+        if name not in self.jobs:
+            return Asked.UNKNOWN
+        if not self._is_begun or self._closing.is_set():
+            return Asked.STOPPING
+        if name in self._running:
+            return Asked.RUNNING
+        self._start(self.jobs[name], self._utc_now())
+        return Asked.BEGUN
+
+    async def close(self) -> None:
+        """Begin nothing any more, wait for what runs; whoever performs it has been told to end."""
+        self._closing.set()
+        if self._running:
+            await asyncio.wait(tuple(self._running.values()))
+        await self.keep_rest()
+
+    async def keep_rest(self) -> None:
+        """Keep what could not be kept yet, in order."""
+        async with self._keeping:
+            while self._unkept:
+                if await self._stored(_done(self._unkept[0])) is None:
+                    return
+                self._unkept.popleft()
+
+    # -------------------------------------------------------------- steps
+    def _take(self, job: Job, decision: Decision, now: datetime) -> None:
+        self._settled[job.name] = decision.settled_to
+        if decision.missed is not None:
+            self._note_missed(job, decision.missed, now)
+        if decision.run is not None:
+            self._owed.pop(job.name, None)  # this run makes up for it
+            self._start(job, decision.run)
+
+    def _pay(self, job: Job, due_at: datetime, now: datetime) -> None:
+        """Run what could not be begun when it was due, if it is not too late for that."""
+        if job.catch_up is CatchUp.SKIP and now - due_at > job.grace:
+            self._note_missed(job, Passed(last=due_at, times=1), now)
+        else:
+            self._start(job, due_at)
+
+    def _note_missed(self, job: Job, missed: Passed, now: datetime) -> None:
+        self._count(job.name, RunOutcome.MISSED, missed.times)
+        last = missed.last.isoformat()
+        self._log.warning(Event.JOB_MISSED, job=job.name, last_due=last, times=missed.times)
+        self._keep(lambda: self._store.missed(job.name, missed.last, now, missed.times))
+
+    def _start(self, job: Job, due_at: datetime) -> None:
+        running = asyncio.ensure_future(self._run(job, due_at))
+        self._running[job.name] = running
+        running.add_done_callback(lambda ended: self._over(job, ended))
+
+    def _over(self, job: Job, ended: asyncio.Future[None]) -> None:
+        self._running.pop(job.name, None)
+        died = None if ended.cancelled() else ended.exception()
+        if died is not None:  # a defect of ours; the job is due again
+            self._count(job.name, RunOutcome.FAILED, 1)
+            self._log.error(Event.JOB_ENDED, job=job.name, outcome="failed", exc_info=died)
+
+    async def _run(self, job: Job, due_at: datetime) -> None:
+        """Run a job; what cannot be begun is owed until the database is back."""
+        await self.keep_rest()
+        now = self._utc_now()
+        turn = await self._stored(lambda: self._store.begin(job.name, due_at, now))
+        if turn is None:
+            self._owed[job.name] = due_at
+        elif not isinstance(turn, Refused):
+            try:
+                await self._perform(job, turn, due_at, now)
+            finally:
+                await in_thread(turn.release, name="jobs")
+
+    async def _perform(self, job: Job, turn: Turn, due_at: datetime, now: datetime) -> None:
+        if now - due_at > LATE:
+            self._change(job.name, late=self._figures[job.name].late + 1)
+        began = self._monotonic()
+        performed = await self._performer.perform(job, due_at, now)
+        self._note_end(job, performed.ended, self._monotonic() - began)
+        ended_at = self._utc_now()
+        self._keep(lambda: turn.end(performed.ended, ended_at))
+        await self.keep_rest()
+        if performed.left is not None:
+            await self._left(performed.left)
+
+    async def _left(self, left: asyncio.Future[Ended]) -> None:
+        """Wait for a thread that goes on: until it ends the job cannot be run again."""
+        closing = asyncio.ensure_future(self._closing.wait())
+        await asyncio.wait((left, closing), return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+
+    def _note_end(self, job: Job, ended: Ended, took: float) -> None:
+        self._count(job.name, ended.outcome, 1)
+        self._change(job.name, took_seconds=took)
+        if ended.outcome is RunOutcome.SUCCEEDED:
+            self._change(job.name, last_success=self._utc_now())
+        told = {"job": job.name, "outcome": str(ended.outcome), "took_seconds": round(took, 3)}
+        if ended.detail:
+            told["why"] = ended.detail
+        self._teller(ended)(Event.JOB_ENDED, figures=dict(ended.figures), **told)
+
+    def _teller(self, ended: Ended) -> Callable[..., object]:
+        """Return the level: nobody wants to read every ten minutes that nothing was to be done."""
+        if ended.outcome not in (RunOutcome.SUCCEEDED, RunOutcome.INTERRUPTED):
+            return self._log.warning
+        return self._log.info if any(ended.figures.values()) else self._log.debug
+
+    def _count(self, name: str, outcome: RunOutcome, times: int) -> None:
+        ends = self._figures[name].ends
+        self._change(name, ends={**ends, outcome: ends[outcome] + times})
+
+    def _change(self, name: str, **changes: Any) -> None:
+        self._figures[name] = replace(self._figures[name], **changes)
+
+    # -------------------------------------------------------------- the database
+    def _keep(self, keeping: Callable[[], None]) -> None:
+        if len(self._unkept) == MOST_UNKEPT:
+            self._unkept.popleft()  # its row, if it has one, is taken for interrupted by a restart
+        self._unkept.append(keeping)
+
+    async def _stored(self, call: Callable[[], T]) -> T | None:
+        """Call the database; None while it is away, which is told once."""
+        try:
+            answer = await in_thread(call, name="jobs")
+        except StoreError as exc:
+            if not self._is_away:
+                self._log.warning(Event.JOBS_AWAY, why=str(exc))
+            self._is_away = True
+            return None
+        self._is_away = False
+        return answer
+
+
+def _done(call: Callable[[], None]) -> Callable[[], bool]:
+    def called() -> bool:
+        call()
+        return True
+
+    return called

@@ -1,0 +1,70 @@
+"""What is kept of runs, and the port to where it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from service.scheduling.job import Figures
+
+
+class RunOutcome(StrEnum):
+    """What became of a run, or of due times that had none."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    INTERRUPTED = "interrupted"  # the service stopped or died meanwhile
+    MISSED = "missed"
+
+
+class Refused(StrEnum):
+    """Why a run does not begin."""
+
+    ELSEWHERE = "elsewhere"  # another process runs the job
+    DONE = "done"  # another process has run it for this due time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a run ended."""
+
+    outcome: RunOutcome
+    detail: str = ""
+    figures: Figures = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """What earlier runs left of one job."""
+
+    last_due: datetime | None = None  # up to here nothing is to be made up for; None: it never ran
+    interrupted: int = 0  # runs since then that did not come to an end
+    last_success: datetime | None = None  # when it ended
+
+
+class Turn(Protocol):
+    """A run that has begun; no other process runs the job until it is released."""
+
+    def end(self, ended: Ended, now: datetime) -> None:
+        """Keep how it ended; StoreError if that could not be kept, which may be tried again."""
+
+    def release(self) -> None:
+        """Let others run the job."""
+
+
+class RunStore(Protocol):
+    """Where runs are kept; every call may raise StoreError."""
+
+    def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
+        """Return what is known; what a dead process left as running is kept as interrupted."""
+
+    def begin(self, name: str, due_at: datetime, now: datetime) -> Turn | Refused:
+        """Begin a run unless another process has."""
+
+    def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
+        """Keep that a job was not run when it was due, the last time at `due_at`."""

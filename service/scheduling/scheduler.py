@@ -1,0 +1,107 @@
+"""The task that wakes jobs: APScheduler at the moments when they are due, a steady look besides.
+
+APScheduler only says when. It is told never to give up on a moment: what came too late is decided by
+the runner, from what was run. The look finds what no moment brings: a database that is back, a
+machine that slept, a clock that was set back, by which APScheduler would wait until it has caught up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+from apscheduler.schedulers.asyncio import AsyncIOScheduler
+from apscheduler.triggers.base import BaseTrigger
+
+from service.clock import ClockReading, step_between
+from service.scheduling.runner import Runner
+from service.scheduling.triggers import Trigger
+
+FIRST_AFTER_SECONDS: Final = 60.0  # a start has more urgent things to do
+LOOK_SECONDS: Final = 30.0
+
+
+class Scheduler:
+    """Wakes the jobs of a runner until the service stops."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        stop: asyncio.Event,
+        *,
+        clocks: Callable[[], ClockReading],
+        first_after_seconds: float = FIRST_AFTER_SECONDS,
+        look_seconds: float = LOOK_SECONDS,
+    ) -> None:
+        self._runner = runner
+        self._stop = stop
+        self._clocks = clocks
+        self._first_after_seconds = first_after_seconds
+        self._look_seconds = look_seconds
+
+    async def run(self) -> None:
+        """Wake jobs; when the service stops, wait until those that run have ended."""
+        try:
+            await self._wait(self._first_after_seconds)
+            while not self._stop.is_set() and not await self._runner.begin():
+                await self._wait(self._look_seconds)
+            if not self._stop.is_set():
+                await self._wake()
+        finally:
+            await self._runner.close()
+
+    async def _wake(self) -> None:
+        scheduler = AsyncIOScheduler(timezone=UTC)
+        for job in self._runner.jobs.values():
+            scheduler.add_job(
+                _considering(self._runner, job.name),
+                _Due(job.trigger),
+                id=job.name,
+                misfire_grace_time=None,
+                coalesce=True,
+                max_instances=1,
+            )
+        scheduler.start()
+        try:
+            await self._look(scheduler)
+        finally:
+            scheduler.shutdown(wait=False)
+            await asyncio.sleep(0)  # it ends in a callback
+
+    async def _look(self, scheduler: AsyncIOScheduler) -> None:
+        clocks = self._clocks()
+        while not self._stop.is_set():
+            await self._wait(self._look_seconds)
+            before, clocks = clocks, self._clocks()
+            if step_between(before, clocks) is not None:
+                for job in self._runner.jobs.values():
+                    due = job.trigger.after(clocks.wall)
+                    scheduler.modify_job(job.name, next_run_time=due)
+            await self._runner.keep_rest()
+            self._runner.look()
+
+    async def _wait(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stop.wait()
+
+
+class _Due(BaseTrigger):  # type: ignore[misc]  # of a library without types
+    """Our trigger, as APScheduler asks for it."""
+
+    def __init__(self, trigger: Trigger) -> None:
+        self._trigger = trigger
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
+        """Return the first due time after the previous one, or after now."""
+        return self._trigger.after(previous or now)
+
+
+def _considering(runner: Runner, name: str) -> Callable[[], object]:
+    async def consider() -> None:
+        runner.consider(name)
+
+    return consider

@@ -1,0 +1,134 @@
+"""When a job is due: moments that follow from the trigger alone, not from when a process started.
+
+So a restart finds the same moments that its predecessor had, and two processes agree on them. What
+is daily is daily by the clock on the wall: a time that the change to summer time leaves out is taken
+an hour later, and one that the change back brings twice is taken the first time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+from typing import Final, TypeAlias
+from zoneinfo import ZoneInfo
+
+from apscheduler.triggers.cron import CronTrigger
+
+MOST_COUNTED: Final = 1000  # due times that passed; more are told as so many
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# How far to look back for the latest due time: nothing of ours is due less often than yearly.
+BACK: Final = tuple(timedelta(days=days) for days in (1, 8, 32, 367))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Every:
+    """Due again and again, at multiples of an interval since 1970 UTC."""
+
+    interval: timedelta
+
+    def __post_init__(self) -> None:
+        """Refuse an interval that never ends.
+
+        Raises:
+            ValueError: it is not longer than nothing.
+        """
+        if self.interval <= timedelta(0):
+            raise ValueError("an interval has to be longer than nothing")
+
+    def after(self, moment: datetime) -> datetime:
+        """Return the first due time after a moment; aware, UTC."""
+        passed = (moment - EPOCH) // self.interval
+        return EPOCH + (passed + 1) * self.interval
+
+    def __str__(self) -> str:
+        return f"every {self.interval}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cron:
+    """Due by the clock on the wall; fields as APScheduler reads them, days of the week by name."""
+
+    zone: ZoneInfo
+    hour: str = "*"
+    minute: str = "0"
+    weekday: str = "*"  # mon-fri, say: the numbers mean other days than crontab's
+    day: str = "*"
+    _fields: CronTrigger = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Read the fields.
+
+        Raises:
+            ValueError: one of them cannot be read.
+        """
+        made = CronTrigger(
+            hour=self.hour,
+            minute=self.minute,
+            day_of_week=self.weekday,
+            day=self.day,
+            timezone=self.zone,
+        )
+        object.__setattr__(self, "_fields", made)
+
+    def after(self, moment: datetime) -> datetime:
+        """Return the first due time after a moment; aware, UTC."""
+        found = self._next(moment)
+        while self.hour.isdigit() and found.fold:
+            found = self._next(found)
+        return found.astimezone(UTC)
+
+    def _next(self, moment: datetime) -> datetime:
+        later = moment.astimezone(UTC) + timedelta(microseconds=1)
+        found: datetime = self._fields.get_next_fire_time(None, later)
+        return found
+
+    def __str__(self) -> str:
+        fields = f"{self.minute} {self.hour} {self.day} * {self.weekday}"
+        return f"cron {fields} ({self.zone.key})"
+
+
+Trigger: TypeAlias = Every | Cron
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passed:
+    """Due times between two moments."""
+
+    last: datetime
+    times: int  # never more than `MOST_COUNTED`
+
+
+def passed(trigger: Trigger, after: datetime, until: datetime) -> Passed | None:
+    """Return what was due after a moment, until another one inclusive; None if nothing was."""
+    last = latest(trigger, until)
+    if last is None or last <= after:
+        return None
+    times = 0
+    for due in islice(_following(trigger, after), MOST_COUNTED):
+        times += 1
+        if due >= last:
+            break
+    return Passed(last=last, times=times)
+
+
+def latest(trigger: Trigger, until: datetime) -> datetime | None:
+    """Return the last due time until a moment, inclusive; None if there was none for a year."""
+    if isinstance(trigger, Every):
+        return trigger.after(until - trigger.interval)
+    for back in BACK:
+        last = None
+        for due in _following(trigger, until - back):
+            if due > until:
+                break
+            last = due
+        if last is not None:
+            return last
+    return None
+
+
+def _following(trigger: Trigger, moment: datetime) -> Iterator[datetime]:
+    while True:
+        moment = trigger.after(moment)
+        yield moment

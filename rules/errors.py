@@ -7,7 +7,10 @@
     │   ├── UnreachableError     no bootstrap address answered
     │   └── AuthenticationError  a broker answered and said no
     ├── StoreError         the database refused or is away
-    └── NotifyError        a receiver refused or is away
+    ├── NotifyError        a receiver refused or is away
+    └── RequestError       a running Tidemark does not do what a command asked it for
+        ├── NotThereError      it has nothing of that name
+        └── ConflictError      not as things stand, or somebody else changed them meanwhile
 
 An expected outcome is not an error: an unreachable partition is a `Gap` of the snapshot.
 """
@@ -49,3 +52,15 @@ class StoreError(TidemarkError):
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class RequestError(TidemarkError):
+    """A running Tidemark cannot read what a command sent it."""
+
+
+class NotThereError(RequestError):
+    """A running Tidemark has nothing of the name that a command gave it."""
+
+
+class ConflictError(RequestError):
+    """What a command asks for does not fit what is there now."""

@@ -6,7 +6,9 @@ never part of it. What answers in another form than Tidemark does is none, whate
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Final, Self
@@ -14,7 +16,14 @@ from urllib.parse import urlsplit
 
 import httpx2
 
-from rules.errors import AuthenticationError, CollectError, UnreachableError
+from rules.errors import (
+    AuthenticationError,
+    CollectError,
+    ConflictError,
+    NotThereError,
+    RequestError,
+    UnreachableError,
+)
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 TIMEOUT_SECONDS: Final = 10.0
@@ -24,8 +33,22 @@ PREFIX: Final = "/api/v1"
 PROBLEM: Final = "application/problem+json"
 STAMP: Final = frozenset({"as_of", "is_current"})  # every answer about a cluster has it
 REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+UNREADABLE: Final = (
+    HTTPStatus.BAD_REQUEST,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNPROCESSABLE_ENTITY,
+)
+NOT_AS_THINGS_STAND: Final = (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED)
 
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back of a request."""
+
+    document: Row  # empty where nothing had to be said
+    etag: str | None  # of what can be edited
 
 
 class ApiClient:
@@ -36,11 +59,13 @@ class ApiClient:
         server: str,
         *,
         token: str | None = None,
+        scope: str = "read",
         seconds: float = TIMEOUT_SECONDS,
         transport: httpx2.BaseTransport | None = None,
     ) -> None:
-        """`server` is the address, without the path of the API."""
+        """`server` is the address, without the path of the API; `scope` is what is needed there."""
         self.server = server.rstrip("/")
+        self._scope = scope
         self._has_token = token is not None
         self._client = httpx2.Client(
             base_url=self.server + PREFIX,
@@ -82,15 +107,40 @@ class ApiClient:
 
     def find(self, path: str, **query: str | int) -> Row | None:
         """Return what is at a path, None if it says that there is nothing; else as `get`."""
-        answer = self._asked(path, query)
-        if answer.is_success:
-            return self._document(answer)
-        problem = self._problem(answer)
-        if answer.status_code in REFUSED:
-            raise self._refused(problem)
-        if answer.status_code == HTTPStatus.NOT_FOUND:
+        try:
+            return self._answered(self._sent("GET", path, params=query)).document
+        except NotThereError:
             return None
-        raise CollectError(f"{self.server} cannot tell: {problem}")
+
+    def look(self, path: str) -> Answer:
+        """Return what is at a path with its ETag.
+
+        Raises:
+            NotThereError: there is nothing; other errors are those of `get`.
+        """
+        return self._answered(self._sent("GET", path))
+
+    def change(
+        self, method: str, path: str, body: Row | None = None, *, etag: str | None = None
+    ) -> Answer:
+        """Change what is at a path; a POST is done once, however often it has to be sent.
+
+        Raises:
+            NotThereError: there is nothing.
+            ConflictError: not as things stand; `etag` is not that of now.
+            RequestError: the body cannot be read.
+            UnreachableError: nobody answers; it may have been done all the same.
+        """
+        headers = {} if etag is None else {"If-Match": etag}
+        content = {} if body is None else {"json": dict(body)}
+        if method != "POST":
+            return self._answered(self._sent(method, path, headers=headers, **content))
+        headers["Idempotency-Key"] = uuid.uuid4().hex
+        try:
+            answer = self._sent(method, path, headers=headers, **content)
+        except UnreachableError:
+            answer = self._sent(method, path, headers=headers, **content)
+        return self._answered(answer)
 
     def pages(self, path: str, **query: str | int) -> Iterator[Row]:
         """Give all pages of a list; errors are those of `get`."""
@@ -103,9 +153,25 @@ class ApiClient:
             cursor = {"cursor": page["next"]}
         raise CollectError(f"{self.server} has more than {MAX_PAGES} pages of {path}")
 
-    def _asked(self, path: str, query: Row) -> httpx2.Response:
+    def _answered(self, answer: httpx2.Response) -> Answer:
+        if answer.is_success:
+            is_empty = answer.status_code == HTTPStatus.NO_CONTENT
+            is_done = is_empty and answer.request.method == "DELETE"
+            return Answer({} if is_done else self._document(answer), answer.headers.get("etag"))
+        problem = self._problem(answer)
+        if answer.status_code in REFUSED:
+            raise self._refused(problem)
+        if answer.status_code == HTTPStatus.NOT_FOUND:
+            raise NotThereError(problem)
+        if answer.status_code in NOT_AS_THINGS_STAND:
+            raise ConflictError(problem)
+        if answer.status_code in UNREADABLE:
+            raise RequestError(problem)
+        raise CollectError(f"{self.server} cannot tell: {problem}")
+
+    def _sent(self, method: str, path: str, **sent: Any) -> httpx2.Response:
         try:
-            return self._client.get(path, params=query)
+            return self._client.request(method, path, **sent)
         except httpx2.TimeoutException as exc:
             raise UnreachableError(f"{self.server} gives no answer in time") from exc
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
@@ -133,8 +199,8 @@ class ApiClient:
     def _refused(self, detail: str) -> AuthenticationError:
         what = "another token" if self._has_token else "--token-file with a token"
         return AuthenticationError(
-            f"{self.server} refuses us: {detail} Try {what} of scope read "
-            "(`tidemark token create NAME --scope read`)."
+            f"{self.server} refuses us: {detail} Try {what} of scope {self._scope} "
+            f"(`tidemark token create NAME --scope {self._scope}`)."
         )
 
     def _stranger(self, answer: httpx2.Response) -> UnreachableError:

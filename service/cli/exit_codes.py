@@ -14,7 +14,7 @@ class ExitCode(IntEnum):
     SETTINGS = 3  # a settings file, an environment variable or their combination is wrong
     UNREACHABLE = 4  # no bootstrap address answered; nobody answers as Tidemark at --server
     AUTHENTICATION = 5  # a broker, or the Tidemark that was asked, answered and refused us
-    NOTHING_MATCHED = 6  # a filter matched no topic or no group, and the round was complete
+    NOTHING_MATCHED = 6  # a filter or a name matched nothing, and the round was complete
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     STORE = 9  # the database refused, is away or of another schema; data directory in use
@@ -22,4 +22,5 @@ class ExitCode(IntEnum):
     HANGING = 11  # a transaction hangs: nobody will ever end it
     LOST = 12  # committed records are lost, or may be
     NO_SEQUENCES = 13  # no line of the text that was to be explained is about sequences
+    CONFLICT = 14  # what is asked for does not fit what is there now
     INTERRUPTED = 130  # Ctrl-C

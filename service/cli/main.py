@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import click
 
 from rules.errors import (
     AuthenticationError,
+    ConflictError,
+    NotThereError,
+    RequestError,
     SandboxError,
     SettingsError,
     StoreError,
@@ -34,7 +37,7 @@ Exit codes:
     2  wrong usage            3  wrong settings
     4  cluster or --server unreachable
     5  authentication refused
-    6  a filter matched nothing, in a complete round
+    6  a filter matched nothing, in a complete round; nothing has that name
     7  the sandbox cannot do that
     8  the output could not be written
     9  the database refused, is away or of another schema, or its data directory is in use
@@ -42,6 +45,7 @@ Exit codes:
    11  a transaction hangs: nobody will ever end it
    12  committed records are lost, or may be
    13  no line of the text that was to be explained is about sequences
+   14  not as things stand: the alert is over, or somebody changed it meanwhile
   130  interrupted
 """
 
@@ -50,13 +54,19 @@ class LazyGroup(click.Group):
     """A group that imports a subcommand's module when that subcommand is called."""
 
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
+        "alerts": ("service.cli.alerts.command", "Show alerts, take them on, close them."),
+        "audit": ("service.cli.audit", "Show who changed what, and why."),
         "collect": ("service.cli.collect", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),
+        "deliveries": ("service.cli.deliveries.command", "Show what was sent, and send it again."),
+        "jobs": ("service.cli.jobs.command", "Show what is done at set times, and run it now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
+        "receivers": ("service.cli.receivers.command", "Show who is told of alerts, and test it."),
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
         "sequence": ("service.cli.sequence.command", "Tell reordering from loss in sequence gaps."),
         "serve": ("service.cli.serve", "Watch a cluster day and night."),
+        "silences": ("service.cli.silences.command", "Hold back alerts for a while."),
         "token": ("service.cli.token", "Make, list and revoke tokens of the HTTP API."),
         "tx": ("service.cli.tx.command", "Show open transactions and whom they hold up."),
     }
@@ -111,21 +121,23 @@ def tidemark() -> None:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
 
+# The first that an error is one of: families below others come first.
+CODES: Final = (
+    (SettingsError, ExitCode.SETTINGS),
+    (AuthenticationError, ExitCode.AUTHENTICATION),
+    (SandboxError, ExitCode.SANDBOX),
+    (UnreachableError, ExitCode.UNREACHABLE),
+    (StoreError, ExitCode.STORE),
+    (NotThereError, ExitCode.NOTHING_MATCHED),
+    (ConflictError, ExitCode.CONFLICT),
+    (RequestError, ExitCode.USAGE),
+)
+
+
 def exit_code_of(error: TidemarkError) -> ExitCode:
     """Map an error family to the exit code that a script sees."""
-    match error:
-        case SettingsError():
-            return ExitCode.SETTINGS
-        case AuthenticationError():
-            return ExitCode.AUTHENTICATION
-        case SandboxError():
-            return ExitCode.SANDBOX
-        case UnreachableError():
-            return ExitCode.UNREACHABLE
-        case StoreError():
-            return ExitCode.STORE
-        case _:
-            return ExitCode.INCOMPLETE
+    found = (code for family, code in CODES if isinstance(error, family))
+    return next(found, ExitCode.INCOMPLETE)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 
 import click
@@ -12,6 +12,9 @@ import click
 from collectors.broker_log.zones import zone_of
 
 DAY_SECONDS: Final = 86_400.0
+UNITS: Final = {"w": 604_800, "d": 86_400, "h": 3600, "m": 60, "s": 1}  # those of amtool
+MOST_SECONDS: Final = 3650 * 86_400
+_PART: Final = re.compile(r"(\d{1,6})([wdhms])")
 
 
 class Regex(click.ParamType[re.Pattern[str]]):
@@ -61,3 +64,43 @@ class TimeZone(click.ParamType[tzinfo]):
             return zone_of(value)
         except ValueError as exc:
             self.fail(f"{value!r} is {exc}.", param, ctx)
+
+
+class Duration(click.ParamType[timedelta]):
+    """How long: numbers with units, as amtool takes them, like 2h or 1d12h."""
+
+    name = "DURATION"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> timedelta:
+        """Add up the parts; no time at all is a usage error."""
+        if isinstance(value, timedelta):
+            return value
+        parts = _PART.findall(value)
+        seconds = sum(int(count) * UNITS[unit] for count, unit in parts)
+        if "".join(count + unit for count, unit in parts) != value or not seconds:
+            self.fail(f"{value!r} is no duration like 2h, 90m or 1d12h.", param, ctx)
+        if seconds > MOST_SECONDS:
+            self.fail(f"{value!r} is longer than 10 years.", param, ctx)
+        return timedelta(seconds=seconds)
+
+
+class Moment(click.ParamType[datetime]):
+    """A moment with its zone, like 2026-01-31T03:00:00Z."""
+
+    name = "TIME"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime:
+        """Read it; one without a zone is a usage error, because nobody knows when it is."""
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            moment = None
+        if moment is None or moment.tzinfo is None:
+            self.fail(f"{value!r} is no time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
+        return moment

@@ -56,20 +56,30 @@ def server_options(function: Command) -> Command:
     return SERVER(TOKEN_FILE(function))
 
 
+def server_options_for(scope: str) -> Callable[[Command], Command]:
+    """Return what adds the same to a command that needs more than to read."""
+    token_file = click.option(
+        "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+        help=f"File that holds a token of scope {scope}; on loopback none is needed, and the one "
+        "that is given says who you are.",
+    )  # fmt: skip
+    return lambda function: SERVER(token_file(function))
+
+
 def optional_server_options(function: Command) -> Command:
     """Add the same for a command that needs no server: without an address it is None."""
     return SERVER_IF_ANY(TOKEN_FILE(function))
 
 
-def client_of(options: Mapping[str, Any]) -> ApiClient:
-    """Return a client of the Tidemark that a command's options name.
+def client_of(options: Mapping[str, Any], *, scope: str = "read") -> ApiClient:
+    """Return a client of the Tidemark that a command's options name, for what needs this scope.
 
     Raises:
         SettingsError: the token's file cannot be read, or holds no token.
     """
     from service.cli.api_client import ApiClient  # noqa: PLC0415 - keeps `--help` fast
 
-    return ApiClient(options["server"], token=_token(options["token_file"]))
+    return ApiClient(options["server"], token=_token(options["token_file"]), scope=scope)
 
 
 def _token(path: Path | None) -> str | None:

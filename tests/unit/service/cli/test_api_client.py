@@ -10,7 +10,16 @@ import click
 import httpx2
 import pytest
 
-from rules.errors import AuthenticationError, CollectError, SettingsError, UnreachableError
+from rules.errors import (
+    AuthenticationError,
+    CollectError,
+    ConflictError,
+    NotThereError,
+    RequestError,
+    SettingsError,
+    TidemarkError,
+    UnreachableError,
+)
 from service.cli.api_client import ApiClient
 from service.cli.exit_codes import ExitCode
 from service.cli.main import exit_code_of
@@ -139,6 +148,68 @@ def test_nobody_there_is_told_with_the_address(error: Exception, told: str) -> N
         client(fail, token=SECRET).get("losses")
     assert f"{SERVER} {told}" in str(found.value)
     assert SECRET not in str(found.value)
+
+
+# ------------------------------------------------------------------ changes
+def test_what_can_be_edited_is_changed_as_it_was_seen() -> None:
+    seen: list[httpx2.Request] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request)
+        if request.method == "DELETE":
+            return httpx2.Response(204)
+        return httpx2.Response(200, json=STAMP, headers={"etag": '"1"'})
+
+    api = client(handler)
+    was = api.look("silences/x")
+    assert (was.document, was.etag) == (STAMP, '"1"')
+    assert api.change("PUT", "silences/x", {"comment": "y"}, etag=was.etag).document == STAMP
+    assert api.change("DELETE", "silences/x", etag=was.etag).document == {}
+    assert [request.headers.get("if-match") for request in seen] == [None, '"1"', '"1"']
+    assert seen[1].read() == b'{"comment":"y"}'
+
+
+def test_what_is_made_is_made_once_however_often_it_is_sent() -> None:
+    keys: list[str] = []
+
+    def handler(request: httpx2.Request) -> httpx2.Response:
+        keys.append(request.headers["idempotency-key"])
+        if len(keys) == 1:
+            raise httpx2.ReadTimeout("slow")
+        return httpx2.Response(202, json=STAMP)
+
+    api = client(handler)
+    assert api.change("POST", "jobs/x/run").document == STAMP
+    api.change("POST", "jobs/x/run")
+    assert keys[0] == keys[1] != keys[2]
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "code"),
+    [
+        (400, RequestError, ExitCode.USAGE),
+        (413, RequestError, ExitCode.USAGE),
+        (422, RequestError, ExitCode.USAGE),
+        (404, NotThereError, ExitCode.NOTHING_MATCHED),
+        (409, ConflictError, ExitCode.CONFLICT),
+        (412, ConflictError, ExitCode.CONFLICT),
+        (503, CollectError, ExitCode.INCOMPLETE),
+    ],
+)
+def test_what_is_not_done_is_told_in_its_own_words(
+    status: int, kind: type[TidemarkError], code: ExitCode
+) -> None:
+    with pytest.raises(kind, match="ends before it starts") as found:
+        answering(status, **problem(status, "ends before it starts")).change("POST", "silences")
+    assert exit_code_of(found.value) is code
+
+
+def test_a_refused_change_names_the_scope_that_it_needs() -> None:
+    needed = problem(403, "Scope ack is needed.")
+    transport = httpx2.MockTransport(lambda _: httpx2.Response(403, **needed))
+    api = ApiClient(SERVER, token=SECRET, scope="ack", transport=transport)
+    with pytest.raises(AuthenticationError, match="another token of scope ack"):
+        api.change("POST", "alerts/x/close")
 
 
 # ------------------------------------------------------------------ options

@@ -14,6 +14,9 @@ import pytest
 from rules.errors import (
     AuthenticationError,
     CollectError,
+    ConflictError,
+    NotThereError,
+    RequestError,
     SandboxError,
     SettingsError,
     StoreError,
@@ -34,6 +37,9 @@ HEAVY: Final = (
     "pydantic",
     "scramp",
 )
+NO_DURATIONS: Final = ("2", "h", "-2h", "2h 3m", "0s", "999999w", "1h999999w999999w9", "1.5h")
+NO_TIMES: Final = ("tomorrow", "2026-01-31", "2026-01-31T03:00:00")
+SILENCE: Final = "6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11"
 NOT_SECONDS: Final = ("nan", "inf", "-inf", "1e300", "-1")
 LISTS_MODULES: Final = """
 import json, sys
@@ -53,6 +59,9 @@ print(json.dumps([code, sorted(sys.modules)]), file=sys.stderr)
         (CollectError("x"), ExitCode.INCOMPLETE),
         (StoreError("x", retryable=True), ExitCode.STORE),
         (StoreError("x", retryable=False), ExitCode.STORE),
+        (RequestError("x"), ExitCode.USAGE),
+        (NotThereError("x"), ExitCode.NOTHING_MATCHED),
+        (ConflictError("x"), ExitCode.CONFLICT),
     ],
 )
 def test_each_family_of_errors_has_its_exit_code(error: TidemarkError, code: ExitCode) -> None:
@@ -75,6 +84,7 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         "HANGING": 11,
         "LOST": 12,
         "NO_SEQUENCES": 13,
+        "CONFLICT": 14,
         "INTERRUPTED": 130,
     }
 
@@ -124,6 +134,48 @@ def test_exit_codes_are_a_contract_with_scripts() -> None:
         (["sequence", "explain", "/dev/null"], ExitCode.NO_SEQUENCES),
         (["sequence", "explain", "/dev/null", "--time-zone", "Moon"], ExitCode.USAGE),
         (["sequence", "explain", "/dev/null", "--broker-id", "-1"], ExitCode.USAGE),
+        (["alerts", "ls", "--state", "loud"], ExitCode.USAGE),
+        (["alerts", "ls", "--server", "nonsense"], ExitCode.USAGE),
+        (["alerts", "ls", "--token-file", "/no/such/file"], ExitCode.SETTINGS),
+        (["alerts", "show", "orders-3"], ExitCode.USAGE),
+        (["alerts", "ack"], ExitCode.USAGE),
+        (["alerts", "ack", "0123456789abcdef", "0123456789ABCDEF"], ExitCode.USAGE),
+        (["alerts", "close", "0123456789abcdef"], ExitCode.USAGE),
+        (["silences", "add", "--for", "2h", "--comment", "x"], ExitCode.USAGE),
+        (["silences", "add", "topic=a", "--comment", "x"], ExitCode.USAGE),
+        (["silences", "add", "topic=a", "--for", "2h"], ExitCode.USAGE),
+        *(
+            (["silences", "add", "a=b", "--comment", "x", "--for", d], ExitCode.USAGE)
+            for d in NO_DURATIONS
+        ),
+        *(
+            (["silences", "add", "a=b", "--comment", "x", "--until", t], ExitCode.USAGE)
+            for t in NO_TIMES
+        ),
+        (
+            [
+                "silences",
+                "add",
+                "a=b",
+                "--comment",
+                "x",
+                "--for",
+                "1h",
+                "--until",
+                "2026-01-31T03:00:00Z",
+            ],
+            ExitCode.USAGE,
+        ),
+        (["silences", "edit", SILENCE], ExitCode.USAGE),
+        (["silences", "expire", "all"], ExitCode.USAGE),
+        (["silences", "show", "7"], ExitCode.USAGE),
+        (["deliveries", "show", "seven"], ExitCode.USAGE),
+        (["deliveries", "replay", "0"], ExitCode.USAGE),
+        (["receivers", "test", "pager", "--wait", "-1"], ExitCode.USAGE),
+        (["audit", "--since", "yesterday"], ExitCode.USAGE),
+        (["sandbox", "receive", "--port", "70000"], ExitCode.USAGE),
+        (["sandbox", "receive", "--secret", "whsec_short"], ExitCode.USAGE),
+        (["sandbox", "receive", "--record", "/no/such/folder/file"], ExitCode.SANDBOX),
         (["db", "check", "--config", "/no/such/file.toml"], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", ""], ExitCode.SETTINGS),
         (["db", "check", "--data-dir", "/no/such/folder"], ExitCode.STORE),
@@ -162,12 +214,19 @@ def test_help_and_readme_list_every_exit_code(capsys: pytest.CaptureFixture[str]
     "arguments",
     [
         ["--help"],
+        ["alerts", "ls", "--help"],
+        ["audit", "--help"],
         ["collect", "--help"],
         ["config", "check", "--help"],
         ["db", "upgrade", "--help"],
+        ["deliveries", "replay", "--help"],
+        ["jobs", "show", "--help"],
         ["loss", "ls", "--help"],
         ["sandbox", "--help"],
         ["sandbox", "demo", "--help"],
+        ["sandbox", "receive", "--help"],
+        ["receivers", "test", "--help"],
+        ["silences", "add", "--help"],
         ["sequence", "explain", "--help"],
         ["sequence", "ls", "--help"],
         ["serve", "--help"],
@@ -202,11 +261,17 @@ def test_the_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> Non
     "words",
     [
         "",
+        "alerts", "alerts ls", "alerts show", "alerts ack", "alerts unack", "alerts close",
+        "audit",
+        "deliveries", "deliveries ls", "deliveries show", "deliveries replay",
+        "jobs", "jobs ls", "jobs show", "jobs run",
+        "receivers", "receivers ls", "receivers test",
+        "silences", "silences ls", "silences show", "silences add", "silences edit", "silences expire",
         "collect",
         "config", "config check", "config example",
         "db", "db check", "db upgrade",
         "loss", "loss ls", "loss show",
-        "sandbox", "sandbox up",
+        "sandbox", "sandbox up", "sandbox receive",
         "sequence", "sequence explain", "sequence ls", "sequence show",
         "token", "token create", "token list", "token revoke",
         "tx", "tx ls", "tx show", "tx hanging",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import click
 import pytest
 
-from service.cli.parameters import TimeZone
+from service.cli.parameters import Duration, Moment, TimeZone
 
 SUMMER = datetime(2026, 7, 1)  # noqa: DTZ001 - the zone is what is tested
 
@@ -32,3 +32,22 @@ def test_what_is_no_zone_is_a_usage_error(text: str) -> None:
 
 def test_utc_needs_no_data_of_the_system() -> None:
     assert TimeZone().convert("UTC", None, None) is UTC
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2h", timedelta(hours=2)),
+        ("90m", timedelta(minutes=90)),
+        ("1d12h", timedelta(hours=36)),
+        ("1w", timedelta(days=7)),
+        ("45s", timedelta(seconds=45)),
+    ],
+)
+def test_a_duration_is_written_as_amtool_takes_it(text: str, found: timedelta) -> None:
+    assert Duration().convert(text, None, None) == found
+
+
+def test_a_moment_keeps_its_zone() -> None:
+    found = Moment().convert("2026-07-01T03:00:00+02:00", None, None)
+    assert found == datetime(2026, 7, 1, 1, tzinfo=UTC)

@@ -1,0 +1,165 @@
+"""`tidemark alerts`: what fires, asked of a running Tidemark; taking it on, and closing events."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import click
+
+from service.cli import listing
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import output_option
+from service.cli.server_options import client_of, server_options, server_options_for
+
+STATES: Final = ("active", "pending", "firing", "resolved", "all")
+SEVERITIES: Final = ("critical", "warning", "info")
+FINGERPRINT: Final = re.compile("[0-9a-f]{16}")
+
+
+@click.group("alerts")
+def command() -> None:
+    """Show what fires and who was told; take an alert on, or close an event.
+
+    Asks a running `tidemark serve`. docs/alerts.md says how alerts begin, end and arrive.
+
+    \b
+    Examples:
+      tidemark alerts ls
+      tidemark alerts show 0123456789abcdef
+      tidemark alerts ack 0123456789abcdef --comment 'looking at broker 2'
+      tidemark alerts close 0123456789abcdef --why 'records were written again'
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+def _fingerprints(
+    ctx: click.Context, param: click.Parameter, values: str | tuple[str, ...]
+) -> str | tuple[str, ...]:
+    del ctx, param
+    for value in (values,) if isinstance(values, str) else values:
+        if not FINGERPRINT.fullmatch(value):
+            raise click.BadParameter(
+                f"{value!r} is no fingerprint: 16 hexadecimal digits, as `tidemark alerts ls` shows"
+            )
+    return values
+
+
+ONE: Final = click.argument("name", metavar="FINGERPRINT", callback=_fingerprints)
+MANY: Final = click.argument(
+    "names", metavar="FINGERPRINT...", nargs=-1, required=True, callback=_fingerprints
+)
+
+
+@command.command("ls")
+@click.option(
+    "--state", type=click.Choice(STATES), default="active", show_default=True,
+    help="active is what is pending or fires.",
+)  # fmt: skip
+@click.option("--severity", type=click.Choice(SEVERITIES), help="Only as bad as that.")
+@click.option("--rule", metavar="ID", help="Only of this rule, as `docs/rules/` calls it.")
+@click.option("--receiver", metavar="NAME", help="Only what this receiver is told of.")
+@output_option
+@server_options
+def ls(**options: Any) -> int:
+    """List alerts, those that began last first.
+
+    The column "told" has the receivers, or why they are not told: somebody acknowledged it, a
+    silence holds it back, or another alert explains it. Ends with 1 if the list is not of now.
+
+    \b
+    Examples:
+      tidemark alerts ls
+      tidemark alerts ls --state firing --severity critical
+      tidemark alerts ls --state all --rule committed_records_lost
+      tidemark alerts ls -o json | jq -r '.alerts[] | select(.acknowledged == null) | .fingerprint'
+    """  # noqa: D301 - see above
+    asked = {name: options[name] for name in ("state", "severity", "rule", "receiver")}
+    with client_of(options) as api:
+        found = listing.listed(api, "alerts", asked)
+    if options["output"] == "json":
+        listing.print_json(found.document("alerts"))
+    else:
+        from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts(tables.listed(found))
+    return found.exit_code
+
+
+@command.command()
+@ONE
+@output_option
+@server_options
+def show(name: str, **options: Any) -> int:
+    """Show one alert: what it is, the rule's page, what to type next, and who was told when.
+
+    \b
+    Examples:
+      tidemark alerts show 0123456789abcdef
+      tidemark alerts show 0123456789abcdef -o json | jq '.steps'
+    """  # noqa: D301 - see above
+    with client_of(options) as api:
+        document = listing.one(api, f"alerts/{name}", f"alert {name}")
+    if options["output"] == "json":
+        listing.print_json(document)
+    else:
+        from service.cli.alerts import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts(tables.in_full(document, options["server"]))
+    return ExitCode.OK
+
+
+@command.command()
+@MANY
+@click.option("--comment", default="", metavar="TEXT", help="What the others should know.")
+@server_options_for("ack")
+def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
+    """Take alerts on: they fire, and are not told again as long as they stay as they are.
+
+    If one of them happens again, or gets worse, it is told again. It ends as always.
+
+    \b
+    Examples:
+      tidemark alerts ack 0123456789abcdef
+      tidemark alerts ack 0123456789abcdef 0a1b2c3d4e5f6071 --comment 'broker 2 is being replaced'
+    """  # noqa: D301 - see above
+    with client_of(options, scope="ack") as api:
+        for name in names:
+            done = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment}).document
+            click.echo(f"{name} is acknowledged by {done['acknowledged']['by']}")
+
+
+@command.command()
+@MANY
+@server_options_for("ack")
+def unack(names: Sequence[str], **options: Any) -> None:
+    """Give alerts back: they are told again.
+
+    \b
+    Examples:
+      tidemark alerts unack 0123456789abcdef
+    """  # noqa: D301 - see above
+    with client_of(options, scope="ack") as api:
+        for name in names:
+            api.change("DELETE", f"alerts/{name}/acknowledge")
+            click.echo(f"{name} is not acknowledged any more")
+
+
+@command.command()
+@MANY
+@click.option("--why", required=True, metavar="TEXT", help="What was done; the audit keeps it.")
+@server_options_for("ack")
+def close(names: Sequence[str], *, why: str, **options: Any) -> None:
+    """Close events: what happened does not un-happen, but somebody has dealt with it.
+
+    Only events can be closed (docs/alerts.md lists them); a state ends when it is over. The next
+    round ends the finding and tells the receivers.
+
+    \b
+    Examples:
+      tidemark alerts close 0123456789abcdef --why 'records were written again from the copy'
+    """  # noqa: D301 - see above
+    with client_of(options, scope="ack") as api:
+        for name in names:
+            api.change("POST", f"alerts/{name}/close", {"why": why})
+            click.echo(f"{name} is closed by the next round")

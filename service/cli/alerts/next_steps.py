@@ -1,0 +1,93 @@
+"""What to type next about an alert: where to look, and what to do with the alert itself."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from service.cli.server_options import DEFAULT
+
+Row = Mapping[str, Any]
+
+BROKERS: Final = "--bootstrap-servers HOST:PORT"
+LOSSES: Final = (
+    "committed_records_lost",
+    "records_possibly_lost",
+    "unreplicated_records_lost",
+    "unclean_leader_election",
+    "committed_beyond_log_end",
+)
+SEQUENCES: Final = (
+    "sequence_gap_loss",
+    "sequence_gap_reordering",
+    "sequence_gap_undetermined",
+    "duplicates_possible",
+    "producer_sequence_bug",
+)
+TRANSACTIONS: Final = (
+    "last_stable_offset_stuck",
+    "transaction_hanging",
+    "transaction_marker_stuck",
+    "transaction_overdue",
+    "read_committed_consumers_blocked",
+    "producer_fenced",
+    "transaction_abort_ratio_high",
+)
+
+
+def next_steps(alert: Row, server: str) -> Sequence[str]:
+    """Return commands that can be copied, in the order in which they help."""
+    at = "" if server == DEFAULT else f" --server {shlex.quote(server)}"
+    looks = list(_looks(alert, at)) or [f"curl -s {shlex.quote(server)}/api/v1/status"]
+    return [*_repair(alert), *looks, *_acts(alert, at)]
+
+
+def _repair(alert: Row) -> Iterator[str]:
+    repair = (alert.get("evidence") or {}).get("repair")
+    if isinstance(repair, str) and alert.get("state") != "resolved":
+        yield repair
+
+
+def _looks(alert: Row, at: str) -> Iterator[str]:
+    rule, labels = alert.get("rule"), alert.get("labels") or {}
+    topic, partition = labels.get("topic"), labels.get("partition")
+    place = shlex.quote(f"{topic}-{partition}") if topic and partition else None
+    told = alert.get("evidence") or {}
+    group, transaction = labels.get("group"), _transaction(labels) or _transaction(told)
+    if rule in LOSSES and place:
+        yield f"tidemark loss show {place}{at}"
+    elif rule in SEQUENCES and place:
+        yield f"tidemark sequence show {place}{at}"
+    elif rule in TRANSACTIONS and transaction:
+        yield f"tidemark tx show {shlex.quote(transaction)} {BROKERS}"
+    elif rule in TRANSACTIONS and topic:
+        yield f"tidemark tx ls --topic {_pattern(topic)} {BROKERS}"
+    elif group and topic:
+        wanted = f"--groups {_pattern(group)} --topics {_pattern(topic)}"
+        yield f"tidemark collect --once {wanted} -o table {BROKERS}"
+    elif topic and place:
+        yield f"tidemark collect --once --topics {_pattern(topic)} --replicas -o table {BROKERS}"
+    elif topic:
+        yield f"tidemark sequence ls --topic {shlex.quote(topic)}{at}"
+
+
+def _acts(alert: Row, at: str) -> Iterator[str]:
+    if alert.get("state") != "firing":
+        return
+    name = alert.get("fingerprint")
+    if alert.get("acknowledged") is None:
+        yield f"tidemark alerts ack {name}{at}"
+    if alert.get("kind") == "event":
+        yield f"tidemark alerts close {name} --why 'WHAT WAS DONE'{at}"
+
+
+def _transaction(told: Row) -> str | None:
+    name = told.get("transactional_id")
+    return name if isinstance(name, str) and name else None
+
+
+def _pattern(name: str) -> str:
+    """Return a name for an option that takes a regular expression."""
+    return shlex.quote(re.escape(name))

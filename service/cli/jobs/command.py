@@ -1,0 +1,103 @@
+"""`tidemark jobs`: what is done at set times beside the rounds, and running it now."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from urllib.parse import quote
+
+import click
+
+from service.cli import listing
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import output_option
+from service.cli.printable import printable
+from service.cli.server_options import client_of, server_options, server_options_for
+
+NAME: Final = click.argument("name")
+
+
+@click.group("jobs")
+def command() -> None:
+    """Show what is done at set times, how it went, and run it now.
+
+    Asks a running `tidemark serve`. docs/jobs.md says what each job does.
+
+    \b
+    Examples:
+      tidemark jobs ls
+      tidemark jobs show retention
+      tidemark jobs run retention
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command("ls")
+@output_option
+@server_options
+def ls(**options: Any) -> int:
+    """List jobs with their last run.
+
+    \b
+    Examples:
+      tidemark jobs ls
+      tidemark jobs ls -o json | jq '.jobs[] | {name, outcome: .last_run.outcome}'
+    """  # noqa: D301 - see above
+    with client_of(options) as api:
+        found = listing.listed(api, "jobs", {})
+    if options["output"] == "json":
+        listing.print_json(found.document("jobs"))
+    elif found.rows:
+        from service.cli.jobs import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts([tables.table(found.rows)])
+    else:
+        click.echo("no job is set")
+    return ExitCode.OK
+
+
+@command.command()
+@NAME
+@output_option
+@server_options
+def show(name: str, **options: Any) -> int:
+    """Show a job with its runs, newest first.
+
+    \b
+    succeeded    it did what it is for
+    failed       it could not; the detail says why
+    timed_out    it took too long and was ended
+    interrupted  the service ended meanwhile
+    missed       it was due while the service did not run, and was not caught up
+
+    \b
+    Examples:
+      tidemark jobs show retention
+      tidemark jobs show retention -o json | jq '.runs[0].figures'
+    """  # noqa: D301 - see above
+    path = f"jobs/{quote(name, safe='')}"
+    with client_of(options) as api:
+        document = listing.one(api, path, f"job {printable(name)}")
+        found = listing.listed(api, path, {})
+    if options["output"] == "json":
+        listing.print_json({**found.document("runs"), "job": document["job"]})
+    else:
+        from service.cli.jobs import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts(tables.in_full(document, found.rows))
+    return ExitCode.OK
+
+
+@command.command()
+@NAME
+@server_options_for("admin")
+def run(name: str, **options: Any) -> None:
+    """Run a job now, beside its set times; ends with 14 if it runs already.
+
+    \b
+    Examples:
+      tidemark jobs run retention
+    """  # noqa: D301 - see above
+    with client_of(options, scope="admin") as api:
+        api.change("POST", f"jobs/{quote(name, safe='')}/run")
+    click.echo(
+        f"job {printable(name)} was asked to run; what comes of it: tidemark jobs show {name}"
+    )

@@ -1,0 +1,80 @@
+"""Jobs and their runs for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from service.cli.listing import SHOWN, Row, moment_of, more, text, time, utc
+from service.cli.printable import printable
+from service.cli.tx.columns import Rows, lines
+from service.cli.tx.words import duration
+
+FAILED: Final = ("failed", "timed_out", "interrupted", "missed")
+# Column -> whether its cells are short and never folded.
+JOBS: Final = {
+    "job": True,
+    "when": False,
+    "next (UTC)": True,
+    "last due (UTC)": True,
+    "outcome": True,
+    "took": True,
+    "detail": False,
+}
+RUNS: Final = {
+    "due (UTC)": True,
+    "began (UTC)": True,
+    "outcome": True,
+    "took": True,
+    "detail": False,
+    "figures": False,
+}
+
+
+def table(rows: Sequence[Row]) -> Rows:
+    """Return one line per job."""
+    found = Rows(JOBS)
+    for row in rows:
+        run = row.get("last_run") or {}
+        names, nexts = (
+            (text(row.get("name")), text(row.get("trigger"))),
+            utc(row.get("next_due_at")),
+        )
+        told = (utc(run.get("due_at")), _outcome(row, run), _took(run), text(run.get("detail")))
+        found.add([*names, nexts, *told], style=_style(run))
+    return found
+
+
+def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
+    """Give a job with its runs."""
+    job = document["job"]
+    yield Text(printable(f"{job.get('name')}  {text(job.get('trigger'))}"), style="bold")
+    now = "it runs now" if job.get("is_running") else None
+    yield lines([("next", time(job.get("next_due_at")) or "not due again"), ("now", now)])
+    if not runs:
+        yield Text("It has not run yet.")
+        return
+    found = Rows(RUNS, caption=more(runs))
+    for run in runs[:SHOWN]:
+        figures = json.dumps(run["figures"], ensure_ascii=False) if run.get("figures") else None
+        times = (utc(run.get("due_at")), utc(run.get("started_at")))
+        told = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(figures))
+        found.add([*times, *told], style=_style(run))
+    yield found
+
+
+def _outcome(row: Row, run: Row) -> str:
+    return "running" if row.get("is_running") else text(run.get("outcome"))
+
+
+def _took(run: Row) -> str:
+    began, ended = moment_of(run.get("started_at")), moment_of(run.get("ended_at"))
+    return duration(None if began is None or ended is None else ended - began)
+
+
+def _style(run: Row) -> str | None:
+    return "bold red" if run.get("outcome") in FAILED else None

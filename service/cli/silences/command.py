@@ -1,0 +1,245 @@
+"""`tidemark silences`: what persons do not want to be told for a while."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import click
+
+from service.cli import listing
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import output_option
+from service.cli.parameters import Duration, Moment
+from service.cli.printable import printable
+from service.cli.server_options import client_of, server_options, server_options_for
+
+STATES: Final = ("current", "pending", "active", "expired", "all")
+SCOPE: Final = "silence"
+
+
+@click.group("silences")
+def command() -> None:
+    """Hold back what is told of alerts for a while; they fire and end all the same.
+
+    Asks a running `tidemark serve`. Matchers are written as Alertmanager's amtool does:
+    topic=orders, severity!=critical, topic=~"orders|payments", group!~"test-.*".
+
+    \b
+    Examples:
+      tidemark silences add topic=orders --for 2h --comment 'broker 2 is being replaced'
+      tidemark silences ls
+      tidemark silences expire 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+class SilenceId(click.ParamType[str]):
+    """What a silence is called."""
+
+    name = "ID"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Write it in the usual form."""
+        try:
+            return str(uuid.UUID(value))
+        except ValueError:
+            self.fail(
+                f"{value!r} is no id of a silence, as `tidemark silences ls` shows", param, ctx
+            )
+
+
+ID: Final = click.argument("name", metavar="ID", type=SilenceId())
+MATCHERS: Final = click.argument("matchers", metavar="MATCHER...", nargs=-1)
+TIMES: Final = (
+    click.option(
+        "--for", "duration", type=Duration(), help="How long, like 2h, 90m or 1d12h; or --until."
+    ),
+    click.option("--until", type=Moment(), help="Its end, like 2026-01-31T03:00:00Z."),
+    click.option("--from", "start", type=Moment(), help="Its begin, if not now."),
+)
+ALL: Final = click.option(
+    "--all", "is_all", is_flag=True, help="I mean to hold back every alert, if the matchers do."
+)
+
+
+def _with_times(function: Callable[..., Any]) -> Callable[..., Any]:
+    for option in reversed(TIMES):
+        function = option(function)
+    return function
+
+
+@command.command("ls")
+@click.option(
+    "--state", type=click.Choice(STATES), default="current", show_default=True,
+    help="current is what is active or will be.",
+)  # fmt: skip
+@output_option
+@server_options
+def ls(*, state: str, **options: Any) -> int:
+    """List silences, those that end last first.
+
+    \b
+    Examples:
+      tidemark silences ls
+      tidemark silences ls --state expired
+      tidemark silences ls -o json | jq -r '.silences[] | "\\(.ends_at) \\(.matchers)"'
+    """  # noqa: D301 - see above
+    with client_of(options) as api:
+        found = listing.listed(api, "silences", {"state": state})
+    if options["output"] == "json":
+        listing.print_json(found.document("silences"))
+    elif found.rows:
+        from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts([tables.table(found.rows)])
+    else:
+        click.echo("no silence" if state == "all" else f"no silence is {_said(state)}")
+    return ExitCode.OK
+
+
+@command.command()
+@ID
+@output_option
+@server_options
+def show(name: str, **options: Any) -> int:
+    """Show one silence, also when it is over.
+
+    \b
+    Examples:
+      tidemark silences show 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
+    """  # noqa: D301 - see above
+    with client_of(options) as api:
+        document = listing.one(api, f"silences/{name}", f"silence {name}")
+    _print(document, options["output"])
+    return ExitCode.OK
+
+
+@command.command()
+@MATCHERS
+@_with_times
+@click.option("--comment", required=True, metavar="TEXT", help="Why; the others will read it.")
+@ALL
+@output_option
+@server_options_for(SCOPE)
+def add(
+    matchers: Sequence[str],
+    *,
+    duration: timedelta | None,
+    until: datetime | None,
+    start: datetime | None,
+    **options: Any,
+) -> None:
+    """Hold back the alerts whose labels all MATCHERs have; a missing label counts as empty.
+
+    It has an end: give --for or --until. A silence that holds back every alert needs --all.
+
+    \b
+    Examples:
+      tidemark silences add topic=orders --for 2h --comment 'broker 2 is being replaced'
+      tidemark silences add 'topic=~"orders|payments"' severity!=critical --for 1d --comment 'load test'
+      tidemark silences add cluster=staging --from 2026-01-31T22:00:00Z --for 4h --comment 'upgrade'
+    """  # noqa: D301 - see above
+    if not matchers:
+        raise click.UsageError('give at least one MATCHER, like topic=orders (for all: =~".*")')
+    end = _end(duration, until, start)
+    if end is None:
+        raise click.UsageError("a silence needs an end: --for 2h, or --until TIME")
+    body = {
+        "matchers": ",".join(matchers),
+        "starts_at": None if start is None else start.isoformat(),
+        "ends_at": end.isoformat(),
+        "comment": options["comment"],
+        "all": options["is_all"],
+    }
+    with client_of(options, scope=SCOPE) as api:
+        _print(api.change("POST", "silences", body).document, options["output"])
+
+
+@command.command()
+@ID
+@MATCHERS
+@_with_times
+@click.option("--comment", metavar="TEXT", help="Another reason.")
+@ALL
+@output_option
+@server_options_for(SCOPE)
+def edit(
+    name: str,
+    matchers: Sequence[str],
+    *,
+    duration: timedelta | None,
+    until: datetime | None,
+    start: datetime | None,
+    **options: Any,
+) -> None:
+    """Change a silence that is not over: what is not given stays; --for counts from now.
+
+    Ends with 14 if somebody else changed it meanwhile.
+
+    \b
+    Examples:
+      tidemark silences edit 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11 --for 4h
+      tidemark silences edit 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11 topic=orders --comment 'still at it'
+    """  # noqa: D301 - see above
+    end = _end(duration, until, start)
+    if not (matchers or end or start or options["comment"]):
+        raise click.UsageError("nothing to change is given: MATCHER, --for, --until, --comment")
+    with client_of(options, scope=SCOPE) as api:
+        now = api.look(f"silences/{name}")
+        was = now.document["silence"]
+        body = {
+            "matchers": ",".join(matchers) or was["matchers"],
+            "starts_at": None if start is None else start.isoformat(),
+            "ends_at": was["ends_at"] if end is None else end.isoformat(),
+            "comment": options["comment"] or was["comment"],
+            "all": options["is_all"],
+        }
+        changed = api.change("PUT", f"silences/{name}", body, etag=now.etag)
+    _print(changed.document, options["output"])
+
+
+@command.command()
+@click.argument("names", metavar="ID...", nargs=-1, required=True, type=SilenceId())
+@server_options_for(SCOPE)
+def expire(names: Sequence[str], **options: Any) -> None:
+    """End silences now; they stay on record.
+
+    \b
+    Examples:
+      tidemark silences expire 6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11
+    """  # noqa: D301 - see above
+    with client_of(options, scope=SCOPE) as api:
+        for one in names:
+            api.change("DELETE", f"silences/{one}", etag=api.look(f"silences/{one}").etag)
+            click.echo(f"silence {one} is over")
+
+
+def _end(
+    duration: timedelta | None, until: datetime | None, start: datetime | None
+) -> datetime | None:
+    """Return the end that is meant, None if none is given."""
+    if duration is None:
+        return until
+    if until is not None:
+        raise click.UsageError("give --for or --until, not both")
+    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+
+    try:
+        return (start or utc_now()) + duration
+    except OverflowError:
+        raise click.UsageError("--for ends after the last day of the calendar") from None
+
+
+def _print(document: listing.Row, output: str) -> None:
+    if output == "json":
+        listing.print_json(document)
+        return
+    from service.cli.silences import tables  # noqa: PLC0415 - keeps `--help` fast
+
+    listing.print_parts(tables.in_full(document["silence"]))
+
+
+def _said(state: str) -> str:
+    return "active or pending" if state == "current" else printable(state)

@@ -1,0 +1,133 @@
+"""What a person reads of an alert at 3 a.m.: what it is, who was told, what to type."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rules.catalogue.all_rules import RULES
+from rules.verdict import Kind, SubjectKind
+from service.cli.alerts import tables
+from service.cli.alerts.next_steps import next_steps
+from service.cli.listing import Listed
+from service.cli.server_options import DEFAULT
+from tests.factories import at
+from tests.unit.service.cli.api_rows import FINGERPRINT, alert, delivery, detail
+from tests.unit.service.cli.printing import printed
+
+SILENT = {"by": "ann", "at": at(3), "comment": "on it"}
+LABELS = {
+    SubjectKind.PARTITION: {"topic": "orders", "partition": "3"},
+    SubjectKind.COMMIT: {"group": "billing", "topic": "orders", "partition": "3"},
+    SubjectKind.TRANSACTION: {"transactional_id": "payments-7"},
+    SubjectKind.CLIENT: {"client": "orders-1", "topic": "orders"},
+    SubjectKind.RULE: {"rule": "partition_offline"},
+}
+
+
+def found(*rows: dict[str, Any], is_current: bool = True) -> Listed:
+    page = {"as_of": "2025-06-02T12:00:00Z", "is_current": is_current, "age_seconds": 3.2}
+    return Listed(server=DEFAULT, page=page, rows=rows)
+
+
+def test_an_alert_is_one_line_with_its_time_in_utc() -> None:
+    head, columns, line, hint = printed(tables.listed(found(alert()))).splitlines()
+    assert head.split("  ") == ["as of 2025-06-02 12:00:00 UTC (3 s ago)", "1 firing", "current"]
+    assert "since (UTC)" in columns
+    assert re.split(r"  +", line.strip()) == [
+        "firing",
+        "critical",
+        "committed_records_lost",
+        "cluster default, topic orders, partition 3",
+        "2025-06-02 12:00:00",
+        "pager",
+        FINGERPRINT,
+    ]
+    assert "tidemark alerts show" in hint
+
+
+@pytest.mark.parametrize(
+    ("overrides", "told"),
+    [
+        ({"acknowledged": SILENT}, "acknowledged by ann"),
+        ({"silenced_by": ["x"]}, "silenced"),
+        ({"inhibited_by": "0" * 16}, "explained by another"),
+        ({"receivers": []}, "nobody"),
+    ],
+)
+def test_who_is_not_told_is_told_why(overrides: dict[str, Any], told: str) -> None:
+    assert f"  {told}  " in printed([tables.table([alert(**overrides)])]).splitlines()[1]
+
+
+def test_a_list_that_is_not_of_now_says_so() -> None:
+    assert "NOT CURRENT" in printed(tables.listed(found(is_current=False)))
+    never = Listed(server="", page={"as_of": None, "is_current": False}, rows=[])
+    assert "as of never  no alert" in printed(tables.listed(never))
+
+
+def test_an_alert_in_full_names_the_page_of_its_rule_and_what_to_type() -> None:
+    told = printed(tables.in_full(detail(notified=[delivery()]), DEFAULT))
+    assert told.startswith("FIRING critical committed_records_lost  cluster default, topic orders")
+    assert re.search(r"rule page +docs/rules/committed_records_lost.md\n", told)
+    assert re.search(r"firing since +2025-06-02 12:00:00 UTC\n", told)
+    assert re.search(r"  certain_from +73\n", told)
+    assert "advice" not in told  # absent, and so not shown
+    steps = told.partition("NEXT\n")[2].partition("WHAT BECAME")[0]
+    assert [line.strip() for line in steps.splitlines()] == [
+        "tidemark loss show orders-3",
+        f"tidemark alerts ack {FINGERPRINT}",
+        f"tidemark alerts close {FINGERPRINT} --why 'WHAT WAS DONE'",
+    ]
+    assert "delivered" in told.partition("WHO WAS TOLD")[2]
+
+
+def test_what_became_of_an_alert_is_told_with_who_did_it() -> None:
+    closing = {"by": "bob", "at": at(8), "why": "written again", "done_at": None, "outcome": None}
+    steps = [{"at": at(0), "step": "fired", "reason": "below", "evidence": {}}]
+    page = detail(acknowledged=SILENT, closing=closing, steps=steps, runbook_url="https://w/x.md")
+    told = printed(tables.in_full(page, DEFAULT))
+    assert re.search(r"acknowledged +by ann, 2025-06-02 12:00:03 UTC: on it\n", told)
+    assert re.search(r"closing +by bob, .* UTC: written again; the next round does it\n", told)
+    assert re.search(r"rule page +https://w/x.md\n", told)
+    assert re.search(r"2025-06-02 12:00:00 +UTC  fired  below\n", told)
+    assert "Nobody was told of it." in told
+    assert f"alerts ack {FINGERPRINT}" not in told
+
+
+def test_a_name_of_others_cannot_write_on_the_screen() -> None:
+    labels = {"alertname": "a", "topic": "x\x1b[2J\ny", "partition": "0"}
+    page = detail(labels=labels, evidence={"repair": "run\nrm -rf"})
+    told = printed(tables.in_full(page, DEFAULT)) + printed([tables.table([alert(labels=labels)])])
+    assert "\x1b" not in told
+    assert "\nrm" not in told
+
+
+@pytest.mark.parametrize("rule", [rule.meta for rule in RULES], ids=lambda meta: meta.rule_id)
+def test_every_rule_has_a_command_to_type_next(rule: Any) -> None:
+    of = LABELS[rule.subject]
+    row = alert(rule=rule.rule_id, kind=rule.kind, labels={"cluster": "default", **of})
+    steps = next_steps(row, DEFAULT)
+    assert steps[0].startswith("tidemark ")
+    assert steps[0].split()[1] != "alerts"
+    assert any("alerts close" in step for step in steps) == (rule.kind is Kind.EVENT)
+
+
+def test_blindness_is_looked_at_in_the_status() -> None:
+    row = alert(rule="observation_stale", kind=Kind.STATE, labels=LABELS[SubjectKind.RULE])
+    assert next_steps(row, DEFAULT)[0] == "curl -s http://127.0.0.1:8780/api/v1/status"
+
+
+def test_commands_can_be_copied_whatever_names_hold() -> None:
+    labels = {"topic": "a.b", "partition": "0", "group": "it's; rm"}
+    row = alert(rule="consumer_group_stalled", kind=Kind.STATE, labels=labels)
+    looked, taken = next_steps(row, "https://tidemark.example:8780")
+    assert r"""--groups 'it'"'"'s;\ rm' --topics 'a\.b'""" in looked
+    assert taken == f"tidemark alerts ack {FINGERPRINT} --server https://tidemark.example:8780"
+
+
+def test_a_repair_comes_first_while_it_is_needed() -> None:
+    given = {"rule": "transaction_hanging", "kind": Kind.STATE, "evidence": {"repair": "kafka-x"}}
+    assert next_steps(alert(**given), DEFAULT)[0] == "kafka-x"
+    assert "kafka-x" not in next_steps(alert(state="resolved", **given), DEFAULT)

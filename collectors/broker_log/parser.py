@@ -14,6 +14,7 @@ from datetime import datetime, tzinfo
 from typing import Final
 
 from collectors.broker_log.parser_state import read_back, written
+from collectors.broker_log.wording import refusals
 from collectors.broker_log.wording.fields import LineUnreadableError
 from collectors.broker_log.wording.kinds import KINDS, Kind
 from collectors.broker_log.wording.line import FirstLine, Line, broker_of
@@ -30,6 +31,14 @@ SHOWN: Final = 300  # characters of a line that could not be read
 KEPT: Final = 5  # of such lines
 
 MARKS: Final = tuple(kind.mark.encode() for kind in KINDS)
+FIRST: Final = refusals.FIRST.encode()
+SECONDS: Final = tuple(kind.mark.encode() for kind in KINDS if kind.is_second)
+NEWLINE: Final = ord("\n")
+# With which records begin, as in files of log4j: where several have come onto one line.
+_BEGINS: Final = re.compile(
+    rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3,9}[^\]\n]{0,10}\] [A-Z]{4,5} "
+    rb"|org\.apache\.kafka\.common\.errors\."
+)
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 
 
@@ -48,6 +57,7 @@ class LineParser:
         self._before: FirstLine | None = None
         self._lines = 0
         self._unparsed = 0
+        self._joined = 0
         self._unreadable: deque[str] = deque(maxlen=KEPT)
         self._last_line_at: datetime | None = None
 
@@ -78,6 +88,11 @@ class LineParser:
         return self._unparsed
 
     @property
+    def joined(self) -> int:
+        """Return how many lines held the beginning of a further record."""
+        return self._joined
+
+    @property
     def unreadable(self) -> tuple[str, ...]:
         """Return the last of the lines that could not be read, cut to 300 characters."""
         return tuple(self._unreadable)
@@ -90,7 +105,8 @@ class LineParser:
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
         """Return what lines tell of, in their order; they come without the newline at their end.
 
-        A line that holds newlines is a record that a shipper joined, and is read as its lines.
+        A line that holds newlines is a record that a shipper joined, and is read as its lines; so is
+        one in which spaces have taken their place, as far as its records can be told apart.
         """
         events: list[LogEvent] = []
         for batch in _batches(lines):
@@ -105,7 +121,9 @@ class LineParser:
             if start != next_line:
                 self._before = None
             event = self._read(text[max(start, place - READ_BEFORE) : min(end, place + READ_AFTER)])
-            next_line = end + 1
+            is_joined = end < len(text) and text[end] != NEWLINE
+            self._joined += is_joined
+            next_line = end if is_joined else end + 1
             if event is not None:
                 yield event
         if next_line <= len(text):
@@ -168,15 +186,34 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _candidates(text: bytes) -> Iterator[tuple[int, int, int]]:
-    """Return the lines that hold words of a kind: their start, where the words are, their end."""
-    end = 0
-    for place in sorted(place for mark in MARKS for place in _places(text, mark)):
-        if place < end:
-            continue  # another one on the same line
-        start = text.rfind(b"\n", end, place) + 1
-        end = text.find(b"\n", place)
-        end = len(text) if end < 0 else end
+    """Return the records that hold words of a kind: their start, where the words are, their end.
+
+    A record is a line, or a part of one in which another one begins.
+    """
+    start = place = last = end = 0  # of the record at hand; end: of its line
+    for later in sorted(place for mark in MARKS for place in _places(text, mark)):
+        begin = _next_record(text, last, later) if later < end else None
+        if later < end and begin is None:
+            last = later  # more words of the same record
+            continue
+        if end:
+            yield start, place, end if begin is None else begin
+        if begin is None:
+            start, end = text.rfind(b"\n", end, later) + 1 or end, text.find(b"\n", later)
+            end = len(text) if end < 0 else end
+        else:
+            start = begin
+        place = last = later
+    if end:
         yield start, place, end
+
+
+def _next_record(text: bytes, last: int, later: int) -> int | None:
+    """Return where a record begins between two words of one line; None: both are of the same one."""
+    begin = max((found.start() for found in _BEGINS.finditer(text, last + 1, later)), default=None)
+    if begin is None and text.startswith(FIRST, last) and text.startswith(SECONDS, later):
+        return later
+    return begin
 
 
 def _places(text: bytes, mark: bytes) -> Iterator[int]:

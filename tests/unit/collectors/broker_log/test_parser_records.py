@@ -273,3 +273,37 @@ def test_parsers_share_nothing() -> None:
     one.feed(read(FIRST))
     assert other.feed(read(SECOND)) == [ALONE]
     assert (one.lines, other.lines) == (1, 1)
+
+
+# ------------------------------------------------------------------ several records on one line
+LATER = append_failed("10MutW2kQReRXczn4GtumQ:orders-a-0", time="2026-11-21 11:56:41,000")
+AFTER = replace(REFUSED, origin=origin(datetime(2026, 11, 21, 11, 56, 41, tzinfo=UTC)))
+
+
+@pytest.mark.parametrize(
+    ("lines", "events", "joined"),
+    [
+        ([FIRST + " " + SECOND], [REFUSED], 1),
+        ([FIRST + SECOND], [REFUSED], 1),
+        ([FIRST + "\\n" + SECOND], [REFUSED], 1),
+        ([f"{FIRST} {SECOND} {LATER} {SECOND}"], [REFUSED, AFTER], 3),
+        ([FIRST, SECOND + " " + LATER, SECOND], [REFUSED, AFTER], 1),
+        ([SECOND + SECOND], [ALONE, ALONE], 1),
+        ([ORDINARY + " " + FIRST, SECOND], [REFUSED], 0),
+        ([f"2026-11-21T11:56:40Z stderr F {FIRST}", f"broker-1 {SECOND}"], [REFUSED], 0),
+        ([FIRST, f"ERROR x: {SECOND} and more of org.apache.kafka.common.errors."], [REFUSED], 0),
+    ],
+    ids=str,
+)
+def test_records_that_have_come_onto_one_line_are_read_apart(
+    lines: list[str], events: list[SequenceRefused], joined: int
+) -> None:
+    made = parser()
+    assert made.feed(read(*lines)) == events
+    assert (made.joined, made.unparsed) == (joined, 0)
+
+
+def test_a_megabyte_of_joined_records_takes_no_longer_than_their_lines() -> None:
+    made = parser()
+    assert len(made.feed([(FIRST + SECOND).encode() * 3_000])) == 3_000
+    assert made.feed([b"Truncating " * 90_000]) == []

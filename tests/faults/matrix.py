@@ -21,8 +21,8 @@ from service.sandbox.faults import (
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start
 
-SEEN_SECONDS: Final = 30.0  # from the blow on; two rounds and an election, on a busy machine
-PATIENCE_SECONDS: Final = 160.0  # where a client's delivery timeout has to pass first
+SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
+PATIENCE_SECONDS: Final = 240.0  # where a client's delivery timeout has to pass first
 INTERVAL: Final = 0.5
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 
-FLUSH_SECONDS = 30
+FLUSH_SECONDS = 60
 
 
 def produce(

@@ -17,7 +17,7 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
 from service.settings import KafkaSettings
 
-HEAL_SECONDS = 40
+HEAL_SECONDS = 90
 
 MakeReader = Callable[..., ClusterReader]
 

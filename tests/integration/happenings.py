@@ -33,7 +33,7 @@ KILLED: Final = (3, 1, 2)  # another broker in every other cycle
 RESTARTED: Final = (1, 2, 3)
 RECORDS: Final = 10
 WHOLE_SECONDS: Final = 60.0
-SHUTDOWN_SECONDS: Final = 30.0
+SHUTDOWN_SECONDS: Final = 60.0
 
 logger = logging.getLogger(__name__)
 

@@ -112,7 +112,7 @@ class Served:
 
     def ends(self) -> bool:
         self.server.stop()
-        return wait_until(lambda: not self.thread.is_alive(), timeout_seconds=10)
+        return wait_until(lambda: not self.thread.is_alive(), timeout_seconds=60)
 
 
 @contextmanager

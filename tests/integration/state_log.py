@@ -26,7 +26,7 @@ from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from service.sandbox.commands import marker, tool_command
 
-SOON = 30.0
+SOON = 60.0
 TOOL_SECONDS = 60
 TOOLS = "org.apache.kafka.tools"
 NO_TAGS = {

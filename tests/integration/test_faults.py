@@ -45,7 +45,7 @@ from tests.integration.looking import ends, only
 
 pytestmark = pytest.mark.integration
 
-SOON = 30.0
+SOON = 60.0
 BEFORE, RECORDS = 5, 3  # committed ones, and those of the transaction
 HELD = (BEFORE, BEFORE + RECORDS, BEFORE + RECORDS)
 RELEASED = (BEFORE + RECORDS + 1,) * 3  # the marker takes an offset

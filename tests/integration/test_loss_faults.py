@@ -31,7 +31,7 @@ from tests.integration.looking import commit, ends, only, partition, why_of
 
 pytestmark = pytest.mark.integration
 
-SOON = 30.0
+SOON = 60.0
 KEPT = 10  # records that all replicas have before anything happens
 
 Named = Callable[[str], str]

@@ -35,7 +35,7 @@ from tests.integration.watching import Watch, told
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
 RUN_SECONDS: Final = 60.0
-SETTLE_SECONDS: Final = 40.0
+SETTLE_SECONDS: Final = 90.0
 LEADER, FOLLOWER = 1, 2
 RETURNED: Final = "ex_leader_returned"
 COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
@@ -135,7 +135,7 @@ def test_what_a_returning_leader_tells_is_what_acknowledgements_and_a_reader_say
     chance = random.Random(0)  # the same moments in every run of the test
     reader = make_reader()
     for number in range(RUNS):
-        assert wait_until(lambda: is_whole(reader.read(Scope())), timeout_seconds=40)
+        assert wait_until(lambda: is_whole(reader.read(Scope())), timeout_seconds=60)
         with closing(logs_of(faults, nodes_of(number))) as logs:
             strike(
                 faults,
@@ -182,12 +182,12 @@ def strike(
     admin = SandboxAdmin(faults.bootstrap_servers)
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=UNCLEAN)
     with Load(faults.bootstrap_servers, topic, is_orderly=is_orderly) as load:
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=20)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
         watch.round()
         watch.round()
         faults.pause(FOLLOWER)
         stood = len(load.acknowledged)
-        assert wait_until(lambda: len(load.acknowledged) > stood + 500, timeout_seconds=20)
+        assert wait_until(lambda: len(load.acknowledged) > stood + 500, timeout_seconds=60)
         pause(seconds)
         if is_seen:
             watch.round()
@@ -240,7 +240,7 @@ def test_a_leader_that_was_paused_and_resumed_cuts_its_log_and_has_lost_nothing_
         Load(faults.bootstrap_servers, topic, acks=acks) as load,
     ):
         watch = Watch(make_reader(), [logs])
-        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=20)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
         watch.round()
         faults.pause(LEADER)
         watch.until(lambda made: leader_of(made, topic) == FOLLOWER)

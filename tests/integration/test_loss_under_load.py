@@ -28,7 +28,7 @@ from tests.integration.serve.served import Document, Served, Start
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
 RUN_SECONDS: Final = 60.0
-SETTLE_SECONDS: Final = 30.0
+SETTLE_SECONDS: Final = 90.0
 ROUND_SECONDS: Final = 2.0
 LONGEST_AFTER_SHRINK: Final = 6.0
 LEADER, FOLLOWER = 1, 2
@@ -132,13 +132,13 @@ def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
     admin = SandboxAdmin(faults.bootstrap_servers)
     settings = {"unclean.leader.election.enable": "true", "min.insync.replicas": "1"}
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=settings)
-    assert wait_until(lambda: placed(served, topic).get("isr") is not None, timeout_seconds=20)
+    assert wait_until(lambda: placed(served, topic).get("isr") is not None, timeout_seconds=60)
     with Load(faults.bootstrap_servers, topic) as load:
-        assert wait_until(lambda: load.acknowledged > 100, timeout_seconds=20)
+        assert wait_until(lambda: load.acknowledged > 100, timeout_seconds=60)
         pause(2 * ROUND_SECONDS)  # an ordinary life, which a round has seen
         faults.pause(FOLLOWER)
         stood = load.acknowledged
-        assert wait_until(lambda: load.acknowledged > stood + 500, timeout_seconds=20), "no shrink"
+        assert wait_until(lambda: load.acknowledged > stood + 500, timeout_seconds=60), "no shrink"
         pause(seconds)
         struck = utc_now()
         faults.kill(LEADER)
@@ -162,7 +162,7 @@ def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
     faults.start(LEADER)
     in_sync = [LEADER, FOLLOWER]
     assert wait_until(
-        lambda: sorted(placed(served, topic).get("isr") or ()) == in_sync, timeout_seconds=40
+        lambda: sorted(placed(served, topic).get("isr") or ()) == in_sync, timeout_seconds=60
     )
     admin.delete_topic(topic)
 

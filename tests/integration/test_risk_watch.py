@@ -34,7 +34,7 @@ NewName = Callable[[str], str]
 
 INTERVAL_SECONDS = 1.0
 LOOKS = 8
-MISSED_SECONDS = 30.0  # until the controller, or a leader, has given up a broker
+MISSED_SECONDS = 60.0  # until the controller, or a leader, has given up a broker
 
 
 class Recorder:
@@ -220,7 +220,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
         assert all(1 not in rows for rows in seen_rows), seen_rows
         assert all(found.unseen == 2 - len(found.looks) for found in during)
         took = sorted(seen.recorder.took[paused : paused + LOOKS])
-        assert took[-1] < 2 * INTERVAL_SECONDS, took  # not a round's limit, on a busy machine too
+        assert took[-1] < 4 * INTERVAL_SECONDS, took  # not a round's limit, on a busy machine too
         assert took[LOOKS // 2] < INTERVAL_SECONDS / 2, took  # it is not waited for in every look
 
         # Its partition has another leader by now, which the next round tells.

@@ -177,7 +177,7 @@ def test_an_unknown_node_is_refused(sandbox: Sandbox) -> None:
 
 def test_topics_and_settings_change_at_run_time(sandbox: Sandbox, admin: SandboxAdmin) -> None:
     admin.create_topic("placed", assignment=[[2, 1], [3, 1]], configs={"retention.ms": "1000"})
-    listed = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}).list_topics(timeout=10)
+    listed = AdminClient({"bootstrap.servers": sandbox.bootstrap_servers}).list_topics(timeout=60)
     assert [p.replicas for _, p in sorted(listed.topics["placed"].partitions.items())] == [
         [2, 1],
         [3, 1],
@@ -199,7 +199,7 @@ def admin_client(sandbox: Sandbox) -> AdminClient:
 
 
 def described(client: AdminClient, resource: ConfigResource) -> Mapping[str, str]:
-    answer = client.describe_configs([resource])[resource].result(timeout=10)
+    answer = client.describe_configs([resource])[resource].result(timeout=60)
     return {name: entry.value for name, entry in answer.items()}
 
 
@@ -209,7 +209,7 @@ def is_soon_described(
     """Await the settings: the controller answers before every broker has heard of a change."""
     client = admin_client(sandbox)
     return wait_until(
-        lambda: wanted.items() <= described(client, resource).items(), timeout_seconds=10
+        lambda: wanted.items() <= described(client, resource).items(), timeout_seconds=60
     )
 
 
@@ -220,13 +220,13 @@ def test_observer_sees_everything_and_changes_nothing(
     topic = f"seen-{mechanism.lower()}"
     admin.create_topic(topic)
     observer = client_of(sandbox, OBSERVER, mechanism)
-    assert topic in observer.list_topics(timeout=10).topics
+    assert topic in observer.list_topics(timeout=60).topics
     for resource in (ConfigResource("topic", topic), ConfigResource("broker", "1")):
         assert described(observer, resource)
-    assert observer.describe_cluster().result(timeout=10).controller is not None
-    assert observer.list_consumer_groups().result(timeout=10).errors == []
+    assert observer.describe_cluster().result(timeout=60).controller is not None
+    assert observer.list_consumer_groups().result(timeout=60).errors == []
     with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
-        observer.create_topics([NewTopic("refused", 1, 1)])["refused"].result(timeout=10)
+        observer.create_topics([NewTopic("refused", 1, 1)])["refused"].result(timeout=60)
 
 
 def test_a_user_sees_what_was_granted_until_it_is_revoked(
@@ -237,13 +237,13 @@ def test_a_user_sees_what_was_granted_until_it_is_revoked(
     permission = Permission(user="nobody", operation="describe", resource="topic", name="guarded")
 
     def sees_it() -> bool:
-        return "guarded" in client.list_topics(timeout=10).topics
+        return "guarded" in client.list_topics(timeout=60).topics
 
     assert not sees_it()
     admin.grant([permission])
-    assert wait_until(sees_it, timeout_seconds=10)
+    assert wait_until(sees_it, timeout_seconds=60)
     admin.revoke([permission])
-    assert wait_until(lambda: not sees_it(), timeout_seconds=10)
+    assert wait_until(lambda: not sees_it(), timeout_seconds=60)
     admin.delete_user("nobody")
 
 
@@ -260,7 +260,7 @@ def test_the_tls_listener_is_trusted_by_its_own_certificate_only(sandbox: Sandbo
         "log_level": 0,
     }
     trusting = AdminClient({**address, "ssl.ca.location": str(sandbox.tls_ca_file)})
-    assert set(trusting.list_topics(timeout=10).brokers) == {1, 2, 3}
+    assert set(trusting.list_topics(timeout=60).brokers) == {1, 2, 3}
     with pytest.raises(KafkaException):
         AdminClient(address).list_topics(timeout=2)
 

@@ -31,7 +31,7 @@ from service.sandbox.workloads.raw_cluster import ProducerOn, RawCluster
 
 pytestmark = pytest.mark.integration
 
-SOON = 30.0
+SOON = 60.0
 KEPT = 10  # records that all replicas have before anything happens
 EXCEPTION = "org.apache.kafka.common.errors.OutOfOrderSequenceException: "
 

@@ -76,7 +76,7 @@ def read_held(reader: ClusterReader, scope: Scope) -> Snapshot:
         rounds.append(reader.read(scope))
         return "DescribeProducers" in rounds[-1].report.requests
 
-    assert wait_until(is_asked, timeout_seconds=10 * HELD_SECONDS, poll_seconds=0.1)
+    assert wait_until(is_asked, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
     return rounds[-1]
 
 
@@ -107,7 +107,7 @@ def test_an_open_transaction_is_listed_with_all_its_partitions(
     finally:
         producer.abort_transaction(30)
         consumer.close()
-    assert wait_until(lambda: known(reader.read(only(topic)), name) is None, timeout_seconds=10)
+    assert wait_until(lambda: known(reader.read(only(topic)), name) is None, timeout_seconds=60)
 
 
 def test_the_coordinator_leads_the_partition_that_the_id_belongs_to(
@@ -133,7 +133,7 @@ def test_a_healthy_cluster_costs_one_listing_per_broker(
     opened.abort()
     reader.read(only(opened.topic))
     assert wait_until(
-        lambda: not reader.read(only(opened.topic)).transactions.known, timeout_seconds=10
+        lambda: not reader.read(only(opened.topic)).transactions.known, timeout_seconds=60
     )
     requests = reader.read(only(opened.topic)).report.requests
     assert requests["ListTransactions"] == len(cluster.state.brokers)
@@ -175,7 +175,7 @@ def test_a_held_partition_is_asked_about_with_one_request_per_leader(
         later = reader.read(only(topic))
         return not later.producers.looked.any() and not later.transactions.looked_up
 
-    assert wait_until(is_forgotten, timeout_seconds=10)
+    assert wait_until(is_forgotten, timeout_seconds=60)
 
 
 def test_the_start_offset_is_the_held_one_and_a_marker_has_its_coordinators_epoch(
@@ -231,9 +231,9 @@ def test_a_frozen_coordinator_leaves_it_incomplete_until_another_one_lists_its_t
         moved = known(reader.read(scope), opened.transactional_id)
         return moved is not None and moved.coordinator != seen.coordinator
 
-    assert wait_until(has_moved, timeout_seconds=30, poll_seconds=0.3)
+    assert wait_until(has_moved, timeout_seconds=60, poll_seconds=0.3)
     faults.resume(seen.coordinator)
-    assert wait_until(lambda: reader.read(scope).transactions.is_complete, timeout_seconds=30)
+    assert wait_until(lambda: reader.read(scope).transactions.is_complete, timeout_seconds=60)
     kept = known(reader.read(scope), opened.transactional_id)
     assert kept is not None
     assert replace(kept, coordinator=seen.coordinator) == seen
@@ -298,7 +298,7 @@ def test_sight_is_what_the_permissions_are(
             found = known(seen, opened.transactional_id)
             return found is not None and seen.transactions.sight is sight
 
-        assert wait_until(has_sight, timeout_seconds=10)
+        assert wait_until(has_sight, timeout_seconds=60)
     finally:
         admin.revoke(given)
 
@@ -354,7 +354,7 @@ def test_brokers_that_are_too_old_are_told_and_prove_nothing(
             rounds.append(reader.read(only(opened.topic)))
             return any(gap.scope is scope for gap in rounds[-1].gaps)
 
-        assert wait_until(is_told, timeout_seconds=10 * HELD_SECONDS, poll_seconds=0.1)
+        assert wait_until(is_told, timeout_seconds=60 * HELD_SECONDS, poll_seconds=0.1)
     [gap] = rounds[-1].gaps
     assert gap.cause is GapCause.UNSUPPORTED
     assert rounds[-1].transactions.is_complete is (api is not LIST_TRANSACTIONS)

@@ -128,7 +128,7 @@ def test_an_id_is_shown_while_it_is_open_and_after_it_ended(cluster: Sandbox, to
             told = document(tx(cluster, "show", name, "-o", "json"), ExitCode.OK)
             return not told["described"]["is_open"]
 
-        assert wait_until(has_ended, timeout_seconds=30)
+        assert wait_until(has_ended, timeout_seconds=60)
         after = tx(cluster, "show", name)
     assert during.returncode == ExitCode.OK, during.stderr
     assert during.stdout.startswith(f"open  {name}")

@@ -11,7 +11,7 @@ from service.rounds import ClusterReader, Scope
 from service.watch import EARLY_SECONDS, WatchedRound, Watcher
 
 ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
-UNTIL_SECONDS = 20.0
+UNTIL_SECONDS = 60.0
 
 
 class Watch:

@@ -18,8 +18,8 @@ import httpx2
 from service.clock import wait_until
 
 INSTALL: Final = "Prometheus is missing: apt-get install prometheus"
-READY_SECONDS: Final = 30.0
-END_SECONDS: Final = 20.0
+READY_SECONDS: Final = 60.0
+END_SECONDS: Final = 60.0
 TEXT: Final = "text/plain;version=0.0.4"
 
 Job = dict[str, Any]
@@ -45,7 +45,7 @@ class Prometheus:
         self.address = address
 
     def ask(self, path: str, **parameters: str) -> Any:
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with httpx2.Client(trust_env=False, timeout=30) as client:
             answer = client.get(self.address + path, params=parameters)
         assert answer.status_code == 200, answer.text
         return answer.json()["data"]
@@ -58,7 +58,7 @@ class Prometheus:
     def values(self, expression: str) -> list[float]:
         return [one["value"] for one in self.query(expression)]
 
-    def wait_value(self, expression: str, value: float, seconds: float = 30.0) -> None:
+    def wait_value(self, expression: str, value: float, seconds: float = 90.0) -> None:
         """Wait until an expression has one series with this value."""
         met = wait_until(lambda: self.values(expression) == [value], timeout_seconds=seconds)
         assert met, (expression, self.query(expression), self.last_errors())
@@ -105,7 +105,7 @@ class _Relay(http.server.BaseHTTPRequestHandler):
     upstream = ""
 
     def do_GET(self) -> None:
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with httpx2.Client(trust_env=False, timeout=30) as client:
             answer = client.get(self.upstream + self.path, headers={"Accept": TEXT})
         self.send_response(answer.status_code)
         self.send_header("Content-Type", answer.headers["content-type"])

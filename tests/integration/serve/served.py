@@ -20,9 +20,9 @@ import psutil
 from service.clock import wait_until
 
 ROOT: Final = Path(__file__).parents[3]
-START_SECONDS: Final = 40.0  # PostgreSQL makes its files; the machine may be busy
-SEE_SECONDS: Final = 30.0
-END_SECONDS: Final = 40.0  # beyond the drain limit, so that a test sees how it was kept
+START_SECONDS: Final = 90.0  # PostgreSQL makes its files; the machine may be busy
+SEE_SECONDS: Final = 90.0
+END_SECONDS: Final = 60.0  # beyond the drain limit, so that a test sees how it was kept
 
 Document = dict[str, Any]
 
@@ -120,7 +120,7 @@ class Served:
         return found.replace("0.0.0.0", "127.0.0.1")  # noqa: S104 - what it tells, not a bind
 
     def get(self, path: str, **headers: str) -> httpx2.Response:
-        with httpx2.Client(trust_env=False, timeout=10) as client:
+        with httpx2.Client(trust_env=False, timeout=30) as client:
             return client.get(self.address + path, headers=headers)
 
     def document(self, path: str) -> Document:
@@ -167,7 +167,7 @@ class Served:
 
     def wait_in_round(self) -> None:
         """Wait until a round has been under way for a while: the last one is long over."""
-        intervals = self.start.interval + 0.5
+        intervals = self.start.interval + 1.0
         self.wait_status(lambda seen: seen["round"]["age_seconds"] > intervals, "no slow round")
 
     # -------------------------------------------------------------- its end

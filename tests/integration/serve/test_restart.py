@@ -38,7 +38,7 @@ def wait_finding(served: Served, rule: str, group: str) -> Document:
         found[:] = about(served.findings(rule), group)
         return bool(found)
 
-    assert wait_until(is_found, timeout_seconds=20), served.told()
+    assert wait_until(is_found, timeout_seconds=60), served.told()
     assert len(found) == 1
     return found[0]
 
@@ -51,11 +51,11 @@ def wait_commit(served: Served, group: str, offset: int) -> None:
         items = answer.json()["items"] if answer.status_code == 200 else []
         return [item["committed_offset"] for item in items] == [offset]
 
-    assert wait_until(is_seen, timeout_seconds=20), served.told()
+    assert wait_until(is_seen, timeout_seconds=60), served.told()
 
 
 def wait_gone(served: Served, rule: str, group: str) -> None:
-    gone = wait_until(lambda: not about(served.findings(rule), group), timeout_seconds=20)
+    gone = wait_until(lambda: not about(served.findings(rule), group), timeout_seconds=60)
     assert gone, served.told()
 
 

@@ -123,7 +123,7 @@ def test_a_server_of_our_own_that_was_killed_is_started_again(
     keep(keeper, [story.round({"a": BREACH})])
     pid = (folder / "postgres/postmaster.pid").read_text(encoding="ascii").splitlines()[0]
     os.kill(int(pid), signal.SIGKILL)
-    clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=10)
+    clock.wait_until(lambda: not Path(f"/proc/{pid}").exists(), timeout_seconds=60)
     keep(keeper, [story.round({"a": OK}), story.round({"b": BREACH})])
     keeper.flush(at_once=True)
     assert keeper.status.state is KeepingState.STORED
@@ -178,7 +178,7 @@ def test_a_server_that_stands_still_holds_up_no_round(
     try:
         began = clock.monotonic()
         keep(keeper, [story.round({"a": said}) for said in (OK, BREACH, OK)])
-        assert clock.monotonic() - began < 5
+        assert clock.monotonic() - began < 30
         assert keeper.status.state is KeepingState.WAITING
         assert "hangs" in str(keeper.status.trouble)
     finally:
@@ -189,7 +189,7 @@ def test_a_server_that_stands_still_holds_up_no_round(
         keeper.flush(at_once=True)
         return keeper.status.state is KeepingState.STORED
 
-    assert clock.wait_until(all_stored, timeout_seconds=30)
+    assert clock.wait_until(all_stored, timeout_seconds=60)
     assert findings.load_open(client.engine, 1) == story.open
     (found,) = findings.list_findings(client.engine, 1, only_open=False)
     steps = findings.list_transitions(client.engine, found.id)

@@ -77,7 +77,7 @@ def command(
     Examples:
       tidemark sandbox receive
       tidemark sandbox receive --port 9000 --secret whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw
-      tidemark sandbox receive --fail 5          the same webhook-id comes again, until it is taken
+      tidemark sandbox receive --fail 5     the same webhook-id comes again, until it is taken
       tidemark sandbox receive -o json | jq '.body.alerts[].labels'
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service import clock  # noqa: PLC0415 - help stays fast
@@ -91,9 +91,24 @@ def command(
             utc_now=clock.utc_now, hand_on=received.put, secrets=secrets, fail=fail, sink=sink
         )
         with receiving(recorder, port) as address:
-            _tell(f"Receiving at {address}; Ctrl-C ends it.")
+            _tell(f"Receiving at {address}; Ctrl-C ends it. Settings that send there:")
+            _tell(settings_for(address, is_signed=bool(secrets)))
             _print_until(stop, received, tally)
     _tell(tally.summary())
+
+
+def settings_for(address: str, *, is_signed: bool) -> str:
+    """Return the settings by which a Tidemark on this machine sends here; no secret is repeated."""
+    lines = [
+        "[alerting]",
+        'default_receiver = "local"',
+        'private_ranges = "127.0.0.1/32"',
+        "[[alerting.receivers]]",
+        'name = "local"',
+        f'url = "{address}"',
+        *(['signing_secrets = "..."  # the one that was given here'] if is_signed else ()),
+    ]
+    return "\n".join(f"  {line}" for line in lines)
 
 
 class _Tally:

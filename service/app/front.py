@@ -14,6 +14,7 @@ from service.storage.store import PostgresStore
 from service.storage.token_check import StoredTokens
 from service.threads import in_thread
 from service.web.app import create_app
+from service.web.desk import Desk
 from service.web.ports import FewAtOnce, Inbox, Sources
 from service.web.rights import Tokens
 from service.web.server import HttpServer, is_loopback
@@ -27,6 +28,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
     exposition: Exposition,
     store: PostgresStore,
     inbox: Inbox,
+    desk: Desk,
     log: Log,
 ) -> HttpServer:
     """Build the HTTP server on a socket that listens already."""
@@ -42,6 +44,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
             in_database=FewAtOnce(in_thread),
             inbox=inbox,
             ingesting=FewAtOnce(in_thread, 1),
+            desk=desk,
         ),
         tokens=Tokens(checker, static=static, in_thread=FewAtOnce(in_thread), monotonic=monotonic),
         is_loopback=is_loopback(listener),

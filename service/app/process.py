@@ -15,6 +15,7 @@ from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.app.cluster import cluster_reader
+from service.app.desk import make_desk
 from service.app.front import address_of, make_front
 from service.app.log_files import log_files
 from service.app.scrapes import scrape_watch
@@ -96,6 +97,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             exposition=base.exposition,
             store=base.store,
             inbox=base.inbox,
+            desk=make_desk(settings.alerting, base.store, settings.kafka.name),
             log=base.log,
         )
         pipeline = _pipeline(base)

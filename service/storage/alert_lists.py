@@ -19,14 +19,15 @@ from rules.verdict import Severity
 from service.alerts.acknowledgements import Acknowledgement
 from service.alerts.alert import Alert, AlertState, News
 from service.alerts.silences import Silence
-from service.storage.acknowledgements import acknowledgement_of
+from service.storage.acknowledgements import StoredClosing, acknowledgement_of, last_closing
 from service.storage.alert_tables import ACKNOWLEDGEMENT, ALERT, ALERT_STEP, ALERTING_STATE, SILENCE
 from service.storage.findings import labels_hash
 from service.storage.silences import StoredSilence
-from service.storage.tables import CLUSTER
+from service.storage.tables import CLUSTER, FINDING
 from service.storage.translate import translated
 
 LAST_STEPS: Final = 1000  # of one alert
+BREACH: Final = "breach"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,11 @@ class StoredAlert:
     alert: Alert
     end_reason: str | None
     updated_at: datetime
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it is not over."""
+        return self.alert.state is not AlertState.RESOLVED
 
     @property
     def finding(self) -> tuple[str, str]:
@@ -147,6 +153,12 @@ class AlertReading:
         rows = self.connection.execute(query).mappings()
         return [StoredSilence(**row).silence() for row in rows]
 
+    def closing(self, alert: StoredAlert) -> StoredClosing | None:
+        """Return the last wish to close an alert's finding since that began; None if there is none."""
+        wish = last_closing(self.connection, alert.cluster, alert.finding)
+        is_old = wish is not None and wish.at < alert.alert.active_at
+        return None if is_old else wish
+
     def acknowledgements(
         self, alerts: Sequence[StoredAlert]
     ) -> dict[tuple[int, str], Acknowledgement]:
@@ -157,6 +169,19 @@ class AlertReading:
             (row["cluster"], row["fingerprint"]): acknowledgement_of(row)
             for row in self.connection.execute(query).mappings()
         }
+
+    def last_evidence(self, alerts: Sequence[StoredAlert]) -> dict[int, Evidence]:
+        """Return what rules said last of findings that are breaches, by the alert's row.
+
+        Evidence that moves is kept with the finding alone.
+        """
+        rows = {(one.cluster, *one.finding): one.id for one in alerts if one.is_active}
+        key = tuple_(FINDING.c.cluster, FINDING.c.rule_id, FINDING.c.labels_hash)
+        columns = (FINDING.c.cluster, FINDING.c.rule_id, FINDING.c.labels_hash, FINDING.c.evidence)
+        breaches = (FINDING.c.ended_at.is_(None), FINDING.c.verdict == BREACH)
+        query = select(*columns).where(key.in_(sorted(rows)), *breaches)
+        found = self.connection.execute(query)
+        return {rows[row.cluster, row.rule_id, row.labels_hash]: row.evidence for row in found}
 
     def _select(self) -> Select[tuple[object, ...]]:
         joined = ALERT.join(CLUSTER, CLUSTER.c.id == ALERT.c.cluster)

@@ -15,6 +15,7 @@ from service.storage import acknowledgements, audit, idempotency
 from service.storage.acknowledgements import StoredClosing
 from service.storage.alert_lists import AlertReading, StoredAlert
 from service.storage.audit import Deed
+from service.storage.deliveries_by_hand import ByHand
 from service.storage.idempotency import Answer, Keyed, KeyTrouble
 from service.storage.silences import SilenceEdits
 from service.storage.translate import translated
@@ -46,6 +47,7 @@ class Change:
         self.now = now
         self.connection = connection
         self.silences = SilenceEdits(connection)
+        self.deliveries = ByHand(connection, now)
         self._alerts = AlertReading(connection, name)
 
     # ------------------------------------------------------------------ sent again
@@ -79,7 +81,7 @@ class Change:
 
     def closing(self, alert: StoredAlert) -> StoredClosing | None:
         """Return the last wish to close an alert's finding."""
-        return acknowledgements.last_closing(self.connection, alert.cluster, alert.finding)
+        return self._alerts.closing(alert)
 
     def close(self, alert: StoredAlert, why: str) -> StoredClosing:
         """Ask the next round to close an alert's finding."""

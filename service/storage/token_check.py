@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from service.storage import tokens
-from service.storage.tokens import Scope
+from service.storage.tokens import Grant
 
 
 class StoredTokens:
@@ -18,11 +18,11 @@ class StoredTokens:
         self._engine = engine  # raises StoreError as long as the database has not answered
         self._utc_now = utc_now
 
-    def verify(self, secret: str) -> frozenset[Scope] | None:
-        """Return the scopes of a secret, None if it is no token's or was revoked.
+    def verify(self, secret: str) -> Grant | None:
+        """Return whose a secret is, None if it is no token's or was revoked.
 
         Raises:
             StoreError: the database is away.
         """
         found = tokens.verify(self._engine(), secret, self._utc_now())
-        return None if found is None else found.scopes
+        return None if found is None else Grant(found.name, found.scopes)

@@ -36,6 +36,14 @@ class Scope(StrEnum):
     INGEST = "ingest"
 
 
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Who asks, and what he may do."""
+
+    who: str  # the token's name
+    scopes: frozenset[Scope]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiToken:
     """All that is known of a token; never its secret."""

@@ -1,28 +1,41 @@
-"""Who may read, and who may bring log lines.
+"""Who may read, who may bring log lines, and who may change something.
 
 On the loopback interface nobody needs a token, but the Host header has to name that interface: a
 web page that makes its own name point here (DNS rebinding) cannot do that. It could send log lines
-all the same, without reading the answer, but not without the header Origin. Elsewhere a bearer token
-is needed, with scope ingest or read, for everything but the probes of an orchestrator.
+or a change all the same, without reading the answer, but not without the header Origin. Elsewhere a
+bearer token is needed for everything but the probes of an orchestrator. Whoever gives a token with a
+change is known by it, so that it has to be valid wherever it comes from.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Final
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from service.storage.tokens import Grant
 from service.storage.tokens import Scope as Right
 from service.web.problems import ProblemError
 from service.web.rights import Tokens
 
 PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz"})
-INGEST: Final = "/api/v1/ingest/"  # all paths below it
+API: Final = "/api/v1/"
+INGEST: Final = f"{API}ingest/"  # all paths below it
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'
+READS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+GRANT: Final = "tidemark.grant"  # in the scope of a request: who asks
+LOOPBACK: Final = Grant("loopback", frozenset(Right))  # whoever is on this machine, by no token
+# By the first word of a path; what is not named here only an administrator changes.
+CHANGES: Final[Mapping[str, Right]] = {
+    "ingest": Right.INGEST,
+    "alerts": Right.ACK,
+    "silences": Right.SILENCE,
+}
 
 
 class Access:
@@ -37,39 +50,54 @@ class Access:
         """Check one request."""
         path = scope["path"]
         if path not in PUBLIC_PATHS:
-            right = Right.INGEST if path.startswith(INGEST) else Right.READ
-            await self._check(Headers(scope=scope), right)
+            right = right_for(scope["method"], path)
+            scope[GRANT] = await self._granted(Headers(scope=scope), right)
         await self._app(scope, receive, send)
 
-    async def _check(self, headers: Headers, right: Right) -> None:
-        if self._is_loopback and _needs_no_token(headers, right):
-            return
+    async def _granted(self, headers: Headers, right: Right) -> Grant:
+        is_change = right not in (Right.READ, Right.INGEST)
         secret = bearer_of(headers)
-        if secret is None and self._is_loopback:
+        is_named = is_change and "authorization" in headers
+        if self._is_loopback and not is_named and _needs_no_token(headers, right):
+            return LOOPBACK
+        if secret is None and self._is_loopback and not is_named:
             raise _stranger(right)
         if secret is None:
             raise _unauthorized(f"A bearer token with scope {right} is needed.", "")
-        rights = await self._tokens.rights(secret)
-        if rights is None:
+        grant = await self._tokens.grant(secret, is_change=is_change)
+        if grant is None:
             raise _unauthorized("The token is not valid.", ', error="invalid_token"')
-        if right not in rights:
+        if right not in grant.scopes:
             challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{right}"'
             raise ProblemError(
                 HTTPStatus.FORBIDDEN,
                 f"The token does not have scope {right}.",
                 headers={"WWW-Authenticate": challenge},
             )
+        return grant
+
+
+def right_for(method: str, path: str) -> Right:
+    """Return what a request needs; for a path that there is not, what keeps most away."""
+    if path.startswith(INGEST):
+        return Right.INGEST
+    if not path.startswith(API):
+        return Right.READ
+    word = path.removeprefix(API).partition("/")[0]
+    if method in READS:
+        return Right.ADMIN if word == "audit" else Right.READ
+    return CHANGES.get(word, Right.ADMIN)
 
 
 def _needs_no_token(headers: Headers, right: Right) -> bool:
     """Tell whether a request over the loopback interface is no web page's."""
-    is_page = right is Right.INGEST and "origin" in headers
+    is_page = right is not Right.READ and "origin" in headers
     return names_loopback(headers.get("host", "")) and not is_page
 
 
 def _stranger(right: Right) -> ProblemError:
     why = "The Host header does not name this machine's loopback interface"
-    if right is Right.INGEST:
+    if right is not Right.READ:
         why += ", or a web page sends this"
     return ProblemError(HTTPStatus.FORBIDDEN, f"{why}: ask http://127.0.0.1, or give a token.")
 

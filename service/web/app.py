@@ -23,16 +23,22 @@ from service.web.ports import Log, Sources
 from service.web.problems import ProblemError, on_problem
 from service.web.queries import no_repeats
 from service.web.rights import Tokens
+from service.web.routes.alerts import alerts_router
+from service.web.routes.audit import audit_router
 from service.web.routes.clusters import clusters_router
+from service.web.routes.deliveries import deliveries_router
 from service.web.routes.findings import findings_router
 from service.web.routes.groups import groups_router
 from service.web.routes.health import health_routes
 from service.web.routes.ingest import ingest_router
+from service.web.routes.jobs import jobs_router
 from service.web.routes.losses import losses_router
 from service.web.routes.metrics import metrics_route
 from service.web.routes.partitions import partitions_router
+from service.web.routes.receivers import receivers_router
 from service.web.routes.rules import rules_router
 from service.web.routes.sequences import sequences_router
+from service.web.routes.silences import silences_router
 from service.web.routes.status import status_router
 from service.web.routes.transactions import transactions_router
 
@@ -86,6 +92,12 @@ def _api(sources: Sources) -> APIRouter:
         losses_router(sources),
         sequences_router(sources),
         findings_router(sources),
+        alerts_router(sources),
+        silences_router(sources),
+        receivers_router(sources),
+        deliveries_router(sources),
+        audit_router(sources),
+        jobs_router(sources),
         rules_router(),
         ingest_router(sources),
     ):

@@ -12,15 +12,18 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from rules.version import VERSION
+from service.web.access import right_for
 from service.web.models import FieldProblem, Problem
 from service.web.problems import MEDIA_TYPE
 
 REFERENCE: Final = "#/components/schemas/{model}"
 DESCRIPTION: Final = """\
-What Tidemark last saw of a Kafka cluster and what it concluded. Nothing here asks Kafka.
+What Tidemark last saw of a Kafka cluster, what it concluded, and who is told of it. Nothing here
+asks Kafka.
 
 Absent values are null. Lists come in pages: `next`, also as a `Link` header, goes on after the last
-item, whatever came or went in the cluster meanwhile. Unknown parameters are refused.
+item, whatever came or went in the cluster meanwhile. Unknown parameters are refused. A POST may have
+an Idempotency-Key. The scope that a token needs is named with each operation.
 """
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {
     "default": {
@@ -41,7 +44,11 @@ def openapi_document(app: FastAPI) -> dict[str, Any]:
         schema.pop("$defs", None)
         components["schemas"][model.__name__] = schema
     components["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-    made["security"] = [{}, {"token": []}]  # on the loopback interface no token is needed
+    for path, operations in made["paths"].items():
+        for method, operation in operations.items():
+            scope = right_for(method.upper(), path).value
+            # On the loopback interface no token is needed.
+            operation["security"] = [{}, {"token": [scope]}]
     return made
 
 

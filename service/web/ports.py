@@ -1,6 +1,6 @@
 """What the HTTP API needs from others: nothing here asks Kafka.
 
-Only `History`, `Inbox` and `TokenChecker` ask a database, and all only through `FewAtOnce`.
+Only `History`, `Inbox`, `TokenChecker` and what lies on the `Desk` ask a database, and all only through `FewAtOnce`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from service.metrics.exposition import Exposition
 from service.storage.findings import StoredTransition
 from service.storage.history import PastFinding, Wanted
 from service.storage.inbox import Counts
-from service.storage.tokens import Scope
+from service.storage.tokens import Grant
+from service.web.desk import Desk
 from service.web.problems import TooLateError, unavailable
 
 DATABASE_CALLS_AT_ONCE: Final = (
@@ -46,8 +47,8 @@ class Log(Protocol):
 class TokenChecker(Protocol):
     """Knows the tokens that were given out."""
 
-    def verify(self, secret: str) -> frozenset[Scope] | None:
-        """Return a secret's scopes, None if it is nobody's; StoreError while that is not known."""
+    def verify(self, secret: str) -> Grant | None:
+        """Return whose a secret is, None if it is nobody's; StoreError while that is not known."""
 
 
 class History(Protocol):
@@ -135,6 +136,7 @@ class Sources:
     # Calls of `inbox`, one at a time: they take turns in the database anyway, and what a body becomes
     # when it is decoded is many times its size.
     ingesting: InThread
+    desk: Desk  # its calls go through `in_database`
 
     @property
     def look(self) -> Look:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from rules.errors import StoreError
 
 MEDIA_TYPE: Final = "application/problem+json"
+JSON: Final = "application/json"
 RETRY_AFTER_SECONDS: Final = 10
 MAX_ERRORS: Final = 20  # of one request; the first few say enough
 
@@ -72,6 +73,11 @@ def not_found(detail: str) -> ProblemError:
     return ProblemError(HTTPStatus.NOT_FOUND, detail)
 
 
+def conflict(detail: str) -> ProblemError:
+    """Return the problem of what cannot be done as things are."""
+    return ProblemError(HTTPStatus.CONFLICT, detail)
+
+
 def body_of(problem: ProblemError, path: str | None) -> bytes:
     """Return a problem as JSON; `path` is the one that was asked for."""
     told: dict[str, Any] = {
@@ -94,17 +100,17 @@ def response_of(problem: ProblemError, path: str) -> Response:
 
 async def on_problem(request: Request, exc: Exception) -> Response:
     """Answer an error that somebody expected."""
-    return response_of(_problem_of(exc), request.scope["path"])
+    return response_of(_problem_of(exc, request), request.scope["path"])
 
 
-def _problem_of(exc: Exception) -> ProblemError:
+def _problem_of(exc: Exception, request: Request) -> ProblemError:
     match exc:
         case ProblemError():
             return exc
         case StoreError():
             return unavailable(str(exc))
         case RequestValidationError():
-            return _of_validation(exc)
+            return _of_validation(exc, request)
         case HTTPException():
             status = HTTPStatus(exc.status_code)
             detail = DETAILS.get(status, exc.detail)
@@ -120,7 +126,17 @@ DETAILS: Final = {
 }
 
 
-def _of_validation(exc: RequestValidationError) -> ProblemError:
+def _of_validation(exc: RequestValidationError, request: Request) -> ProblemError:
+    if any(error["loc"][:1] == ("body",) for error in exc.errors()):
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != JSON:
+            told = f"a body is {JSON}, and the header Content-Type says so"
+            return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
+    broken = next((error for error in exc.errors() if error["type"] == "json_invalid"), None)
+    if broken is not None:
+        why = broken.get("ctx", {}).get("error", "it cannot be read")
+        told = f"the body is not JSON: {why} at character {broken['loc'][-1]}"
+        return ProblemError(HTTPStatus.BAD_REQUEST, told)
     errors = [
         {"field": _field(error["loc"]), "message": _message(error)}
         for error in exc.errors()[:MAX_ERRORS]
@@ -136,5 +152,5 @@ def _field(location: Sequence[object]) -> str:
 
 def _message(error: Mapping[str, Any]) -> str:
     if error["type"] == "extra_forbidden":
-        return "there is no such parameter"
+        return f"there is no such {'field' if error['loc'][0] == 'body' else 'parameter'}"
     return str(error["msg"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from rules.errors import StoreError
-from service.storage.tokens import PREFIX, Scope
+from service.storage.tokens import PREFIX, Grant, Scope
 from service.web.ports import InThread, TokenChecker
 from service.web.problems import ProblemError, unavailable
 
@@ -24,6 +24,7 @@ UNUSED_SECONDS: Final = 120.0  # after these first of all: it may have been revo
 RETRY_SECONDS: Final = 10.0  # a database that is away is not asked for every request
 REFUSED_SECONDS: Final = 5.0  # guessing the same again costs no query; a new token waits so long
 ANSWER_SECONDS: Final = 2.0  # how long a request waits for the database
+STATIC_NAME: Final = "TIDEMARK_HTTP__TOKEN"  # the setting it comes from
 MAX_REMEMBERED: Final = 1000  # tokens, and as many refused secrets
 
 V = TypeVar("V")
@@ -31,7 +32,7 @@ V = TypeVar("V")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Verified:
-    rights: frozenset[Scope]
+    grant: Grant
     tried: float  # on the monotonic clock: when the database was last asked for it
     due: float  # when to ask again
 
@@ -55,36 +56,50 @@ class Tokens:
         self._refused: dict[bytes, float] = {}  # until when
         self._asking: dict[bytes, asyncio.Task[bool]] = {}  # one question per secret at a time
 
-    async def rights(self, secret: str) -> frozenset[Scope] | None:
-        """Return what a secret allows, None if it is nobody's.
+    async def grant(self, secret: str, *, is_change: bool = False) -> Grant | None:
+        """Return whose a secret is, None if it is nobody's.
+
+        Who changes something is always asked for first, so that a token that was just revoked
+        changes nothing.
 
         Raises:
             ProblemError: the database gives no answer, and the secret was never verified before.
         """
         digest, now = _digest(secret), self._monotonic()
         if self._static is not None and hmac.compare_digest(digest, self._static):
-            return frozenset({Scope.READ})
+            return Grant(STATIC_NAME, frozenset({Scope.READ}))
         if self._checker is None or not secret.startswith(PREFIX):
             return None
         known = self._verified.get(digest)
+        if is_change:
+            return await self._fresh(self._checker, secret, digest)
         if known is not None and now < known.tried + UNUSED_SECONDS:
             if now >= known.due:
                 self._ask(self._checker, secret, digest)
-            return known.rights
+            return known.grant
         if now < self._refused.get(digest, now):
             return None
         return await self._answer(self._ask(self._checker, secret, digest), digest)
 
-    async def _answer(self, asking: asyncio.Task[bool], digest: bytes) -> frozenset[Scope] | None:
-        """Wait for the database, but not for long: the question goes on without the request."""
-        is_answered = False
-        with suppress(TimeoutError):
-            async with asyncio.timeout(ANSWER_SECONDS):
-                is_answered = await asyncio.shield(asking)
+    async def _answer(self, asking: asyncio.Task[bool], digest: bytes) -> Grant | None:
+        """Return what the database says, or what it said before if it gives no answer."""
+        is_answered = await _waited(asking)
         known = self._verified.get(digest)
         if known is None and not is_answered:
-            raise unavailable("tokens cannot be checked: the database gives no answer")
-        return None if known is None else known.rights
+            raise _no_answer()
+        return None if known is None else known.grant
+
+    async def _fresh(self, checker: TokenChecker, secret: str, digest: bytes) -> Grant | None:
+        """Return what the database says now; a guess is remembered all the same."""
+        if self._monotonic() < self._refused.get(digest, 0.0):
+            return None
+        begun = self._asking.get(digest)
+        if begun is not None:  # it may have been answered before the token was revoked
+            await _waited(begun)
+        if not await _waited(self._ask(checker, secret, digest)):
+            raise _no_answer()
+        known = self._verified.get(digest)
+        return None if known is None else known.grant
 
     def _ask(self, checker: TokenChecker, secret: str, digest: bytes) -> asyncio.Task[bool]:
         asking = self._asking.get(digest)
@@ -97,16 +112,16 @@ class Tokens:
     async def _asked(self, checker: TokenChecker, secret: str, digest: bytes) -> bool:
         """Ask the database and remember what it says; whether it said anything."""
         try:
-            rights = await self._in_thread(lambda: checker.verify(secret))
+            grant = await self._in_thread(lambda: checker.verify(secret))
         except (StoreError, ProblemError):
             self._put_off(digest)
             return False
         now = self._monotonic()
-        if rights is None:
+        if grant is None:
             self._verified.pop(digest, None)
             _remember(self._refused, digest, now + REFUSED_SECONDS)
         else:
-            known = _Verified(rights=rights, tried=now, due=now + TRUSTED_SECONDS)
+            known = _Verified(grant=grant, tried=now, due=now + TRUSTED_SECONDS)
             _remember(self._verified, digest, known)
         return True
 
@@ -114,6 +129,18 @@ class Tokens:
         known, now = self._verified.get(digest), self._monotonic()
         if known is not None:
             self._verified[digest] = replace(known, tried=now, due=now + RETRY_SECONDS)
+
+
+async def _waited(asking: asyncio.Task[bool]) -> bool:
+    """Wait for the database, but not for long: the question goes on without the request."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(ANSWER_SECONDS):
+            return await asyncio.shield(asking)
+    return False
+
+
+def _no_answer() -> ProblemError:
+    return unavailable("tokens cannot be checked: the database gives no answer")
 
 
 def _remember(memory: dict[bytes, V], digest: bytes, value: V) -> None:

@@ -18,7 +18,7 @@ from service.storage.findings import labels_hash
 from service.storage.history import FindingHistory, PastFinding, Wanted
 from service.storage.rounds import store_rounds
 from service.storage.token_check import StoredTokens
-from service.storage.tokens import Scope
+from service.storage.tokens import Grant, Scope
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import Story, made_round
 from tests.unit.service.web.given import World
@@ -169,7 +169,7 @@ def test_an_event_stays_in_the_history_with_its_kind(database: Engine) -> None:
 def test_a_secret_tells_its_scopes_until_it_is_revoked(database: Engine) -> None:
     checker = StoredTokens(lambda: database, lambda: NOON)
     secret = tokens.create(database, "grafana", [Scope.READ], NOON)
-    assert checker.verify(secret) == frozenset({Scope.READ})
+    assert checker.verify(secret) == Grant("grafana", frozenset({Scope.READ}))
     assert checker.verify(secret + "x") is None
     tokens.revoke(database, "grafana", NOON)
     assert checker.verify(secret) is None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from fastapi import FastAPI
+from sqlalchemy import Engine
 from starlette.testclient import TestClient
 
 from rules.errors import StoreError
@@ -19,17 +20,24 @@ from service.deliveries import Delivery, Refusal
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
+from service.storage.alert_lists import AlertList
+from service.storage.audit import AuditTrail
+from service.storage.changes import Changes
+from service.storage.deliveries import DeliveryList
 from service.storage.findings import StoredFinding, StoredTransition, labels_hash
 from service.storage.history import PastFinding, Wanted
 from service.storage.inbox import Counts
-from service.storage.tokens import Scope
+from service.storage.silences import SilenceList
+from service.storage.tokens import Grant, Scope
 from service.web.app import create_app
+from service.web.desk import Desk
 from service.web.document import openapi_page
 from service.web.ports import History, InThread, Sources
 from service.web.rights import Tokens
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 
 OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"
+NAME: Final = "on-call"  # of every token
 STATIC: Final = "static-secret-of-the-scraper"
 AWAY: Final = StoreError("database x cannot be reached: refused", retryable=True)
 
@@ -154,11 +162,12 @@ class FakeTokens:
     trouble: StoreError | None = None
     calls: int = 0
 
-    def verify(self, secret: str) -> frozenset[Scope] | None:
+    def verify(self, secret: str) -> Grant | None:
         self.calls += 1
         if self.trouble is not None:
             raise self.trouble
-        return self.known.get(secret)
+        scopes = self.known.get(secret)
+        return None if scopes is None else Grant(NAME, scopes)
 
 
 @dataclass
@@ -187,6 +196,21 @@ class FakeLog:
         self.events.append((event, fields))
 
 
+def away_desk() -> Desk:
+    """Return a desk whose database does not answer."""
+
+    def away() -> Engine:
+        raise AWAY
+
+    return Desk(
+        alerts=AlertList(away, "default"),
+        silences=SilenceList(away),
+        deliveries=DeliveryList(away),
+        audit=AuditTrail(away),
+        changes=Changes(away, "default"),
+    )
+
+
 @dataclass
 class World:
     """Everything around an application."""
@@ -197,6 +221,7 @@ class World:
     tokens: FakeTokens = field(default_factory=FakeTokens)
     inbox: FakeInbox = field(default_factory=FakeInbox)
     log: FakeLog = field(default_factory=FakeLog)
+    desk: Desk | None = None  # of a database that is away
     in_thread: InThread = at_once
     seconds: float = 0.0  # on the monotonic clock
 
@@ -213,6 +238,7 @@ class World:
             in_database=self.in_thread,
             inbox=self.inbox,
             ingesting=self.in_thread,
+            desk=self.desk or away_desk(),
         )
         tokens = Tokens(
             self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds

@@ -22,13 +22,30 @@ def test_the_document_is_served() -> None:
 def test_every_operation_tells_its_errors_in_the_one_form() -> None:
     document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
     operations = [one for path in document["paths"].values() for one in path.items()]
-    assert len(operations) == 15
-    for method, operation in operations:
-        done = {"get": "200", "post": "202"}[method]
-        assert set(operation["responses"]) == {done, "default"}
+    assert len(operations) == 34
+    for _method, operation in operations:
+        (done,) = operation["responses"].keys() - {"default"}
+        assert done in {"200", "201", "202", "204"}
         (problem,) = operation["responses"]["default"]["content"].items()
         reference = {"$ref": "#/components/schemas/Problem"}
         assert problem == ("application/problem+json", {"schema": reference})
+
+
+def test_every_operation_names_the_scope_that_it_needs() -> None:
+    document = json.loads(OPENAPI_PAGE.read_text(encoding="utf-8"))
+    needed: dict[str, set[str]] = {}
+    for path in document["paths"].values():
+        for operation in path.values():
+            assert operation["security"][0] == {}, "on the loopback interface none"
+            (scope,) = operation["security"][1]["token"]
+            needed.setdefault(scope, set()).add(operation["operationId"])
+    assert needed.pop("read") > {"get_status", "list_alerts", "get_delivery", "list_jobs"}
+    assert needed == {
+        "ingest": {"post_broker_log"},
+        "ack": {"acknowledge_alert", "unacknowledge_alert", "close_alert"},
+        "silence": {"create_silence", "edit_silence", "expire_silence"},
+        "admin": {"list_audit", "send_test_message", "replay_delivery", "run_job"},
+    }
 
 
 def test_operations_have_plain_names() -> None:

@@ -44,12 +44,14 @@ class Asked:
         await self.answers.wait()
         return function()
 
-    async def may(self, secret: str = SECRET) -> frozenset[Scope] | None:
+    async def may(
+        self, secret: str = SECRET, *, is_change: bool = False
+    ) -> frozenset[Scope] | None:
         """Return the rights that a request is given, and let what goes on beside it go on."""
-        found = await self.tokens.rights(secret)
+        found = await self.tokens.grant(secret, is_change=is_change)
         for _ in range(5):
             await asyncio.sleep(0)
-        return found
+        return None if found is None else found.scopes
 
 
 def run(scenario: Callable[[Asked], Awaitable[None]]) -> None:
@@ -99,6 +101,29 @@ def test_a_token_that_was_not_used_for_long_is_asked_for_first() -> None:
         del made.database.known[SECRET]
         made.now = rights.UNUSED_SECONDS
         assert await made.may() is None
+
+    run(scenario)
+
+
+def test_a_revoked_token_changes_nothing_any_more() -> None:
+    async def scenario(made: Asked) -> None:
+        assert await made.may(is_change=True) == await made.may(is_change=True) == ABLE
+        del made.database.known[SECRET]
+        assert [await made.may(), await made.may(is_change=True)] == [ABLE, None]
+        asked = made.asked
+        assert await made.may(is_change=True) is None
+        assert made.asked == asked, "a wrong guess costs one query in five seconds"
+
+    run(scenario)
+
+
+def test_nobody_changes_anything_while_the_database_gives_no_answer() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.database.trouble = AWAY
+        with pytest.raises(ProblemError, match="no answer"):
+            await made.may(is_change=True)
+        assert await made.may() == ABLE
 
     run(scenario)
 

@@ -1,0 +1,40 @@
+"""Builds what the HTTP API answers about alerting with, and changes it with."""
+
+from __future__ import annotations
+
+from rules.catalogue.all_rules import EVERY
+from service.settings import AlertingSettings
+from service.storage.alert_lists import AlertList
+from service.storage.audit import AuditTrail
+from service.storage.changes import Changes
+from service.storage.deliveries import DeliveryList
+from service.storage.silences import SilenceList
+from service.storage.store import PostgresStore
+from service.web.desk import Desk, Jobs, NoJobs, Sending
+
+
+def make_desk(
+    settings: AlertingSettings, store: PostgresStore, cluster: str, jobs: Jobs | None = None
+) -> Desk:
+    """Build the desk of one cluster, by its configured name."""
+    return Desk(
+        alerts=AlertList(lambda: store.engine, cluster),
+        silences=SilenceList(lambda: store.engine),
+        deliveries=DeliveryList(lambda: store.engine),
+        audit=AuditTrail(lambda: store.engine),
+        changes=Changes(lambda: store.engine, cluster),
+        sending=_sending(settings),
+        jobs=NoJobs() if jobs is None else jobs,
+    )
+
+
+def _sending(settings: AlertingSettings) -> Sending:
+    config = settings.config({rule.meta.rule_id: rule.meta for rule in EVERY})
+    return Sending(
+        routing=config.routing,
+        inhibitions=config.inhibitions,
+        receivers=settings.receivers_by_name(),
+        fallback=settings.fallback_receiver,
+        external_url=settings.external_url,
+        runbook_url=settings.runbook_url,
+    )

@@ -14,6 +14,7 @@ from rules.facts.broker_log import SequenceRefused
 from service.cli.loss.asking import Api
 from service.cli.sequence.asking import Known, ask, with_lines
 from service.cli.sequence.explaining import ReadEvent
+from service.sequence_rows import explained_row
 
 Row = dict[str, Any]
 
@@ -24,6 +25,8 @@ VERDICT: Final = (
 )  # fmt: skip
 BY: Final = "verdict_by"
 NUMBERS: Final = "numbers"
+LINES: Final = "lines"  # other ones about the same partition
+ALONE: Final = (NUMBERS, LINES)  # nobody was asked, or nobody knew
 NUMBERS_SAY: Final = ("class", "phase", "reason")
 MORE: Final = ("producer_epoch", "leader_epoch", "id")
 
@@ -49,14 +52,14 @@ def known_to(api: Api, events: Sequence[ReadEvent]) -> Known:
 
 def beside(events: Iterable[ReadEvent], known: Sequence[Row] = ()) -> list[Row]:
     """Return the events as rows, each with the verdict of whoever knows most of it."""
-    rows = [(event, event.row) for event in events]
-    return [_judged(row, _same(event, known)) for event, row in rows]
+    return [_judged(event, _same(event, known)) for event in events]
 
 
-def _judged(row: Row, known: Mapping[str, Any] | None) -> Row:
-    numbers = {name: row[name] for name in NUMBERS_SAY}
+def _judged(event: ReadEvent, known: Mapping[str, Any] | None) -> Row:
+    row, numbers = event.row, explained_row(event.by_numbers)
+    numbers = {name: numbers[name] for name in NUMBERS_SAY}
     if known is None:
-        return {**row, BY: NUMBERS, "by_numbers": numbers}
+        return {**row, BY: LINES if event.is_by_lines else NUMBERS, "by_numbers": numbers}
     told = {name: known.get(name) for name in VERDICT}
     more = {name: known.get(name) for name in MORE if known.get(name) is not None}
     return {**row, **told, **more, BY: known[BY], "by_numbers": numbers}

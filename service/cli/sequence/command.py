@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
+from click.core import ParameterSource
 
 from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
@@ -60,11 +61,12 @@ def command() -> None:
 
 @command.command()
 @click.argument(
-    "file", type=click.Path(exists=True, dir_okay=False, allow_dash=True), required=False,
+    "files", type=click.Path(exists=True, dir_okay=False, allow_dash=True), nargs=-1,
+    metavar="[FILE]...",
 )  # fmt: skip
 @click.option(
     "--broker-id", type=click.IntRange(0, MAX_BROKER), metavar="N",
-    help="Which broker wrote lines that do not tell.",
+    help="Which broker wrote lines that do not tell; of one FILE.",
 )  # fmt: skip
 @click.option(
     "--time-zone", type=TimeZone(), default="UTC", show_default=True,
@@ -73,13 +75,14 @@ def command() -> None:
 @output_option
 @optional_server_options
 @kafka_options
-def explain(file: str | None, **options: Any) -> int:
-    """Explain lines of a broker's log: no cluster and no service is needed.
+def explain(files: tuple[str, ...], **options: Any) -> int:
+    """Explain lines of brokers' logs: no cluster and no service is needed.
 
     Takes a whole log, or two pasted lines: those with OutOfOrderSequenceException or "Invalid
     sequence number", from Kafka 1.1 on, and the line before each. One event is what one producer met
     on one partition. The numbers alone prove nothing: their class is suspected, and it is said what
-    would decide.
+    would decide. Give the logs of several brokers at once, and a controller's: they tell how the
+    leader changed, and what the one before lost.
 
     \b
     reordering           arrived out of order; the retry heals it
@@ -98,25 +101,27 @@ def explain(file: str | None, **options: Any) -> int:
     Examples:
       tidemark sequence explain /var/log/kafka/server.log --time-zone Europe/Berlin
       kubectl logs kafka-1 | tidemark sequence explain --broker-id 1
+      tidemark sequence explain broker-*/server.log controller/server.log
       tidemark sequence explain server.log --bootstrap-servers broker-1:9092
       tidemark sequence explain - -o json | jq '.[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above
-    from collectors.broker_log.parser import LineParser  # noqa: PLC0415 - keeps `--help` fast
-    from rules.facts.identity import BrokerId  # noqa: PLC0415 - same
+    from rules.facts.identity import BrokerId  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.sequence import explaining, reading  # noqa: PLC0415 - same
     from service.cli.sequence.progress import Progress  # noqa: PLC0415 - same
 
     zone: tzinfo = options["time_zone"]
     number: int | None = options["broker_id"]
-    name = _given(file)
-    parser = LineParser(name, None if number is None else BrokerId(number), zone)
+    names = _given(files)
+    if number is not None and len(names) > 1:
+        raise click.UsageError("--broker-id says who wrote one FILE; give the others by themselves")
+    found = explaining.Reading(zone, None if number is None else BrokerId(number))
     try:
-        with _opened(name) as stream, Progress() as progress:
-            lines = progress.over(reading.batches(stream, name))
-            found = explaining.read(parser, lines, name)
+        for name in names:
+            with _opened(name) as stream, Progress() as progress:
+                found.add(name, progress.over(reading.batches(stream, name)))
     except reading.UnusableInputError as exc:
         raise click.BadParameter(str(exc), param_hint="FILE") from exc
-    return _told(found, options)
+    return _told(found.explained(), options)
 
 
 @command.command("ls")
@@ -197,13 +202,17 @@ def show(name: str, **options: Any) -> int:
     return ExitCode.INCOMPLETE if known.troubles else ExitCode.NOTHING_MATCHED
 
 
-def _given(file: str | None) -> str:
-    """Return what to read; without a file a pipe, but no terminal that nobody has told to."""
-    if file is not None:
-        return file
+def _given(files: Sequence[str]) -> list[str]:
+    """Return what to read, each once; without a file a pipe, but no terminal nobody has told to."""
+    if files:
+        return list({_place(name): name for name in files}.values())
     if sys.stdin is None or sys.stdin.isatty():
         raise click.UsageError(HOW_TO)
-    return STANDARD_INPUT
+    return [STANDARD_INPUT]
+
+
+def _place(name: str) -> str:
+    return name if name == STANDARD_INPUT else os.path.realpath(name)
 
 
 @contextmanager
@@ -247,7 +256,7 @@ def _ask_service(found: Read, options: Mapping[str, Any], answers: Answers) -> N
         known = beside.known_to(api, found.events)
     answers.take("service", known.sequences)
     rows = beside.beside(found.events, answers.rows)
-    unknown = sum(row[beside.BY] == beside.NUMBERS for row in rows)
+    unknown = sum(row[beside.BY] in beside.ALONE for row in rows)
     if unknown:
         told = f"{known.server} does not know {counted(unknown, 'event')} of these"
         answers.troubles += [told, *(f"  {line}" for line in known.troubles)]
@@ -258,6 +267,12 @@ def _asks_brokers(options: Mapping[str, Any]) -> bool:
     return options["path"] is not None or any(
         value is not None for value in kafka_flags(options).values()
     )
+
+
+def _is_told(option: str) -> bool:
+    """Whether an option was given, and is not only what stands for it."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is not ParameterSource.DEFAULT
 
 
 def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
@@ -271,7 +286,7 @@ def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     )
     reader = cluster_reader(settings.kafka)
     try:
-        looked = looking.look(reader, [line for event in found.events for line in event.log])
+        looked = looking.look(reader, found.events, is_zone_told=_is_told("time_zone"))
     finally:
         reader.close()
     answers.take("brokers", looked.rows)

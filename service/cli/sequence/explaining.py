@@ -1,26 +1,42 @@
-"""What `tidemark sequence explain` concludes from lines alone."""
+"""What `tidemark sequence explain` concludes from lines alone, of however many logs."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import tzinfo
 from typing import Any, Final
 
 from rich.console import RenderableType
 from rich.text import Text
 
-from collectors.broker_log.parser import LineParser
+from collectors.broker_log.parser import KEPT, LineParser
 from collectors.naming import counted
 from rules.facts.broker_log import LogEvent
-from rules.facts.sequence_verdicts import SequenceReason
+from rules.facts.episodes import LeaderChange
+from rules.facts.identity import BrokerId
+from rules.facts.last_look import microseconds
+from rules.facts.refusals import distinct, refusal_of
+from rules.facts.sequence_verdicts import (
+    Phase,
+    SequenceClass,
+    SequenceReason,
+    SequenceVerdict,
+)
 from rules.sequence.explained import Explained, explain
+from rules.sequence.numbers import gap_of
+from service import clock
 from service.cli.exit_codes import ExitCode
 from service.cli.printable import printable
 from service.cli.sequence import tables
+from service.cli.sequence.client_lines import ClientLines
+from service.cli.sequence.given_changes import bad_between, changes_told
+from service.cli.sequence.given_logs import GivenLog, LogReading, controllers_of
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
-from service.sequence_rows import explained_row, time_text
+from service.cli.sequence.wrapped import unwrapped
+from service.sequence_rows import change_row, explained_row, time_text
 
 Row = dict[str, Any]
 
@@ -30,17 +46,20 @@ BROKERS_OF_KAFKA: Final = "--bootstrap-server HOST:PORT"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadEvent:
-    """One event: what was read of it, and what its numbers say."""
+    """One event: what was read of it, what its numbers say, and what all lines together do."""
 
     pasted: PastedEvent
+    by_numbers: Explained
     explained: Explained
     others: tuple[LogEvent, ...]  # lines about the same partition
+    changes: tuple[LeaderChange, ...]  # that were not clean, as those lines tell
+    controllers_log: GivenLog | None  # that covers its last line, or tells of its partition
     next_command: str | None
 
     @property
-    def log(self) -> list[LogEvent]:
-        """Return all lines of it, and those about the same partition."""
-        return [*self.pasted.refusals, *self.others]
+    def is_by_lines(self) -> bool:
+        """Whether other lines say something else of it than its numbers."""
+        return self.explained is not self.by_numbers
 
     @property
     def row(self) -> Row:
@@ -54,20 +73,25 @@ class ReadEvent:
             "last_seen": time_text(last),
             "brokers": self.pasted.brokers,
             "other_lines": other_line_rows(self.others),
+            "changes": [change_row(change) for change in self.changes],
             "next_command": self.next_command,
         }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
-    """What came of a text."""
+    """What came of one text, or of several."""
 
     lines: int
+    joined: int  # lines that held several records
+    wrapped: int  # records that stood over several lines
     unparsed: int
     unreadable: tuple[str, ...]
     old_epochs: int  # lines that refuse an older producer epoch
     not_kept: int  # refusals for which there was no room
     events: tuple[ReadEvent, ...]  # in the order of their first lines
+    logs: tuple[GivenLog, ...]
+    clients: ClientLines
 
     @property
     def exit_code(self) -> ExitCode:
@@ -77,18 +101,68 @@ class Read:
         return ExitCode.OK if self.events else ExitCode.NO_SEQUENCES
 
 
-def read(parser: LineParser, lines: Iterable[Sequence[bytes]], source: str) -> Read:
-    """Read all lines and explain what they tell; `source` is how the text is named in a command."""
-    pasted = Pasted()
-    for batch in lines:
-        pasted.add(parser.feed(batch))
-    return Read(
-        lines=parser.lines,
-        unparsed=parser.unparsed,
-        unreadable=parser.unreadable,
-        old_epochs=pasted.old_epochs,
-        not_kept=pasted.not_kept,
-        events=tuple(_explained(event, pasted, source) for event in pasted.events),
+class Reading:
+    """Reads logs one after the other; their events are put together where they belong together."""
+
+    def __init__(self, zone: tzinfo, broker_id: BrokerId | None = None) -> None:
+        """`zone` holds for times that name none, `broker_id` for lines that name none."""
+        self._zone = zone
+        self._broker_id = broker_id
+        self._pasted = Pasted()
+        self._clients = ClientLines()
+        self._logs: list[GivenLog] = []
+        self._lines = self._unparsed = self._joined = self._wrapped = 0
+        self._unreadable: tuple[str, ...] = ()
+
+    def add(self, name: str, batches: Iterable[list[bytes]]) -> None:
+        """Read all lines of a log; `name` is how it is named in a command."""
+        parser = LineParser(name, self._broker_id, self._zone)
+        log = LogReading(name, self._zone)
+        for batch in batches:
+            whole = unwrapped(batch)
+            self._lines += len(batch)
+            self._wrapped += whole.records
+            log.see(whole.lines)
+            self._clients.see(whole.lines)
+            self._pasted.add(parser.feed(whole.lines))
+        self._unparsed += parser.unparsed
+        self._joined += parser.joined
+        self._unreadable = (*self._unreadable, *parser.unreadable)[-KEPT:]
+        self._logs.append(log.given)
+
+    def explained(self) -> Read:
+        """Return what all that was read tells."""
+        return Read(
+            lines=self._lines,
+            joined=self._joined,
+            wrapped=self._wrapped,
+            unparsed=self._unparsed,
+            unreadable=self._unreadable,
+            old_epochs=self._pasted.old_epochs,
+            not_kept=self._pasted.not_kept,
+            events=events_of(self._pasted, self._logs),
+            logs=tuple(self._logs),
+            clients=self._clients,
+        )
+
+
+def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]:
+    """Return what was put together, each event explained by all lines about its partition."""
+    return tuple(_event(event, pasted, logs) for event in pasted.events)
+
+
+def _event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
+    others = tuple(pasted.beside(event))
+    changes = changes_told(others, microseconds(clock.utc_now()))
+    found = explain(event.refusals)
+    return ReadEvent(
+        pasted=event,
+        by_numbers=found,
+        explained=_with_changes(found, event, changes),
+        others=others,
+        changes=changes,
+        controllers_log=controllers_of(logs, others, event.last_at),
+        next_command=next_command(found, [log.name for log in logs]),
     )
 
 
@@ -96,7 +170,8 @@ def told(found: Read, rows: Sequence[Row]) -> Iterator[RenderableType]:
     """Give what was read for a person, the worst first; `rows` are its events."""
     if not rows:
         return
-    of = f"{counted(found.lines, 'line')}, {counted(len(rows), 'event')}"
+    logs = f" of {len(found.logs)} logs" if len(found.logs) > 1 else ""
+    of = f"{counted(found.lines, 'line')}{logs}, {counted(len(rows), 'event')}"
     yield Text(f"{of}: {tables.counts(rows)}", style="bold")
     yield from tables.all_in_full(rows)
 
@@ -105,6 +180,11 @@ def remarks(found: Read) -> Iterator[str]:
     """Give what a reader should not overlook, a line each."""
     if not found.events:
         yield f"no line about sequences among {counted(found.lines, 'line')}"
+    yield from found.clients.remarks()
+    if found.joined:
+        yield f"{counted(found.joined, 'line')} held several records, which were read apart"
+    if found.wrapped:
+        yield f"{counted(found.wrapped, 'record')} stood over several lines, which were joined"
     if found.unparsed:
         yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
         yield from (f"  {printable(line)}" for line in found.unreadable)
@@ -117,21 +197,36 @@ def remarks(found: Read) -> Iterator[str]:
         )
 
 
-def _explained(event: PastedEvent, pasted: Pasted, source: str) -> ReadEvent:
-    found = explain(event.refusals)
-    return ReadEvent(
-        pasted=event,
-        explained=found,
-        others=tuple(pasted.beside(event)),
-        next_command=next_command(found, source),
+def _with_changes(
+    found: Explained, event: PastedEvent, changes: Sequence[LeaderChange]
+) -> Explained:
+    """Return what is said of an event where lines tell of a bad change of leader before it."""
+    refusals = distinct(refusal_of(refusal) for refusal in event.refusals)
+    decisive = bad_between(changes, refusals)
+    if decisive is None:
+        return found
+    verdict = SequenceVerdict(
+        class_=SequenceClass.LOSS,
+        phase=Phase.SUSPECTED,  # what is missing may still have come
+        reason=SequenceReason.UNCLEAN_CHANGE,
+        at_most_records=gap_of(decisive),
+    )
+    return replace(
+        found,
+        offset=decisive.offset,
+        incoming_sequence=decisive.incoming_sequence,
+        current_sequence=decisive.current_sequence,
+        producer_epoch=decisive.producer_epoch,
+        gap=gap_of(decisive),
+        verdict=verdict,
     )
 
 
-def next_command(found: Explained, source: str) -> str | None:
+def next_command(found: Explained, sources: Sequence[str]) -> str | None:
     """Return what to type next, what is to be filled in in capital letters; None: nothing helps."""
     if found.topic is None:
         return None
     if found.reason in (SequenceReason.BEHIND, SequenceReason.EPOCHS_ABOVE_ZERO):
         place = f"--topic {found.topic} --partition {found.partition}"
         return f"kafka-transactions.sh {BROKERS_OF_KAFKA} describe-producers {place}"
-    return f"tidemark sequence explain {shlex.quote(source)} {BROKERS}"
+    return f"tidemark sequence explain {shlex.join(sources)} {BROKERS}"

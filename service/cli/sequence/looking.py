@@ -2,7 +2,7 @@
 
 The pasted lines stand in the first round as if they had just been read; the rounds after it answer
 what they leave open. Nothing is known of the time before, so that only what the logs of the
-partitions still show can be proven: a leader that changed since may have lost records unseen.
+partitions still show can be proven, and what other given lines tell of leaders that changed.
 """
 
 from __future__ import annotations
@@ -10,23 +10,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 import numpy as np
 
-from rules.facts.broker_log import BrokerLog, LogEvent
-from rules.facts.episodes import ChangeKind, Episode
+from rules.facts.broker_log import BrokerLog, LogEvent, partition_of
+from rules.facts.episodes import ChangeKind, Episode, EpisodeKey, LeaderChange, joined_changes
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
-from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.question import EpochEndQuestion, Question
 from rules.remembering import view_of_round
 from rules.sequence.asking import questions_of
 from rules.sequence.gathering import row_of
+from rules.sequence.sight import MICROSECOND
 from rules.transactions.listing import gaps_about
 from rules.view import View
+from service.cli.sequence.explaining import ReadEvent
+from service.cli.sequence.given_changes import bad_between
 from service.rounds import Scope
 from service.sequence_rows import change_row, episode_row, line_row
 from service.watch import SnapshotSource
@@ -35,6 +38,11 @@ Row = dict[str, Any]
 Ends = dict[tuple[TopicPartition, int], int]  # partition and leader epoch -> where it ended
 
 AT_MOST: Final = 4  # rounds: two decide, and one may fail
+ZONES_APART: Final = timedelta(hours=12)  # so far west of UTC a line may have been written at most
+ZONE_SETTLES: Final = (
+    "How old the lines are: a client tries again for 120 s. Say in which zone their times are "
+    "(`--time-zone`), or ask again when these have passed."
+)
 NO_GROUP: Final = re.compile(r"(?!)")
 CONCERNED: Final = frozenset({
     GapScope.CLUSTER, GapScope.PLACEMENT, GapScope.OFFSETS, GapScope.PRODUCERS, GapScope.EPOCHS,
@@ -50,29 +58,35 @@ class Looked:
     gaps: tuple[Gap, ...]
 
 
-def look(source: SnapshotSource, events: Sequence[LogEvent]) -> Looked:
-    """Ask the brokers what pasted lines leave open.
+def look(
+    source: SnapshotSource, events: Sequence[ReadEvent], *, is_zone_told: bool = False
+) -> Looked:
+    """Ask the brokers what given lines leave open.
+
+    `is_zone_told`: the zone of the lines' times was given, and not taken for granted.
 
     Raises:
         CollectError: the cluster cannot be asked at all.
     """
-    rounds = _Rounds(source, _topics_of(events))
-    view = rounds.make(events)
+    refusals = [line for event in events for line in event.pasted.refusals]
+    rounds = _Rounds(source, _topics_of(refusals), _Given(events, is_zone_told=is_zone_told))
+    view = rounds.make(refusals)
     for _ in range(AT_MOST - 1):
         if not rounds.questions:
             break
         view = rounds.make()
     episodes = view.memory.sequences.episodes
-    rows = [_row(view, episode, rounds.ends) for episode in episodes]
+    rows = [_row(view, episode, rounds) for episode in episodes]
     return Looked(rows=rows, gaps=gaps_about(view.snapshot, CONCERNED))
 
 
 class _Rounds:
     """Makes rounds that answer what the ones before left open."""
 
-    def __init__(self, source: SnapshotSource, topics: re.Pattern[str]) -> None:
+    def __init__(self, source: SnapshotSource, topics: re.Pattern[str], given: _Given) -> None:
         self._source = source
         self._topics = topics
+        self.given = given
         self._memory: Memory | None = None
         self.questions: tuple[Question, ...] = ()
         self.ends: Ends = {}
@@ -83,7 +97,7 @@ class _Rounds:
         snapshot = self._source.read(scope)
         log = BrokerLog(is_read=True, events=tuple(_written_before(snapshot.taken_at, events)))
         view = view_of_round(replace(snapshot, broker_log=log), self._memory)
-        self._memory = view.memory
+        self._memory = self.given.put_into(view.memory)
         self.ends |= _ends(view)
         self.questions = (*questions_of(view), *_of_epochs(view, self.ends))
         return view
@@ -136,9 +150,61 @@ def _ends(view: View) -> Ends:
     }
 
 
+# ------------------------------------------------------------------ what other lines tell
+class _Given:
+    """What is known of the time of the lines, by partition and producer."""
+
+    def __init__(self, events: Iterable[ReadEvent], *, is_zone_told: bool) -> None:
+        self._events: dict[EpisodeKey, list[ReadEvent]] = {}
+        for event in events:
+            first = event.pasted.refusals[0]
+            key = partition_of(first), first.producer_id
+            self._events.setdefault(key, []).append(event)
+        self._is_zone_told = is_zone_told
+
+    def of(self, episode: Episode) -> Sequence[ReadEvent]:
+        """Return what was read of an episode."""
+        return self._events.get(episode.key, ())
+
+    def put_into(self, memory: Memory) -> Memory:
+        """Return a memory whose episodes know it; after the round that began them."""
+        known = memory.sequences
+        told = {key: self._put_into(episode) for key, episode in known.open.items()}
+        return replace(memory, sequences=replace(known, open=told))
+
+    def _put_into(self, episode: Episode) -> Episode:
+        changes = _changes(self.of(episode))
+        if not changes:
+            return episode
+        episode = replace(episode, changes=joined_changes(episode.changes, changes))
+        if bad_between(changes, episode.refusals) is None:
+            return episode
+        return replace(episode, last_seen_us=self._last_us(episode))
+
+    def _last_us(self, episode: Episode) -> int:
+        """Return when it was refused last, or a later time: its client had at least so long."""
+        times = [one.last_us for one in episode.refusals]
+        known = [time for time in times if time is not None]
+        if len(known) < len(times):
+            return episode.last_seen_us
+        late = 0 if self._is_zone_told else ZONES_APART // MICROSECOND
+        return min(episode.last_seen_us, max(known) + late)
+
+    def has_doubtful_time(self, episode: Episode) -> bool:
+        """Whether it would be told what became of it if the zone of its lines were known."""
+        is_waiting = episode.verdict.reason is SequenceReason.UNCLEAN_CHANGE
+        return is_waiting and not self._is_zone_told
+
+
+def _changes(events: Iterable[ReadEvent]) -> tuple[LeaderChange, ...]:
+    found = {change.leader_epoch: change for event in events for change in event.changes}
+    return tuple(found[epoch] for epoch in sorted(found))
+
+
 # ------------------------------------------------------------------ what is told
-def _row(view: View, episode: Episode, ended: Ends) -> Row:
+def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     """Return an event as a service would tell it, with what the brokers say now."""
+    ended, given = rounds.ends, rounds.given.of(episode)
     row = row_of(view.snapshot, episode.name)
     found, appended = episode_row(episode), _appended(view, episode)
     offsets = view.snapshot.offsets
@@ -147,26 +213,49 @@ def _row(view: View, episode: Episode, ended: Ends) -> Row:
         "log_end_offset_now": None if row is None else offsets.log_end_offset[row],
         "appended_epoch_end": None if appended is None else ended.get(appended),
     }
-    return {
+    told = {
         **found,
         "id": None,  # nobody else knows it
         "evidence": {**found["evidence"], **now},
         "lines": [line_row(one) for one in episode.refusals],
         "changes": [change_row(one) for one in episode.changes],
-        "next_command": next_command(episode),
+        "next_command": next_command(episode, given),
     }
+    if rounds.given.has_doubtful_time(episode):
+        return {**told, "settles": ZONE_SETTLES}
+    heard = _clean_by_controller(episode, given)
+    return told if heard is None else {**told, "settles": heard}
 
 
-def next_command(episode: Episode) -> str | None:
-    """Return what to type next; capital letters are to be filled in. None: it is settled.
+def _clean_by_controller(episode: Episode, given: Sequence[ReadEvent]) -> str | None:
+    """Return what settles an event where a controller's log was given that tells of no change."""
+    logs = [event.controllers_log for event in given if event.controllers_log is not None]
+    if not logs or episode.changes or not _is_open(episode):
+        return None
+    return (
+        f"The log of the broker that led before. That of the controller, {logs[0].name}, tells of no "
+        f"unclean change from {logs[0].first_at:%Y-%m-%d %H:%M:%S} to "
+        f"{logs[0].last_at:%Y-%m-%d %H:%M:%S} UTC; whether there was one before stays open."
+    )
+
+
+def _is_open(episode: Episode) -> bool:
+    is_bad = episode.verdict.class_ in (SequenceClass.LOSS, SequenceClass.UNDETERMINED)
+    return is_bad and not episode.verdict.is_confirmed
+
+
+def next_command(episode: Episode, given: Sequence[ReadEvent] = ()) -> str | None:
+    """Return what to type next; capital letters are to be filled in. None: nothing is left to read.
 
     The controller's log says whether a change was unclean; that of the broker that led before, when
     it came back, how much it cut away.
     """
-    is_open = episode.verdict.class_ in (SequenceClass.LOSS, SequenceClass.UNDETERMINED)
     name = episode.name
-    if name is None or episode.verdict.is_confirmed or not is_open:
+    if name is None or not _is_open(episode):
         return None
-    if any(change.kind is ChangeKind.UNCLEAN for change in episode.changes):
+    if any(change.epoch_end is not None for change in episode.changes):
+        return None  # that log was given
+    has_controllers = any(event.controllers_log is not None for event in given)
+    if has_controllers or any(change.kind is ChangeKind.UNCLEAN for change in episode.changes):
         return f"grep -e 'Follower {name} starts' -e 'Truncating partition {name} ' OLD_LEADER_LOGS"
     return f"grep 'UNCLEAN partition change for {name} ' CONTROLLER_LOG"

@@ -7,18 +7,25 @@ tries again is another event. What is kept is bounded; what finds no room is cou
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
-from rules.facts.broker_log import EpochRefused, LogEvent, SequenceRefused, UncleanChange
+from rules.facts.broker_log import (
+    EpochRefused,
+    LogEvent,
+    LogLoaded,
+    SequenceRefused,
+    UncleanChange,
+)
+from rules.facts.identity import TopicId
 
 # After delivery.timeout.ms, 120 s by default, a client gives a batch up.
 TOGETHER: Final = timedelta(seconds=120)
 EVENTS: Final = 1000
 REFUSALS: Final = 200  # of one event
-BESIDE: Final = 20  # other lines of one partition, the last ones
+BESIDE: Final = 20  # other lines of one partition and one kind, the last ones
 PARTITIONS: Final = 10_000  # with other lines
 LATELY: Final = 10  # events of one producer on one partition that a line may belong to
 
@@ -70,7 +77,8 @@ class Pasted:
     def __init__(self) -> None:
         self.events: list[PastedEvent] = []  # in the order of their first lines
         self._of_place: dict[Place, deque[PastedEvent]] = {}
-        self._beside: dict[tuple[str, int], deque[LogEvent]] = {}  # by topic, else by its id
+        # By topic, else by its id, and partition; then by kind, so that none crowds out another.
+        self._beside: dict[tuple[str, int], dict[type, deque[LogEvent]]] = {}
         self.old_epochs = 0  # lines that refuse an older producer epoch
         self.not_kept = 0  # refusals that found no room
 
@@ -84,13 +92,16 @@ class Pasted:
             self._keep_beside(event)
 
     def beside(self, event: PastedEvent) -> list[LogEvent]:
-        """Return the last other lines about the partition of an event."""
+        """Return the last other lines about the partition of an event; an older topic is another."""
         first = event.refusals[0]
+        topic_ids = {one.topic_id for one in event.refusals} - {None}
         return [
             other
-            for topic in (first.topic, first.topic_id)
+            for topic in (first.topic, *sorted(one for one in topic_ids if one is not None))
             if topic is not None and first.partition is not None
-            for other in self._beside.get((topic, first.partition), ())
+            for kind in self._beside.get((topic, first.partition), {}).values()
+            for other in kind
+            if not (topic_ids and _is_of_another_topic(other, topic_ids))
         ]
 
     def _refused(self, refusal: SequenceRefused) -> None:
@@ -112,7 +123,14 @@ class Pasted:
             return
         place = (topic, event.partition)
         if place in self._beside or len(self._beside) < PARTITIONS:
-            self._beside.setdefault(place, deque(maxlen=BESIDE)).append(event)
+            kinds = self._beside.setdefault(place, {})
+            kinds.setdefault(type(event), deque(maxlen=BESIDE)).append(event)
+
+
+def _is_of_another_topic(event: LogEvent, topic_ids: Container[TopicId | None]) -> bool:
+    """Whether a line tells a topic id, and not that of the refusals."""
+    told = event.topic_id if isinstance(event, (LogLoaded, UncleanChange)) else None
+    return told is not None and told not in topic_ids
 
 
 def _numbers(refusal: SequenceRefused) -> Numbers:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
-from collectors.broker_log.parser import LineParser
-from rules.facts.broker_log import Origin, SequenceForm, SequenceRefused
+from rules.facts.broker_log import LogEvent, Origin, SequenceForm, SequenceRefused
 from rules.facts.identity import BrokerId
-from service.cli.sequence.explaining import Read, read
+from service.cli.sequence.explaining import Read, ReadEvent, Reading, events_of
+from service.cli.sequence.given_logs import GivenLog
+from service.cli.sequence.pasted import Pasted
 from tests.factories import at
 
 TOPIC_ID = "10MutW2kQReRXczn4GtumQ"
@@ -24,12 +25,13 @@ def refused(
     topic: str = "orders",
     offset: int = 3,
     second: int = 0,
+    broker: int = 1,
 ) -> list[str]:
     """Return the two lines of a refusal by Kafka 4.1, at so many seconds after noon."""
     name, minute = f"{topic}-0", f"{second // 60:02}:{second % 60:02}"
     return [
         (
-            f"[2026-11-21 12:{minute},159] ERROR [ReplicaManager broker=1] Error processing append "
+            f"[2026-11-21 12:{minute},159] ERROR [ReplicaManager broker={broker}] Error processing append "
             f"operation on partition {TOPIC_ID}:{name} (kafka.server.ReplicaManager)"
         ),
         (
@@ -57,5 +59,19 @@ def event(**overrides: Any) -> SequenceRefused:
 
 def reading(lines: Sequence[str], source: str = "server.log") -> Read:
     """Return what is read of lines."""
-    parser = LineParser(source, None, UTC)
-    return read(parser, [[line.encode() for line in lines]], source)
+    return reading_all({source: lines})
+
+
+def reading_all(logs: Mapping[str, Sequence[str]]) -> Read:
+    """Return what is read of several logs."""
+    found = Reading(UTC)
+    for name, lines in logs.items():
+        found.add(name, [[line.encode() for line in lines]])
+    return found.explained()
+
+
+def read_events(events: Iterable[LogEvent], *logs: GivenLog) -> tuple[ReadEvent, ...]:
+    """Return what is put together of lines that were read."""
+    pasted = Pasted()
+    pasted.add(events)
+    return events_of(pasted, logs)

@@ -79,6 +79,7 @@ def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture
         "last_seen": "2026-11-21T12:00:00.159000Z",
         "brokers": [1],
         "other_lines": [],
+        "changes": [],
         "next_command": f"tidemark sequence explain {file} --bootstrap-servers HOST:PORT",
         "verdict_by": "numbers",
         "by_numbers": {"class": "loss", "phase": "suspected", "reason": "large_gap"},

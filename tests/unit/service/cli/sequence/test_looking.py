@@ -9,16 +9,25 @@ from typing import Any
 import pytest
 
 from rules.errors import UnreachableError
-from rules.facts.broker_log import LogEvent, UncleanChange
+from rules.facts.broker_log import (
+    FollowerStarted,
+    LogEvent,
+    LogTruncated,
+    Origin,
+    UncleanChange,
+    WatermarkWentBack,
+)
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
+from service.cli.sequence.given_logs import GivenLog
 from service.cli.sequence.looking import AT_MOST, look
 from service.rounds import Scope
-from tests.factories import gap
+from tests.factories import at, gap
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import Look, batch, found, remembered
+from tests.unit.service.cli.sequence.given import read_events
 
 OLD = found(batch(97, 0, 3))  # sequences 0 to 2, of leader epoch 5
 NOT_READABLE = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED)
@@ -43,8 +52,10 @@ class Brokers:
         return [{type(one) for one in scope.questions} for scope in self.scopes]
 
 
-def seen(*looks: Look, lines: Sequence[LogEvent] = (refused(27, 2),)) -> dict[str, Any]:
-    (row,) = look(Brokers(looks), lines).rows
+def seen(
+    *looks: Look, lines: Sequence[LogEvent] = (refused(27, 2),), is_zone_told: bool = False
+) -> dict[str, Any]:
+    (row,) = look(Brokers(looks), read_events(lines), is_zone_told=is_zone_told).rows
     return row
 
 
@@ -54,7 +65,7 @@ def said(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
     brokers = Brokers([Look(second=0), Look(second=0, found=[OLD], states=remembered(2))])
-    (row,) = look(brokers, [refused(27, 2)]).rows
+    (row,) = look(brokers, read_events([refused(27, 2)])).rows
     assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
     assert brokers.asked == [set(), {BatchesQuestion, ProducersQuestion}]
     evidence = row["evidence"]
@@ -65,7 +76,10 @@ def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
 
 def test_only_the_topics_of_the_lines_are_looked_at() -> None:
     brokers = Brokers([Look(second=0)])
-    look(brokers, [refused(27, 2), refused(27, 2, topic="a.b"), refused(27, 2, topic=None)])
+    look(
+        brokers,
+        read_events([refused(27, 2), refused(27, 2, topic="a.b"), refused(27, 2, topic=None)]),
+    )
     pattern = brokers.scopes[0].topics
     assert pattern is not None
     names = [name for name in ("orders", "a.b", "axb", "order") if pattern.fullmatch(name)]
@@ -79,51 +93,116 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
     found_old = Look(second=0, epoch=7, found=[OLD])
     told = replace(found_old, ends=((0, 5, 100),))
     brokers = Brokers([Look(second=0, epoch=7), found_old, told])
-    (row,) = look(brokers, [refused(27, 2)]).rows
+    (row,) = look(brokers, read_events([refused(27, 2)])).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert row["evidence"]["appended_epoch_end"] == 100
     assert EpochEndQuestion in brokers.asked[2]
     assert row["next_command"] == "grep 'UNCLEAN partition change for orders-0 ' CONTROLLER_LOG"
 
 
-def test_the_controllers_own_line_is_held_against_it() -> None:
-    unclean = UncleanChange(
-        origin=refused(27, 2).origin,
+# ------------------------------------------------------------------ other logs were given
+BY_BROKER_2 = Look(second=0, leader=2, epoch=6)
+AFTERWARDS = replace(BY_BROKER_2, found=[OLD])
+LATE = refused(27, 2, broker=2, second=-1000)
+UNCLEAN = UncleanChange(
+    origin=Origin(source="controller.log", at=at(-1010)),
+    topic="orders",
+    partition=0,
+    topic_id=None,
+    leader=BrokerId(2),
+    leader_before=BrokerId(1),
+    leader_epoch=6,
+)
+CAME_BACK = Origin(source="broker-1", broker_id=BrokerId(1), at=at(-500))
+RETURNED = (
+    FollowerStarted(
+        origin=CAME_BACK,
         topic="orders",
         partition=0,
-        topic_id=None,
-        leader=BrokerId(2),
-        leader_before=BrokerId(1),
         leader_epoch=6,
-    )
-    row = seen(
-        Look(second=0, leader=2, epoch=6),
-        Look(second=0, leader=2, epoch=6, found=[OLD]),
-        lines=(unclean, refused(27, 2, broker=2)),
-    )
-    assert (row["class"], row["phase"]) == ("loss", "suspected")
+        log_end_offset=124,
+        high_watermark=124,
+        leader=BrokerId(2),
+    ),
+    LogTruncated(origin=CAME_BACK, topic="orders", partition=0, offset=100, epoch=5, epoch_end=100),
+    WatermarkWentBack(origin=CAME_BACK, topic="orders", partition=0, offset_before=124, offset=100),
+)
+
+
+def test_a_controller_s_line_and_nothing_that_came_prove_a_loss() -> None:
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, LATE), is_zone_told=True)
+    assert said(row) == ("loss", "confirmed", "unclean_and_unhealed")
+    assert (row["at_most_records"], row["lost_to"], row["next_command"]) == (24, None, None)
     assert [change["leader_epoch"] for change in row["changes"]] == [6]
-    assert row["next_command"] == (
-        "grep -e 'Follower orders-0 starts' -e 'Truncating partition orders-0 ' OLD_LEADER_LOGS"
+
+
+def test_what_came_after_all_refutes_it() -> None:
+    healed = found(batch(97, 0, 3), batch(100, 3, 24, leader_epoch=6))
+    row = seen(
+        BY_BROKER_2, replace(BY_BROKER_2, found=[healed]), lines=(UNCLEAN, LATE), is_zone_told=True
     )
+    assert said(row) == ("reordering", "confirmed", "filled")
+
+
+def test_a_client_that_may_still_try_is_waited_for() -> None:
+    line = refused(27, 2, broker=2, second=950)
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, line), is_zone_told=True)
+    assert said(row) == ("loss", "suspected", "unclean_change")
+    assert "--time-zone" not in row["settles"]
+
+
+@pytest.mark.parametrize(("hours", "phase"), [(1, "suspected"), (13, "confirmed")])
+def test_lines_of_a_zone_that_nobody_told_are_old_enough_after_half_a_day(
+    hours: int, phase: str
+) -> None:
+    ago = -3600.0 * hours
+    old = replace(UNCLEAN, origin=Origin(source="controller.log", at=at(ago - 10)))
+    line = refused(27, 2, broker=2, second=ago)
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(old, line))
+    assert (row["class"], row["phase"]) == ("loss", phase)
+    assert ("--time-zone" in (row["settles"] or "")) == (phase == "suspected")
+    assert (row["next_command"] or "").endswith("OLD_LEADER_LOGS") == (phase == "suspected")
+
+
+def test_the_old_leader_s_lines_tell_the_exact_range() -> None:
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, *RETURNED, LATE))
+    assert said(row) == ("loss", "confirmed", "loss_proven")
+    assert (row["lost_from"], row["lost_to"], row["lost_offsets"]) == (100, 124, 24)
+    assert (row["settles"], row["next_command"]) == (None, None)
+
+
+def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it() -> None:
+    before = refused(1, 2, second=-5000)
+    row = seen(BY_BROKER_2, AFTERWARDS, lines=(before, UNCLEAN, *RETURNED, LATE))
+    assert said(row) == ("loss", "confirmed", "loss_proven")
+    assert row["incoming_sequence"] == 27
+
+
+def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
+    log = GivenLog(name="c.log", is_controllers=True, first_at=at(-9000), last_at=at(0))
+    brokers = Brokers([BY_BROKER_2, AFTERWARDS])
+    (row,) = look(brokers, read_events([LATE], log)).rows
+    assert (row["class"], row["phase"]) == ("loss", "suspected")
+    assert "c.log, tells of no unclean change" in row["settles"]
+    assert row["next_command"].endswith("OLD_LEADER_LOGS")
 
 
 def test_no_more_rounds_are_made_than_may_help() -> None:
     brokers = Brokers([Look(second=0)])
-    look(brokers, [refused(27, 2)])
+    look(brokers, read_events([refused(27, 2)]))
     assert 1 < len(brokers.scopes) <= AT_MOST
 
 
 def test_a_partition_that_is_not_there_is_asked_for_once() -> None:
     brokers = Brokers([Look(second=0)])
-    (row,) = look(brokers, [refused(27, 2, topic="gone")]).rows
+    (row,) = look(brokers, read_events([refused(27, 2, topic="gone")])).rows
     assert row["phase"] == "suspected"
     assert row["evidence"]["leader_epoch_now"] is None
     assert len(brokers.scopes) == 1
 
 
 def test_what_may_not_be_read_is_said_to_be() -> None:
-    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), [refused(27, 2)])
+    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), read_events([refused(27, 2)]))
     assert [one.scope for one in looked.gaps] == [GapScope.BATCHES]
     assert looked.rows[0]["phase"] == "suspected"
 
@@ -141,4 +220,4 @@ def test_a_cluster_that_is_away_is_an_error() -> None:
             raise UnreachableError("no broker")
 
     with pytest.raises(UnreachableError):
-        look(Away([]), [refused(27, 2)])
+        look(Away([]), read_events([refused(27, 2)]))

@@ -17,10 +17,17 @@ class Step:
 
     did: str
     do: Callable[[Stage], None] | None  # None: it goes on from the step before
-    seen: Seen  # given the rounds since it was done, oldest first: a sentence, or None so far
-    # The same, where it has to be held against what the stage knows to be true.
+    # Given the rounds since it was done, oldest first: a sentence, or None so far.
+    seen: Seen | None = None
+    # The same, where it has to be held against what the stage knows to be true; it decides.
     check: Callable[[Stage, Sequence[Sight]], str | None] | None = None
     limit_seconds: float = 30.0
+
+    def saw(self, stage: Stage, rounds: Sequence[Sight]) -> str | None:
+        """Return what was seen, None so far."""
+        if self.check is not None:
+            return self.check(stage, rounds)
+        return None if self.seen is None else self.seen(rounds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Final, Self
 
-from rules.errors import CollectError
+from rules.errors import CollectError, NotThereError
 from service.cli.api_client import ApiClient
 
 TIMEOUT_SECONDS: Final = 5.0
@@ -91,6 +91,27 @@ class Api:
             )
         except CollectError:
             return None
+
+    def rows(self, path: str, **query: str | int) -> Sequence[Row] | None:
+        """Return all rows of a list, None while nobody answers."""
+        try:
+            return [row for page in self._client.pages(path, **query) for row in page["items"]]
+        except CollectError:
+            return None
+
+    def close_event(self, rule: str, topic: str, why: str) -> None:
+        """Close the event of a rule on a topic by hand.
+
+        Raises:
+            RequestError: there is none.
+        """
+        found = (
+            row for row in self.rows("alerts", rule=rule) or () if row["labels"]["topic"] == topic
+        )
+        for row in found:
+            self._client.change("POST", f"alerts/{row['fingerprint']}/close", {"why": why})
+            return
+        raise NotThereError(f"there is no alert {rule} on {topic}")
 
     def repair_command(self, topic: str) -> str | None:
         """Return the command that ends a hanging transaction, as its finding tells it."""

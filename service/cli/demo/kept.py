@@ -20,6 +20,13 @@ from service.sandbox.processes import Liveness
 from service.sandbox.state import ProcessId
 
 STATE_FILE: Final = "demo.json"
+ASKED: Final = (
+    "alerts ls",
+    "deliveries ls",
+    "loss show invoices-0",
+    "sequence show refunds-0",
+    "sequence show parcels-0",
+)
 
 
 def kept_folder() -> Path:
@@ -49,7 +56,7 @@ def leave_running(stage: Stage) -> None:
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
     load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
     workload = processes.spawn(load, output=stage.folder / "workload.log")
-    left = [one for one in (stage.tidemark, workload) if one is not None]
+    left = [one for one in (stage.tidemark, workload, stage.pager.process) if one is not None]
     text = json.dumps([asdict(one) for one in left])
     (stage.folder / STATE_FILE).write_text(text, encoding="utf-8")
     stage.is_kept = True
@@ -60,13 +67,15 @@ def leave_running(stage: Stage) -> None:
         ("metrics", f"{stage.address}/metrics"),
         ("status", f"{stage.address}/api/v1/status"),
         ("findings", f"{stage.address}/api/v1/findings"),
+        ("alerts", f"{stage.address}/api/v1/alerts"),
+        ("pager got", str(stage.pager.record)),
         ("at risk", f"{stage.address}/api/v1/partitions?at_risk=true"),
         ("files", str(stage.folder)),
     ):
         click.echo(f"  {what:9} {where}")
     where, command = f"--dir {stage.sandbox.directory}", _command()
     click.echo("Ask it:")
-    for asked in ("loss show invoices-0", "sequence show refunds-0", "sequence show parcels-0"):
+    for asked in ASKED:
         click.echo(f"  {command} {asked} --server {stage.address}")
     click.echo("Break it, and look at the addresses above:")
     for broken, seen in (

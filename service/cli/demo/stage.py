@@ -15,6 +15,7 @@ from typing import Final
 from rules.errors import SandboxError
 from service import clock
 from service.cli.demo.api import Api
+from service.cli.demo.pager import Pager
 from service.events import Event
 from service.sandbox import processes
 from service.sandbox.admin import SandboxAdmin
@@ -65,6 +66,7 @@ class Stage:
 
     folder: Path
     sandbox: Sandbox
+    pager: Pager
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
@@ -185,6 +187,11 @@ class Stage:
         """Start it again with its old data."""
         self.sandbox.start(KILLED)
 
+    def close_reordering(self) -> None:
+        """Close, by hand, the event of batches that had come in another order."""
+        with Api(self.address) as api:
+            api.close_event("sequence_gap_reordering", PARCELS, "proven harmless: it healed")
+
     # -------------------------------------------------------------- Tidemark
     def start_tidemark(self) -> None:
         """Start `tidemark serve` in a process of its own, and wait until it listens."""
@@ -210,9 +217,16 @@ class Stage:
         process, self.tidemark = self.tidemark, None
         return end_in_order(process)
 
+    def stop_pager(self) -> None:
+        """End the receiver."""
+        process, self.pager.process = self.pager.process, None
+        if process is not None:
+            end_in_order(process)
+
     def _command(self) -> list[str]:
         settings = self.folder / "tidemark.toml"
-        told = _settings(self.servers, self.folder / "tidemark") + _log_files(self.sandbox)
+        told = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
+        told += _log_files(self.sandbox)
         settings.write_text(told, encoding="utf-8")
         # The user's own settings are for the user's own cluster.
         mine = [name for name in os.environ if name.startswith("TIDEMARK_")]
@@ -236,10 +250,11 @@ def end_in_order(process: ProcessId) -> bool:
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
     """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
     sandbox = Sandbox(folder / "kafka", progress=say)
-    stage = Stage(folder, sandbox)
+    stage = Stage(folder, sandbox, Pager(folder))
     try:
         sandbox.up()
         stage.start_orders()
+        stage.pager.start()
         stage.start_tidemark()
         yield stage
     finally:
@@ -254,6 +269,7 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
         steps.callback(stage.loads.close)
         steps.callback(stage.loss.close)
         steps.callback(stage.open_transaction.close)
+        steps.callback(stage.stop_pager)  # takes what Tidemark sends at its end
         if not stage.stop_tidemark():
             say("Tidemark did not end in order and was killed.")
 

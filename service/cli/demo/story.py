@@ -131,7 +131,7 @@ class Story:
                     continue
                 rounds.append(sight)
                 self._draw(sight)
-                saw = step.seen(rounds) if step.check is None else step.check(self._stage, rounds)
+                saw = step.saw(self._stage, rounds)
                 if saw is not None:
                     return saw
         return None

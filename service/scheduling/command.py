@@ -14,7 +14,6 @@ from service.scheduling import guard
 from service.scheduling.job import Command, Figures
 from service.scheduling.runs import Ended, RunOutcome
 
-PATIENCE_SECONDS: Final = 5.0  # from being asked to end until being killed
 KEPT_BYTES: Final = 8192  # of what a program writes: its end
 CHUNK_BYTES: Final = 65536
 GUARD_SECONDS: Final = 30.0  # to end everything, on a machine that hardly answers
@@ -30,7 +29,7 @@ class RunningCommand:
     async def start(cls, command: Command) -> RunningCommand:
         """Start a program; one that cannot be started ends at once, and says so."""
         # -P: the guard's folder holds modules of ours, which must not be taken for Python's.
-        program = (sys.executable, "-P", str(Path(guard.__file__)), str(PATIENCE_SECONDS))
+        program = (sys.executable, "-P", str(Path(guard.__file__)), str(command.patience_seconds))
         process = await asyncio.create_subprocess_exec(
             *program,
             *command.argv,

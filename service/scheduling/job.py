@@ -48,6 +48,7 @@ class Command:
     """
 
     argv: tuple[str, ...]
+    patience_seconds: float = 5.0  # from being asked to end until being killed
 
 
 Work: TypeAlias = Call | Command

@@ -36,9 +36,12 @@ class Performed:
 class Performer:
     """Performs runs until the service stops."""
 
-    def __init__(self, attempt: Attempt, stop: asyncio.Event) -> None:
+    def __init__(
+        self, attempt: Attempt, stop: asyncio.Event, *, leave_seconds: float = LEAVE_SECONDS
+    ) -> None:
         self._attempt = attempt
         self._stop = stop
+        self._leave_seconds = leave_seconds
 
     async def perform(self, job: Job, due_at: datetime, now: datetime) -> Performed:
         """Run a job once."""
@@ -69,7 +72,7 @@ class Performer:
             return Performed(doing.result())
         is_late.set()
         ended = self._cut_short(job)
-        await asyncio.wait((doing,), timeout=LEAVE_SECONDS)
+        await asyncio.wait((doing,), timeout=self._leave_seconds)
         if doing.done():
             return Performed(replace(ended, figures=doing.result().figures))
         return Performed(ended, left=doing)

@@ -96,8 +96,9 @@ class _Due(BaseTrigger):  # type: ignore[misc]  # of a library without types
         self._trigger = trigger
 
     def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime:
-        """Return the first due time after the previous one, or after now."""
-        return self._trigger.after(previous or now)
+        """Return the first due time after now: those in between are the runner's to decide."""
+        del previous
+        return self._trigger.after(now)
 
 
 def _considering(runner: Runner, name: str) -> Callable[[], object]:

@@ -100,8 +100,20 @@ class UncleanChange:
     leader: BrokerId | None
     leader_before: BrokerId | None = None
     leader_epoch: int | None = None  # the new one; not told by decisions before Kafka 4.1
+    isr_before: tuple[BrokerId, ...] = ()
     elr_before: tuple[BrokerId, ...] = ()
     last_known_elr_before: tuple[BrokerId, ...] = ()
+
+    @property
+    def ex_leaders(self) -> tuple[BrokerId, ...]:
+        """Return those of whom one led last; nobody where the line does not tell.
+
+        Where there is no leader just before, it was among those that were in sync or eligible.
+        """
+        if self.leader_before is not None:
+            return (self.leader_before,)
+        told = (*self.isr_before, *self.elr_before, *self.last_known_elr_before)
+        return tuple(dict.fromkeys(one for one in told if one != self.leader))
 
     @property
     def is_of_last_known(self) -> bool:

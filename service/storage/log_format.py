@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any, Final
 
@@ -103,9 +103,8 @@ def _event(event: LogEvent) -> dict[str, Any]:
 
 def _event_of(row: dict[str, Any]) -> LogEvent:
     kind = KINDS[row["kind"]]
-    return kind(
-        **{field.name: _value_of(field.name, row.get(field.name)) for field in fields(kind)}
-    )
+    told = [one.name for one in fields(kind) if one.name in row or one.default is MISSING]
+    return kind(**{name: _value_of(name, row.get(name)) for name in told})
 
 
 def _value_of(name: str, value: Any) -> Any:

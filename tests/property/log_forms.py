@@ -361,6 +361,7 @@ def elections(draw: Draw) -> Written:
         leader=leader,
         leader_before=before,
         leader_epoch=epoch + 1,
+        isr_before=isr,
         elr_before=elr,
         last_known_elr_before=known,
     )

@@ -46,6 +46,7 @@ _ELR: Final = compiled(r"\belr: " + _LIST.format("before") + " -> ")
 _LAST_KNOWN: Final = compiled(r"\blastKnownElr: " + _LIST.format("before") + " -> ")
 
 _PREVIOUS: Final = ". Previous partition: PartitionRegistration("
+_PREVIOUS_ISR: Final = compiled(r"\bisr=" + _LIST.format("before"))
 _PREVIOUS_ELR: Final = compiled(r"\belr=" + _LIST.format("before"))
 _PREVIOUS_LAST_KNOWN: Final = compiled(r"\blastKnownElr=" + _LIST.format("before"))
 _PREVIOUS_LEADER: Final = compiled(rf"\bleader=(?P<before>{NUMBER})")
@@ -68,6 +69,7 @@ def setting(line: Line) -> UncleanChange | None:
         leader=broker_if_any(found["leader"]),
         leader_before=broker_if_any(_text(_PREVIOUS_LEADER, previous)),
         leader_epoch=None if epoch is None else int32(epoch) + 1,  # each new leader has the next
+        isr_before=_brokers(_PREVIOUS_ISR, previous),
         elr_before=_brokers(_PREVIOUS_ELR, previous),
         last_known_elr_before=_brokers(_PREVIOUS_LAST_KNOWN, previous),
     )
@@ -85,9 +87,9 @@ def change(line: Line) -> UncleanChange | None:
         raise LineUnreadableError(line.said)  # cut short: whom it elects may be missing
     leaders = _CHANGED_LEADER.search(told)
     leader = None if leaders is None else broker_if_any(leaders["after"])
-    elr = _brokers(_ELR, told)
+    isr, elr = _brokers(_ISR, told), _brokers(_ELR, told)
     is_elected = leader is not None and _ISR.search(told) is not None
-    if leaders is None or not is_elected or leader in (*_brokers(_ISR, told), *elr):
+    if leaders is None or not is_elected or leader in (*isr, *elr):
         return None
     name, epoch = partition_of(found), _CHANGED_EPOCH.search(told)
     return UncleanChange(
@@ -98,6 +100,7 @@ def change(line: Line) -> UncleanChange | None:
         leader=leader,
         leader_before=broker_if_any(leaders["before"]),
         leader_epoch=None if epoch is None else int32_if_any(epoch["after"]),
+        isr_before=isr,
         elr_before=elr,
         last_known_elr_before=_brokers(_LAST_KNOWN, told),
     )

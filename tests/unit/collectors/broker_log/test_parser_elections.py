@@ -36,6 +36,9 @@ CHANGED = replace(
     elr_before=(ONE,),
     last_known_elr_before=(ONE,),
 )
+LED_BY_ONE = replace(
+    CHANGED, leader_before=ONE, isr_before=(ONE,), elr_before=(), last_known_elr_before=()
+)
 
 READ: list[tuple[str, str, UncleanChange]] = [
     ("3.6 to 4.0: decided", SETTING, DECIDED),
@@ -47,7 +50,7 @@ READ: list[tuple[str, str, UncleanChange]] = [
     (
         "4.1 and later: decided in the event that fences the old leader",
         SETTING + PREVIOUS.format(isr="[1]", elr="[]", known="[]", leader=1),
-        replace(DECIDED, leader_epoch=2, leader_before=ONE),
+        replace(DECIDED, leader_epoch=2, leader_before=ONE, isr_before=(ONE,)),
     ),
     (
         "4.1 and later: changed while nobody leads",
@@ -57,7 +60,7 @@ READ: list[tuple[str, str, UncleanChange]] = [
     (
         "changed in the event that fences the old leader",
         f"{CHANGE}isr: [1] -> [2], leader: 1 -> 2, leaderRecoveryState: RECOVERED -> RECOVERING, leaderEpoch: 1 -> 2, partitionEpoch: 2 -> 3",
-        replace(CHANGED, leader_before=ONE, elr_before=(), last_known_elr_before=()),
+        LED_BY_ONE,
     ),
     (
         "the last known leader",
@@ -67,12 +70,17 @@ READ: list[tuple[str, str, UncleanChange]] = [
     (
         "3.0 to 3.4: another prefix, and no ELR",
         f"[Controller 100] UNCLEAN partition change for orders-a-0 with topic ID {ID}: isr: [1, 3] -> [2], leader: 1 -> 2, leaderEpoch: 1 -> 2, partitionEpoch: 2 -> 3",
-        replace(CHANGED, leader_before=ONE, elr_before=(), last_known_elr_before=()),
+        replace(LED_BY_ONE, isr_before=(ONE, BrokerId(3))),
+    ),
+    (
+        "3.0 to 3.9: changed while nobody leads, whose ISR still names the old leader",
+        f"{CHANGE}isr: [1] -> [2], leader: -1 -> 2, leaderEpoch: 1 -> 2, partitionEpoch: 2 -> 3",
+        replace(LED_BY_ONE, leader_before=None),
     ),
     (
         "with a reassignment",
         f"{CHANGE}replicas: [1, 3] -> [1, 2], isr: [1] -> [2], removingReplicas: [3] -> [], addingReplicas: [2] -> [], leader: 1 -> 2, leaderEpoch: 1 -> 2, partitionEpoch: 2 -> 3",
-        replace(CHANGED, leader_before=ONE, elr_before=(), last_known_elr_before=()),
+        LED_BY_ONE,
     ),
 ]
 
@@ -144,3 +152,17 @@ def test_a_line_cut_anywhere_elects_whom_the_whole_line_does_or_nobody(message: 
             assert isinstance(one, UncleanChange)
             assert (one.leader, one.partition, one.topic_id) == (event.leader, 0, ID)
             assert one.leader_epoch in (None, event.leader_epoch)
+
+
+@pytest.mark.parametrize(
+    ("line", "ex_leaders"),
+    [
+        pytest.param(CHANGED, (ONE,), id="by-the-elr"),
+        pytest.param(LED_BY_ONE, (ONE,), id="it-led"),
+        pytest.param(replace(LED_BY_ONE, leader_before=None), (ONE,), id="by-the-isr"),
+        pytest.param(replace(CHANGED, last_known_elr_before=(TWO,)), (ONE,), id="not-the-new-one"),
+        pytest.param(DECIDED, (), id="nobody-tells"),
+    ],
+)
+def test_who_may_have_led_before(line: UncleanChange, ex_leaders: tuple[BrokerId, ...]) -> None:
+    assert line.ex_leaders == ex_leaders

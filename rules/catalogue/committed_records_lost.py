@@ -34,8 +34,10 @@ Runbook:
     the transactions in `lost_transactions` were committed, and this partition has nothing of them;
     it comes some rounds later than the rest. Reason `ex_leader_returned`: the old leader's log had
     reached `exact_to`, and it was cut at `exact_from`; that is all that is gone, and in general an upper
-    bound of what was acknowledged, of which `proven_committed_offsets` are certain. Follow `advice` first:
-    the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
+    bound of what was acknowledged, of which `proven_committed_offsets` are certain. Reason `restored`
+    (info): a replica that has them leads again, and `restored_from` to `restored_to` can be read once
+    more; what was written to the partition meanwhile may be gone in turn, which is told by itself.
+    Follow `advice` first: the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
     `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
     at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
     records again. Turn off `unclean.leader.election.enable`, and set `min.insync.replicas` to 2.
@@ -54,6 +56,7 @@ from rules.facts.column import Bools, marked
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.changes import Changes
 from rules.loss.proof import Proof, proofs
+from rules.loss.restored import about_restored, newly_restored, told_restored
 from rules.loss.returned import is_committed, newly_settled, told_return
 from rules.loss.told import told
 from rules.loss.whole_transactions import about_markers, lost_transactions, told_transactions
@@ -69,7 +72,8 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Committed records are gone after a leader change.",
     is_critical=True,
-    sharpening=("transaction_lost", "ex_leader_returned"),
+    milder=(("restored", Severity.INFO),),
+    sharpening=("transaction_lost", "ex_leader_returned", "restored"),
 )
 
 
@@ -83,6 +87,7 @@ class Why(Reason):
         "transaction_lost"  # its coordinator calls it committed, and nothing is there
     )
     EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
+    RESTORED = "restored"  # a replica that has them leads again
     NOT_TOLD = "not_told"  # the new leader has not said yet where the older epoch ended
     NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a loss from another topic
     NOT_SEEN = "not_seen"  # the leader gave no answer
@@ -96,6 +101,7 @@ def judge(view: View) -> Judgement:
     lost = {proof.row: proof for proof in proven if proof.certain is not None}
     gone = lost_transactions(view)
     settled = {row: loss for row, loss in newly_settled(view).items() if is_committed(loss)}
+    restored = newly_restored(view, is_committed)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = lost.get(position)
@@ -103,6 +109,7 @@ def judge(view: View) -> Judgement:
             **({} if proof is None else told(view, proof)),
             **(told_transactions(gone[position]) if position in gone else {}),
             **(told_return(settled[position]) if position in settled else {}),
+            **told_restored(restored.get(position) if proof is None else None),
         }
 
     return decide(
@@ -112,6 +119,7 @@ def judge(view: View) -> Judgement:
             Case(marked(rows, settled), Verdict.BREACH, Why.EX_LEADER_RETURNED),
             Case(marked(rows, lost), Verdict.BREACH, Why.LOST),
             Case(marked(rows, gone), Verdict.BREACH, Why.TRANSACTION_LOST),
+            Case(marked(rows, restored), Verdict.BREACH, Why.RESTORED),
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
@@ -123,6 +131,7 @@ def judge(view: View) -> Judgement:
             *_questions(view, changes),
             *_about_transactions(view, proven),
             *about_markers(view),
+            *about_restored(view),
         ),
     )
 

@@ -3,7 +3,8 @@
 A commit above the high watermark, or beyond the end of its own leader epoch, stays so until its
 group commits again. It is an event of the round in which it is first seen. What a leader change may
 have lost is kept for a day, because the old leader's own log lines settle it when it comes back; and
-its lines are kept for a while, because they may be read before the loss is proven.
+its lines are kept for a while, because they may be read before the loss is proven. What no look can
+tell, because nobody had looked under the old leader, is remembered by the controllers' lines.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import CommittedTransaction
+from rules.facts.unseen_elections import NewTopic, UnseenElection, elections_under
 
 # Topic id, or its name where brokers tell none; partition, group, committed offset.
 CommitFact: TypeAlias = tuple[str, int, str, int]
@@ -57,12 +59,15 @@ class ToldLoss:
     leader_epoch: int
     epoch_end: int  # where the older epoch ended in the new leader's log, exclusive
     certain_to: int | None  # offsets from that end to here were seen to be committed, and are gone
-    last_look_us: int
+    last_look_us: int | None  # None: nobody had looked under the old leader
     told_us: int
     # What the old leader's log lines told since.
     ex_leader_log_end: int | None = None  # where its own log had ended, before it was cut
     ex_leader_high_watermark: int | None = None  # its own, from which it was set back
     alone_since_us: int | None = None  # when it wrote that nobody else is in sync
+    # The latest leader epoch that told where the older one ends now, and the one that has all again.
+    checked_epoch: int | None = None
+    restored_epoch: int | None = None
     # Committed transactions of which nothing is left, and those of which that is not known yet: the
     # log is looked through for their markers, from this record time on.
     missing: tuple[CommittedTransaction, ...] = ()
@@ -100,6 +105,8 @@ class LossMemory:
     # Changes after which nothing seems to be missing, and which may prove to be losses nevertheless.
     quiet: tuple[ToldLoss, ...] = ()
     lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
+    unseen: tuple[UnseenElection, ...] = ()  # of the last day, those found last at the end
+    new_topics: tuple[NewTopic, ...] = ()  # of the last hour
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
@@ -131,6 +138,8 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
         told=(*(one for one in stored.told if one.key not in known), *seen.told),
         quiet=(*stored.quiet, *seen.quiet),
         lines=(*stored.lines, *seen.lines),
+        unseen=elections_under(stored.unseen, seen.unseen),
+        new_topics=(*stored.new_topics, *seen.new_topics),
     )
 
 
@@ -139,15 +148,25 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
 
     def moved(losses: tuple[ToldLoss, ...]) -> tuple[ToldLoss, ...]:
         return tuple(
-            replace(one, last_look_us=change(one.last_look_us), told_us=change(one.told_us))
+            replace(one, last_look_us=changed_if_any(one.last_look_us), told_us=change(one.told_us))
             for one in losses
         )
+
+    def changed_if_any(moment: int | None) -> int | None:
+        return None if moment is None else change(moment)
 
     return replace(
         memory,
         told=moved(memory.told),
         quiet=moved(memory.quiet),
         lines=tuple(replace(line, read_us=change(line.read_us)) for line in memory.lines),
+        unseen=tuple(
+            replace(one, read_us=change(one.read_us), since_us=changed_if_any(one.since_us))
+            for one in memory.unseen
+        ),
+        new_topics=tuple(
+            replace(one, listed_us=change(one.listed_us)) for one in memory.new_topics
+        ),
     )
 
 

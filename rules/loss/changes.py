@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Bools, Int64s
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.last_look import LastLooks, unsettled_rows
 from rules.facts.matching import matching_rows
 from rules.view import View
@@ -39,6 +39,30 @@ class Changes:
         """Mark those of whose older epoch nobody has told yet where it ended."""
         unknown: Bools = self.place < 0
         return unknown
+
+    @property
+    def epoch_ends(self) -> Column:
+        """Return where the older epochs ended in the present leaders' logs, exclusive.
+
+        A leader that has nothing of an epoch tells the end of the one before, which may have gone on:
+        where that one is known to have lost its end, the older epoch began there.
+        """
+        told = self.view.snapshot.epoch_ends
+        ends, epochs = told.end_offset.take(self.place), told.found_epoch.take(self.place)
+        lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
+        if self.view.before is None or not self.view.before.losses.told or not lacks.any():
+            return ends
+        begins = {
+            (loss.name, loss.topic_id, loss.leader_epoch): loss.epoch_end
+            for loss in self.view.before.losses.told
+        }
+        partitions, values = self.view.snapshot.partitions, ends.values.copy()
+        for place in np.flatnonzero(lacks).tolist():
+            row, epoch = int(self.rows[place]), int(self.old_epochs[place])
+            name = partitions.index.topic_partition(row)
+            begin = begins.get((name, partitions.topic_id(row), epoch))
+            values[place] = values[place] if begin is None else min(values[place], begin)
+        return Column(values, ends.valid)
 
     @property
     def old_epochs(self) -> Int64s:

@@ -22,8 +22,8 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
-from rules.facts.partitions import Partitions
 from rules.loss.changes import Changes
+from rules.loss.line_rows import LineRows
 
 
 class Election(StrEnum):
@@ -88,11 +88,14 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     told = [event for event in events if isinstance(event, UncleanChange)]
     if not told:
         return unclean, last_known
-    place_of = {row: place for place, row in enumerate(changes.rows.tolist())}
+    place_of: dict[int | None, int] = {
+        row: place for place, row in enumerate(changes.rows.tolist())
+    }
+    rows = LineRows.of(view.snapshot.partitions)
     before = changes.looks.leader.take(changes.look_of_row)
     now = view.snapshot.offsets.leader_epoch.values[changes.rows]
     for event in told:
-        place = place_of.get(_row(view.snapshot.partitions, event))
+        place = place_of.get(rows.row(event))
         if place is None or event.leader_epoch is None or event.leader == before[place]:
             continue
         is_within = changes.old_epochs[place] < event.leader_epoch <= now[place]
@@ -111,27 +114,20 @@ def _left_out(changes: Changes) -> Bools:
     told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrShrunk)]
     if not told:
         return found
-    place_of = {row: place for place, row in enumerate(changes.rows.tolist())}
+    place_of: dict[int | None, int] = {
+        row: place for place, row in enumerate(changes.rows.tolist())
+    }
+    rows = LineRows.of(view.snapshot.partitions)
     leader = view.snapshot.partitions.leader.take(changes.rows)
     before = changes.looks.leader.take(changes.look_of_row)
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row).values
     for event, read_us in told:
-        place = place_of.get(_row(view.snapshot.partitions, event))
+        place = place_of.get(rows.row(event))
         if place is None or before[place] not in event.isr or leader[place] in event.isr:
             continue
         at = read_us if event.origin.at is None else microseconds(event.origin.at)
         found[place] |= min(read_us, at + CLOCKS_AGREE_US) >= looked_at[place]
     return found
-
-
-def _row(partitions: Partitions, event: UncleanChange | IsrShrunk) -> int:
-    """Return the row that a line is about, -1 where there is none; some name the topic id alone."""
-    topic = event.topic
-    if isinstance(event, UncleanChange) and event.topic_id is not None:
-        at = {known: place for place, known in enumerate(partitions.topic_ids)}.get(event.topic_id)
-        topic = None if at is None else partitions.index.topics[at]
-    row = None if topic is None else partitions.index.row(topic, event.partition)
-    return -1 if row is None else row
 
 
 def _allowed(changes: Changes) -> Int64s:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.facts.column import Bools
+from rules.facts.column import Bools, Column
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import LastLook
 from rules.facts.snapshot import Snapshot
@@ -115,27 +115,29 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
         return ()
     elections = elections_of(changes)
     is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
-    is_plain = is_clean & _is_all_there(changes)
+    ends = changes.epoch_ends
+    is_plain = is_clean & _is_all_there(changes, ends)
     chosen = is_plain & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
-    found = (_proof(changes, place, ELECTIONS[elections[place]]) for place in wanted.tolist())
+    found = (
+        _proof(changes, place, ELECTIONS[elections[place]], ends[place])
+        for place in wanted.tolist()
+    )
     return tuple(proof for proof in found if proof is not None)
 
 
-def _is_all_there(changes: Changes) -> Bools:
+def _is_all_there(changes: Changes, end: Column) -> Bools:
     """Mark the changes after which nothing that was seen is missing."""
     looks, rows = changes.looks, changes.look_of_row
-    end = changes.view.snapshot.epoch_ends.end_offset.take(changes.place)
     watermark, log_end = looks.high_watermark.take(rows), looks.log_end_offset.take(rows)
     seen = np.where(log_end.valid, np.maximum(log_end.values, watermark.values), watermark.values)
     there: Bools = end.valid & (end.values >= seen)
     return there
 
 
-def _proof(changes: Changes, place: int, election: Election) -> Proof | None:
+def _proof(changes: Changes, place: int, election: Election, end: int | None) -> Proof | None:
     snapshot = changes.view.snapshot
     row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
-    end = snapshot.epoch_ends.end_offset[int(changes.place[place])]
     epoch = snapshot.offsets.leader_epoch[row]
     if look is None or end is None or epoch is None:
         return None  # the log has no such epoch: that says nothing

@@ -4,12 +4,13 @@ Lines may be read before the loss is proven: a broker that was only paused is ba
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
 seems to be clean and to have left everything is kept for an hour where unclean elections are allowed:
 the ISR may have shrunk, and its leader died, between two looks, and then only the lines that it wrote,
-which may come late, tell of a loss.
+which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
+lines alone (`rules.loss.unseen`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from typing import Final
@@ -27,8 +28,12 @@ from rules.facts.broker_log import (
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.unseen_elections import UnseenElection
+from rules.loss.new_topics import new_topics
 from rules.loss.proof import Proof, plain_changes, proofs
-from rules.loss.returned import is_loss, settled
+from rules.loss.restored import with_what_is_back
+from rules.loss.returned import is_loss, settled, settled_election, with_settled
+from rules.loss.unseen import Remembered, unseen_elections
 from rules.loss.whole_transactions import with_transactions
 from rules.view import View
 
@@ -48,31 +53,41 @@ def remember_losses(view: View) -> LossMemory:
     plain = [_told(proof, now_us) for proof in plain_changes(view)]
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
-    if not (found or plain or read or memory.told or memory.quiet or memory.lines):
+    memory = replace(memory, new_topics=new_topics(view))
+    if not (found or plain or read or memory.told or memory.quiet or memory.lines or memory.unseen):
         return memory
     told = _latest([*memory.told, *found], now_us, TOLD_KEPT)
     quiet = _latest([*memory.quiet, *plain], now_us, ALONE_KEPT)
-    lines = _kept([*memory.lines, *read], [*told, *quiet], now_us)
-    told, quiet = _settled(told, quiet, lines, now_us)
+    known = Remembered(told=told, quiet=quiet, new=memory.new_topics)
+    unseen = unseen_elections(view, (*memory.lines, *read), known)
+    lines = _kept([*memory.lines, *read], [*told, *quiet, *unseen], now_us)
+    told, quiet = _settled(known, unseen, lines, now_us)
     return replace(
         memory,
-        told=tuple(with_transactions(view, loss) for loss in told),
+        told=tuple(with_transactions(view, with_what_is_back(view, loss)) for loss in told),
         quiet=tuple(quiet),
         lines=tuple(lines),
+        unseen=unseen,
     )
 
 
 def _settled(
-    told: Iterable[ToldLoss], quiet: Iterable[ToldLoss], lines: Iterable[ReplicaLine], now_us: int
+    known: Remembered, unseen: Sequence[UnseenElection], lines: Iterable[ReplicaLine], now_us: int
 ) -> tuple[list[ToldLoss], list[ToldLoss]]:
     """Settle by lines; what proves to be a loss is told from now on."""
     by_name: dict[TopicPartition | None, list[ReplicaLine]] = {}
     for line in lines:
         by_name.setdefault(partition_of(line.event), []).append(line)
-    ends = [settled(loss, by_name.get(loss.name, ())) for loss in told]
-    found = [settled(loss, by_name.get(loss.name, ())) for loss in quiet]
+    ends = [settled(loss, by_name.get(loss.name, ())) for loss in known.told]
+    found = [settled(loss, by_name.get(loss.name, ())) for loss in known.quiet]
     lost = [replace(loss, told_us=now_us) for loss in found if is_loss(loss)]
-    return [*ends, *lost], [loss for loss in found if not is_loss(loss)]
+    told = [*ends, *lost]
+    for one in unseen:
+        loss = settled_election(one, by_name.get(one.name, ()), now_us)
+        if loss is not None:
+            told = with_settled(told, loss)
+    gone = {loss.key for loss in told}
+    return told, [loss for loss in found if loss.key not in gone]
 
 
 def _told(proof: Proof, now_us: int) -> ToldLoss:
@@ -111,7 +126,9 @@ def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
             return None
 
 
-def _kept(lines: Iterable[ReplicaLine], told: Iterable[ToldLoss], now_us: int) -> list[ReplicaLine]:
+def _kept(
+    lines: Iterable[ReplicaLine], told: Iterable[ToldLoss | UnseenElection], now_us: int
+) -> list[ReplicaLine]:
     """Return each line once, as long as it may be needed: of too many those that most likely are."""
     of_losses = {loss.name for loss in told}
     by_event = {line.event: line for line in lines if _is_recent(line, of_losses, now_us)}

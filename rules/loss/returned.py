@@ -28,6 +28,7 @@ from rules.facts.broker_log import (
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.unseen_elections import UnseenElection
 from rules.loss.told import moment
 from rules.view import View
 
@@ -55,6 +56,33 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
     )
 
 
+def settled_election(
+    one: UnseenElection, lines: Iterable[ReplicaLine], now_us: int
+) -> ToldLoss | None:
+    """Return what these lines tell of an election under whose old leader nobody had looked.
+
+    None until an old leader has cut its log. Where several may have led, the longest log counts.
+    """
+    known = list(lines)
+    found: dict[int | None, ToldLoss] = {}
+    for cut in sorted(_of(LogTruncated, [line.event for line in known]), key=_moment):
+        if partition_of(cut) == one.name and _is_of_election(one, cut):
+            found.setdefault(cut.origin.broker_id, settled(_cut_by(one, cut, now_us), known))
+    told = [loss for loss in found.values() if loss.lost_to is not None]
+    return max(told, key=lambda loss: loss.lost_to or 0, default=None)
+
+
+def with_settled(told: Sequence[ToldLoss], loss: ToldLoss) -> list[ToldLoss]:
+    """Return the losses with one more, unless as much is told of the same change."""
+    same = next((one for one in told if _is_same_change(one, loss)), None)
+    if same is None:
+        return [*told, loss]
+    if (same.lost_to or 0) >= (loss.lost_to or 0):
+        return list(told)
+    longer = replace(loss, told_us=same.told_us, certain_to=same.certain_to)
+    return [longer if one is same else one for one in told]
+
+
 def newly_settled(view: View) -> dict[int, ToldLoss]:
     """Return by row the losses of which this round learned more from log lines."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
@@ -79,19 +107,13 @@ def is_committed(loss: ToldLoss) -> bool:
     return loss.committed_to is not None and loss.committed_to > loss.epoch_end
 
 
-def is_open(view: View, loss: ToldLoss) -> bool:
-    """Whether it was told before as what may have lost records, or nothing proves more by now."""
-    known = () if view.before is None else view.before.losses.told
-    return not is_committed(loss) or any(one.key == loss.key for one in known)
-
-
 def is_loss(loss: ToldLoss) -> bool:
     """Whether the lines show that a change that seemed clean was none: it has cut what it alone had.
 
     Either it sets back its own high watermark, or it was alone in sync after the last look.
     """
     was_alone = loss.alone_since_us is not None and (
-        loss.alone_since_us + CLOCKS_AGREE_US >= loss.last_look_us
+        loss.alone_since_us + CLOCKS_AGREE_US >= (loss.last_look_us or 0)
     )
     return loss.lost_to is not None and (is_committed(loss) or was_alone)
 
@@ -113,10 +135,46 @@ def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
         "ex_leader": loss.leader_before,
         "alone_since": None if loss.alone_since_us is None else moment(loss.alone_since_us),
-        "last_look": moment(loss.last_look_us),
+        "last_look": None if loss.last_look_us is None else moment(loss.last_look_us),
         "unknown_since": None,
         "advice": None,  # its disk has no more what it had
     }
+
+
+def _is_of_election(one: UnseenElection, cut: LogTruncated) -> bool:
+    """Whether a cut may be of a replica that led before this election, when it came back after it."""
+    broker, at = cut.origin.broker_id, cut.origin.at
+    is_late = None in (at, one.written_us) or (
+        at is not None and microseconds(at) + CLOCKS_AGREE_US >= (one.written_us or 0)
+    )
+    is_older = cut.epoch is not None and cut.epoch < one.leader_epoch
+    is_its = broker is None or not one.ex_leaders or broker in one.ex_leaders
+    return is_late and is_older and is_its and cut.epoch_end == cut.offset and broker != one.leader
+
+
+def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ToldLoss:
+    """Return what an election lost, as far as the cut alone tells it."""
+    broker = cut.origin.broker_id
+    return ToldLoss(
+        name=one.name,
+        topic_id=one.topic_id,
+        leader_before=one.ex_leader if broker is None else broker,
+        leader_epoch_before=one.leader_epoch - 1 if cut.epoch is None else cut.epoch,
+        leader=one.leader,
+        leader_epoch=one.leader_epoch,
+        epoch_end=cut.offset,
+        certain_to=None,
+        last_look_us=None,
+        told_us=now_us,
+    )
+
+
+def _is_same_change(one: ToldLoss, other: ToldLoss) -> bool:
+    return (one.name, one.topic_id, one.epoch_end) == (
+        other.name,
+        other.topic_id,
+        other.epoch_end,
+    ) and one.leader_epoch_before < other.leader_epoch <= one.leader_epoch
 
 
 def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
@@ -125,6 +183,8 @@ def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
     At the last look it led: whatever it had cut before is of an older change.
     """
     if isinstance(line.event, IsrShrunk):
+        return True
+    if loss.last_look_us is None:
         return True
     at, earliest = line.event.origin.at, loss.last_look_us - CLOCKS_AGREE_US
     return line.read_us >= loss.last_look_us and (at is None or microseconds(at) >= earliest)

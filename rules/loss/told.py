@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
+from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.loss.election import Election
 from rules.loss.proof import Proof, Span
@@ -20,6 +22,12 @@ KEEP_IT_DOWN: Final = (
     "The disk of broker {leader} holds the only copy of what is missing, and it truncates its log "
     "as soon as it follows the new leader: keep it down, copy the folder {name} of its log "
     "directory, and read the copy with kafka-dump-log.sh --print-data-log."
+)
+
+KEEP_THEM_DOWN: Final = (
+    "One of the brokers {leaders} led last: its disk holds the only copy of what is missing, and it "
+    "truncates its log as soon as it follows the new leader. Keep them down, copy the folder {name} of "
+    "their log directories, and read the longest copy with kafka-dump-log.sh --print-data-log."
 )
 
 
@@ -118,7 +126,14 @@ def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
         return None
     if not proof.is_open_ended or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
         return None
-    return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
+    return keep_down([proof.before.leader], proof.name)
+
+
+def keep_down(brokers: Sequence[int], name: TopicPartition) -> str:
+    """Return what to do with brokers of which one has the only copy."""
+    if len(brokers) == 1:
+        return KEEP_IT_DOWN.format(leader=brokers[0], name=name)
+    return KEEP_THEM_DOWN.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
 def moment(moment_us: int) -> str:

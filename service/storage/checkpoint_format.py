@@ -33,8 +33,10 @@ from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
 from service.storage.loss_format import losses_of, plain
 from service.storage.sequence_format import plain_sequences, sequences_of
 
-FORMAT: Final = 2
-READABLE: Final = (1, 2)  # format 1 does not tell when a commit was last seen
+FORMAT: Final = 3
+# Format 1 does not tell when a commit was last seen, format 2 not of elections under whose old leader
+# nobody had looked.
+READABLE: Final = (1, 2, 3)
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 # Absent in older checkpoints, where nothing of it was told.

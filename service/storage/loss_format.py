@@ -18,14 +18,16 @@ from rules.facts.loss_memory import (
     ReplicaLine,
     ToldLoss,
 )
+from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage import log_format
 
-COMMITS_ALONE: Final = 2  # parts that older checkpoints have
+COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
 NUMBERS: Final = tuple(
     one.name
     for one in fields(ToldLoss)
     if one.name not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us")
 )
+OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not whether it was restored
 
 
 def plain(memory: LossMemory) -> list[Any]:
@@ -37,6 +39,11 @@ def plain(memory: LossMemory) -> list[Any]:
         [_plain_loss(loss) for loss in memory.told],
         [log_format.FORMAT, log_format.encode(lines), [one.read_us for one in memory.lines]],
         [_plain_loss(loss) for loss in memory.quiet],
+        [_plain_election(one) for one in memory.unseen],
+        [
+            [one.topic, one.topic_id, one.first_partition, one.listed_us]
+            for one in memory.new_topics
+        ],
     ]
 
 
@@ -50,7 +57,8 @@ def losses_of(told: Any) -> LossMemory:
     beyond_epoch_end, beyond_log_end = (_facts(part) for part in told[:COMMITS_ALONE])
     if len(told) == COMMITS_ALONE:
         return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
-    losses, (form, content, times), quiet = told[COMMITS_ALONE:]
+    losses, (form, content, times), quiet = told[COMMITS_ALONE:WITHOUT_ELECTIONS]
+    unseen, new_topics = told[WITHOUT_ELECTIONS:] or ((), ())
     events = log_format.decode(content, form).events
     return LossMemory(
         beyond_epoch_end=beyond_epoch_end,
@@ -61,6 +69,8 @@ def losses_of(told: Any) -> LossMemory:
             ReplicaLine(event=_of_replica(event), read_us=int(read_us))
             for event, read_us in zip(events, times, strict=True)
         ),
+        unseen=tuple(_election(row) for row in unseen),
+        new_topics=tuple(_new_topic(row) for row in new_topics),
     )
 
 
@@ -75,12 +85,46 @@ def _plain_loss(loss: ToldLoss) -> list[Any]:
 
 def _loss(row: Any) -> ToldLoss:
     topic, partition, topic_id, *numbers = row
-    told = dict(zip(NUMBERS, numbers, strict=True))
+    names = NUMBERS[:OLDER_NUMBERS] if len(numbers) == OLDER_NUMBERS else NUMBERS
+    told = dict(zip(names, numbers, strict=True))
     return ToldLoss(
         name=TopicPartition(str(topic), int(partition)),
-        topic_id=None if topic_id is None else TopicId(topic_id),
+        topic_id=_topic_id(topic_id),
         **{name: None if value is None else int(value) for name, value in told.items()},  # type: ignore[arg-type]
     )
+
+
+def _plain_election(one: UnseenElection) -> list[Any]:
+    own = [one.name.topic, one.name.partition, one.topic_id, one.leader, one.leader_epoch]
+    return [*own, list(one.ex_leaders), one.written_us, one.read_us, one.since_us]
+
+
+def _election(row: Any) -> UnseenElection:
+    topic, partition, topic_id, leader, leader_epoch, ex_leaders, written, read, since = row
+    return UnseenElection(
+        name=TopicPartition(str(topic), int(partition)),
+        topic_id=_topic_id(topic_id),
+        leader=int(leader),
+        leader_epoch=int(leader_epoch),
+        ex_leaders=tuple(int(broker) for broker in ex_leaders),
+        written_us=None if written is None else int(written),
+        read_us=int(read),
+        since_us=None if since is None else int(since),
+    )
+
+
+def _new_topic(row: Any) -> NewTopic:
+    topic, topic_id, first_partition, listed_us = row
+    return NewTopic(
+        topic=str(topic),
+        topic_id=_topic_id(topic_id),
+        first_partition=int(first_partition),
+        listed_us=int(listed_us),
+    )
+
+
+def _topic_id(told: Any) -> TopicId | None:
+    return None if told is None else TopicId(told)
 
 
 def _of_replica(event: LogEvent) -> ReplicaEvent:

@@ -6,6 +6,7 @@ that had reached 100.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from rules.facts.broker_log import (
     LogLoaded,
     LogTruncated,
     Origin,
+    UncleanChange,
     WatermarkWentBack,
 )
 from rules.facts.column import Column, Ragged
@@ -94,6 +96,20 @@ def alone(second: float = 5.0) -> IsrShrunk:
     )
 
 
+def elected(**more: Any) -> UncleanChange:
+    """Return the controller's line: broker 2 was elected in epoch 6."""
+    given: dict[str, Any] = {
+        "origin": replace(started().origin, source="controller", broker_id=None),
+        "topic": "orders",
+        "partition": 0,
+        "topic_id": None,
+        "leader": BrokerId(2),
+        "leader_before": BrokerId(1),
+        "leader_epoch": 6,
+    }
+    return UncleanChange(**given | more)
+
+
 def written(*events: LogEvent) -> dict[str, Any]:
     """Return what was read of logs in one round."""
     return {"broker_log": BrokerLog(is_read=True, events=events)}
@@ -130,3 +146,9 @@ def led_by_2(*, end: int | None = END, isr: tuple[int, ...] = (2,), **more: Any)
 
 LATER: Final = led_by_2(end=None)
 CLEAN: Final = (led_by_1(watermark=END, isr=(1, 2)), led_by_2(isr=(2, 1)))
+
+
+def forbidden(look: dict[str, Any]) -> dict[str, Any]:
+    """Return the look at a topic that allows no unclean election."""
+    never = replace(look["partitions"], unclean_election_enabled=Column.of([0]))
+    return look | {"partitions": never}

@@ -8,78 +8,37 @@ from typing import Any, Final
 
 import pytest
 
-from rules.catalogue import committed_records_lost, records_possibly_lost
-from rules.facts.broker_log import IsrShrunk, LogEvent, UncleanChange
+from rules.facts.broker_log import LogEvent
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
 from rules.facts.memory import Memory, laid_under, shifted
-from rules.judgement import Finding
 from rules.loss import remembered
 from rules.remembering import view_of_round
-from rules.verdict import Verdict
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
+from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, Said, play, settled
 from tests.unit.rules.loss.replica_lines import (
     ALLOWED,
     CLEAN,
     LATER,
     alone,
     cut,
+    forbidden,
     led_by_1,
     led_by_2,
     loaded,
-    origin,
     started,
     went_back,
     written,
 )
 
-COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
-JUDGES: Final = {
-    COMMITTED: committed_records_lost.judge,
-    POSSIBLY: records_possibly_lost.judge,
-}
-RETURNED: Final = "ex_leader_returned"
-
 PROVEN: Final = (led_by_1(), led_by_2())  # 27 offsets are gone for certain
 UNSEEN: Final = (led_by_1(watermark=73), led_by_2())  # a burst that no look saw
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """One breach: in which round, by which rule, why."""
-
-    number: int
-    rule: str
-    finding: Finding
-
-
-def play(*looks: dict[str, Any], memory: Memory | None = None, first: int = 0) -> list[Said]:
-    """Judge round after round, 15 s apart; return the breaches of both rules."""
-    found: list[Said] = []
-    for number, look in enumerate(looks, first):
-        seen = snapshot(taken_at=at(15 * number), **look)
-        view = view_of_round(seen, memory)
-        memory = view.memory
-        for rule, judge in JUDGES.items():
-            breaches = judge(view).findings(Verdict.BREACH)
-            found += [Said(number, rule, finding) for finding in breaches]
-    return found
-
-
-def settled(*looks: dict[str, Any]) -> list[Said]:
-    return [one for one in play(*looks) if one.finding.reason == RETURNED]
 
 
 def exact(said: Said) -> tuple[object, object, object]:
     told = said.finding.evidence
     return told["exact_from"], told["exact_to"], told["proven_committed_offsets"]
-
-
-def forbidden(look: dict[str, Any]) -> dict[str, Any]:
-    """Return the look at a topic that allows no unclean election."""
-    never = replace(look["partitions"], unclean_election_enabled=Column.of([0]))
-    return look | {"partitions": never}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,6 +240,7 @@ def test_committed_records_that_are_proven_later_are_told_when_they_are() -> Non
         (3, COMMITTED),
         (3, POSSIBLY),
     ]
+    assert [str(one.finding.severity) for one in found] == ["critical", "critical", "info"]
 
 
 def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> None:
@@ -361,71 +321,6 @@ def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
     )
     found = settled(*looks, third | written(started(), cut()), third | written(*second))
     assert [(one.number, exact(one)[:2]) for one in found] == [(3, (73, 100)), (4, (90, 120))]
-
-
-# ------------------------------------------------------------------ what controllers write
-def elected(**more: Any) -> UncleanChange:
-    """Return the controller's line: broker 2 was elected in epoch 6."""
-    given: dict[str, Any] = {
-        "origin": replace(started().origin, source="controller", broker_id=None),
-        "topic": "orders",
-        "partition": 0,
-        "topic_id": None,
-        "leader": BrokerId(2),
-        "leader_before": BrokerId(1),
-        "leader_epoch": 6,
-    }
-    return UncleanChange(**given | more)
-
-
-@pytest.mark.parametrize(
-    ("line", "is_told"),
-    [
-        pytest.param(elected(), True, id="the-same-election"),
-        pytest.param(elected(topic=None, topic_id=topic_id("orders")), True, id="by-its-id"),
-        pytest.param(elected(leader_epoch=5), False, id="an-earlier-one"),
-        pytest.param(elected(leader_epoch=7), False, id="a-later-one"),
-        pytest.param(elected(leader_epoch=None), False, id="nobody-knows-which"),
-        pytest.param(elected(leader=BrokerId(1)), False, id="of-the-last-known-leader"),
-        pytest.param(elected(partition=1), False, id="of-another-partition"),
-        pytest.param(elected(topic="gone"), False, id="of-another-topic"),
-        pytest.param(
-            elected(topic_id=topic_id("orders", creation=1)), False, id="of-an-older-topic"
-        ),
-    ],
-)
-@pytest.mark.parametrize("is_early", [False, True])
-def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
-    line: UncleanChange, *, is_told: bool, is_early: bool
-) -> None:
-    before, after = CLEAN
-    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
-    said = [(one.rule, one.finding.reason) for one in play(*looks)]
-    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
-
-
-@pytest.mark.parametrize(
-    ("line", "is_told"),
-    [
-        pytest.param(alone(), True, id="since-the-last-look"),
-        pytest.param(replace(alone(), origin=origin(None)), True, id="nobody-knows-when"),
-        pytest.param(alone(-9), False, id="before-it"),
-        pytest.param(
-            replace(alone(), isr=(BrokerId(1), BrokerId(2))), False, id="with-the-new-leader"
-        ),
-        pytest.param(replace(alone(), isr=(BrokerId(2),)), False, id="of-the-new-leader"),
-        pytest.param(replace(alone(), partition=1), False, id="of-another-partition"),
-    ],
-)
-@pytest.mark.parametrize("is_early", [False, True])
-def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
-    line: IsrShrunk, *, is_told: bool, is_early: bool
-) -> None:
-    before, after = CLEAN
-    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
-    said = [(one.rule, one.finding.reason) for one in play(*looks)]
-    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
-    assert play(*(forbidden(look) for look in looks)) == []
 
 
 # ------------------------------------------------------------------ memory

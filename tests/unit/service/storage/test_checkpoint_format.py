@@ -148,8 +148,8 @@ def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
 
 
 def test_another_format_is_refused() -> None:
-    with pytest.raises(StoreError, match="has format 3, and this version reads up to 2") as caught:
-        decode(encode(Checkpoint()), 3)
+    with pytest.raises(StoreError, match="has format 4, and this version reads up to 3") as caught:
+        decode(encode(Checkpoint()), FORMAT + 1)
     assert not caught.value.retryable
 
 

@@ -12,6 +12,7 @@ from rules.errors import StoreError
 from rules.facts.identity import TopicPartition
 from rules.facts.loss_memory import LossMemory, ReplicaLine, ToldLoss
 from rules.facts.transaction_memory import CommittedTransaction
+from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage.loss_format import losses_of, plain
 from tests.factories import topic_id
 from tests.unit.rules.loss.replica_lines import alone, cut, loaded, started, went_back
@@ -36,6 +37,19 @@ SETTLED = replace(
     ex_leader_log_end=100,
     ex_leader_high_watermark=95,
     alone_since_us=10**15,
+    last_look_us=None,
+    checked_epoch=8,
+    restored_epoch=9,
+)
+ELECTION = UnseenElection(
+    name=LOSS.name,
+    topic_id=topic_id("orders"),
+    leader=2,
+    leader_epoch=6,
+    ex_leaders=(1, 3),
+    written_us=10**15,
+    read_us=10**15 + 1,
+    since_us=10**15 - 1,
 )
 FULL = LossMemory(
     beyond_epoch_end=frozenset({("orders", 0, "billing", 100)}),
@@ -48,6 +62,14 @@ FULL = LossMemory(
         ReplicaLine(event=started(second=None), read_us=3),
         ReplicaLine(event=cut(broker=None), read_us=4),
         ReplicaLine(event=went_back(), read_us=5),
+    ),
+    unseen=(
+        ELECTION,
+        replace(ELECTION, topic_id=None, ex_leaders=(), written_us=None, since_us=None),
+    ),
+    new_topics=(
+        NewTopic(topic="☃\0", topic_id=topic_id("orders"), first_partition=3, listed_us=10**15),
+        NewTopic(topic="old", topic_id=None, first_partition=0, listed_us=1),
     ),
 )
 
@@ -79,6 +101,15 @@ def test_a_checkpoint_that_tells_of_commits_alone_is_read() -> None:
     assert through_json(commits) == LossMemory(beyond_epoch_end=FULL.beyond_epoch_end)
 
 
+def test_a_checkpoint_of_format_2_is_read() -> None:
+    *older, _, _ = plain(FULL)
+    *_, losses, lines, quiet = older
+    shorter = [*older[:2], [row[:-2] for row in losses], lines, [row[:-2] for row in quiet]]
+    settled = replace(SETTLED, checked_epoch=None, restored_epoch=None)
+    before = replace(FULL, told=(LOSS, settled), unseen=(), new_topics=())
+    assert through_json(shorter) == before
+
+
 @pytest.mark.parametrize(
     "told",
     [
@@ -89,6 +120,9 @@ def test_a_checkpoint_that_tells_of_commits_alone_is_read() -> None:
         pytest.param(
             [[], [], [["orders", 0, None, *["x"] * 12]], [1, "", []], []], id="no-numbers"
         ),
+        pytest.param([*plain(LossMemory())[:5], [["orders", 0]], []], id="half-an-election"),
+        pytest.param([*plain(LossMemory())[:5], [], [["orders"]]], id="half-a-topic"),
+        pytest.param([*plain(LossMemory())[:5], []], id="no-topics"),
     ],
 )
 def test_something_else_is_refused(told: list[Any]) -> None:

@@ -1,0 +1,67 @@
+"""Which topics were made while Tidemark watched: whatever happened to them happened since.
+
+What is seen for the first time is not thereby new: at the start, or when the rights to see it came,
+everything is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from rules.facts.identity import TopicId
+from rules.facts.last_look import microseconds
+from rules.facts.partitions import Partitions
+from rules.facts.unseen_elections import NewTopic
+from rules.view import View
+
+NEW_FOR: Final = timedelta(hours=1)  # a line of a broker may be read so late
+MAX_NEW: Final = 1000  # more at once were not made, but are seen for the first time
+MICROSECOND: Final = timedelta(microseconds=1)
+
+Counts: TypeAlias = Mapping[tuple[str, TopicId | None], int]  # partitions of each topic
+
+
+def new_topics(view: View) -> tuple[NewTopic, ...]:
+    """Return the topics of the last hour, with those that the round before did not list."""
+    known = view.memory.losses.new_topics
+    if known:
+        oldest = microseconds(view.now) - NEW_FOR // MICROSECOND
+        known = tuple(one for one in known if one.listed_us > oldest)
+    if view.before is None or _is_same_list(view.before.partitions, view.snapshot.partitions):
+        return known
+    made = _made(view, _counts(view.before.partitions))
+    return (*known, *made)[-MAX_NEW:] if len(made) <= MAX_NEW else known
+
+
+def _is_same_list(before: Partitions, now: Partitions) -> bool:
+    if before is now:
+        return True
+    is_same = before.index.topics == now.index.topics
+    is_same &= tuple(before.topic_ids) == tuple(now.topic_ids)
+    return is_same and np.array_equal(before.index.starts, now.index.starts)
+
+
+def _made(view: View, before: Counts) -> tuple[NewTopic, ...]:
+    """Return what this round lists and the one before did not; a name without an id may be old."""
+    names = {name for name, topic_id in before if topic_id is None}
+    return tuple(
+        NewTopic(
+            topic=topic,
+            topic_id=topic_id,
+            first_partition=before.get((topic, topic_id), 0),
+            listed_us=microseconds(view.now),
+        )
+        for (topic, topic_id), count in _counts(view.snapshot.partitions).items()
+        if count > before.get((topic, topic_id), 0) and topic not in names
+    )
+
+
+def _counts(partitions: Partitions) -> Counts:
+    counts = np.diff(partitions.index.starts).tolist()
+    return dict(
+        zip(zip(partitions.index.topics, partitions.topic_ids, strict=True), counts, strict=True)
+    )

@@ -1,0 +1,77 @@
+"""Losses that were told as possible and are proven by now: one loss is to be told as bad once.
+
+A change of leader that may have lost records, an election that nobody saw coming, or a group that had
+read what is not there come first; that committed records are gone is often proven a round, or hours,
+later, and by another rule.
+"""
+
+from __future__ import annotations
+
+from rules.evidence import EvidenceValue
+from rules.facts.loss_memory import ToldLoss
+from rules.loss.returned import is_committed, row_of, told_return
+from rules.view import View
+
+
+def newly_proven(view: View) -> dict[int, ToldLoss]:
+    """Return by row the losses that this round proves, and that were told as possible before."""
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
+    found: dict[int, ToldLoss] = {}
+    for loss in view.memory.losses.told:
+        known = before.get(loss.key)
+        if not is_committed(loss) or (known is not None and is_committed(known)):
+            continue
+        row = row_of(view, loss)
+        if row is not None and (known is not None or _was_told_otherwise(view, loss)):
+            found[row] = loss
+    return found
+
+
+def proven_before(view: View, row: int, *, epoch: int | None, end: int) -> ToldLoss | None:
+    """Return the proven loss of what a group had read in an epoch that ended at `end`."""
+    name = view.snapshot.partitions.index.topic_partition(row)
+    same = (
+        loss
+        for loss in view.memory.losses.told
+        if loss.name == name
+        and loss.epoch_end == end
+        and is_committed(loss)
+        and row_of(view, loss) == row
+        and epoch is not None
+        and epoch < loss.leader_epoch
+    )
+    return next(same, None)
+
+
+def told_proven(loss: ToldLoss) -> dict[str, EvidenceValue]:
+    """Return where to read on, as evidence."""
+    committed_to = loss.committed_to or loss.epoch_end
+    told = told_return(loss) if loss.lost_to is not None else _told_change(loss)
+    return {
+        **told,
+        "proven_committed_offsets": committed_to - loss.epoch_end,
+        "proven_by": "committed_records_lost",
+    }
+
+
+def _told_change(loss: ToldLoss) -> dict[str, EvidenceValue]:
+    return {
+        "topic_id": loss.topic_id,
+        "leader_before": loss.leader_before,
+        "leader_epoch_before": loss.leader_epoch_before,
+        "epoch_end": loss.epoch_end,
+    }
+
+
+def _was_told_otherwise(view: View, loss: ToldLoss) -> bool:
+    """Whether its election, or a group that had read it, was told before."""
+    if view.before is None:
+        return False
+    losses = view.before.losses
+    if any((one.name, one.leader_epoch) == (loss.name, loss.leader_epoch) for one in losses.unseen):
+        return True
+    topics = (loss.topic_id, loss.name.topic)
+    return any(
+        topic in topics and partition == loss.name.partition and offset > loss.epoch_end
+        for topic, partition, _, offset in losses.beyond_epoch_end
+    )

@@ -1,0 +1,113 @@
+"""Lost records that are there again: a replica that has them came back and leads.
+
+A loss is what the present leader's log lacks. If the old leader, or another replica with its records,
+leads once more, it has not truncated: it says that the old epoch ends where it ended before, and all up
+to there can be read again. What was written meanwhile under the leader that had lost them is gone in
+turn, and is a loss of its own.
+Source: KIP-101 (leader epochs): a leader tells of each epoch of its log where it ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.column import Column
+from rules.facts.loss_memory import ToldLoss
+from rules.loss.returned import row_of
+from rules.question import EpochEndQuestion
+from rules.view import View
+
+
+def with_what_is_back(view: View, loss: ToldLoss) -> ToldLoss:
+    """Return the loss with what a later leader told in this round of the epoch that had lost its end."""
+    row, present = _to_check(view, loss)
+    if row is None or present is None:
+        return loss
+    ends = view.snapshot.epoch_ends
+    [place] = ends.find(np.array([row], np.int64), Column.of([loss.leader_epoch_before])).tolist()
+    if place < 0:
+        return loss
+    end, wanted = ends.end_offset[place], _wanted(loss, view.snapshot.partitions.leader[row])
+    is_back = None not in (end, wanted) and int(end or 0) >= int(wanted or 0)
+    restored = present if is_back else None
+    return replace(loss, checked_epoch=present, restored_epoch=restored)
+
+
+def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
+    """Ask leaders that came after the one that had lost records where the older epoch ends by now."""
+    asked = [
+        (row, loss.leader_epoch_before)
+        for loss in view.memory.losses.told
+        for row, _ in [_to_check(view, loss)]
+        if row is not None
+    ]
+    if not asked:
+        return ()
+    rows, epochs = (np.array(column, np.int64) for column in zip(*asked, strict=True))
+    return (EpochEndQuestion(view.snapshot.partitions, rows, epochs),)
+
+
+def newly_restored(view: View, is_own: Callable[[ToldLoss], bool]) -> dict[int, ToldLoss]:
+    """Return by row the losses that are found to be restored in this round, of those that are a rule's own.
+
+    None where another one of the partition still stands.
+    """
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
+    own = [one for one in view.memory.losses.told if is_own(one)]
+    standing = {one.name for one in own if one.restored_epoch is None}
+    found: dict[int, ToldLoss] = {}
+    for loss in own:
+        known, row = before.get(loss.key), row_of(view, loss)
+        is_new = known is not None and known.restored_epoch is None
+        if row is not None and is_new and loss.restored_epoch and loss.name not in standing:
+            found[row] = loss
+    return found
+
+
+def told_restored(loss: ToldLoss | None) -> dict[str, EvidenceValue]:
+    """Return what is there again as evidence; nothing where there is none."""
+    if loss is None:
+        return {}
+    return {
+        "topic_id": loss.topic_id,
+        "leader_before": loss.leader_before,
+        "leader_epoch_before": loss.leader_epoch_before,
+        "leader": loss.leader,
+        "leader_epoch": loss.leader_epoch,
+        "epoch_end": loss.epoch_end,
+        "restored_from": loss.epoch_end,
+        "restored_to": _known_end(loss),
+        "restored_in_epoch": loss.restored_epoch,
+        "unknown_since": None,
+        "advice": None,  # nothing has to be saved any more
+    }
+
+
+def _to_check(view: View, loss: ToldLoss) -> tuple[int | None, int | None]:
+    """Return row and epoch of a leader that came since the loss and was not asked yet."""
+    row = None if loss.restored_epoch is not None else row_of(view, loss)
+    present = None if row is None else view.snapshot.offsets.leader_epoch[row]
+    if present is None or present <= max(loss.leader_epoch, loss.checked_epoch or 0):
+        return None, None
+    return row, present
+
+
+def _wanted(loss: ToldLoss, leader: int | None) -> int | None:
+    """Return up to where the older epoch has to reach; None: nobody knows how much was lost.
+
+    The old leader itself has all that it had, unless it truncated to where the new one's log ended.
+    """
+    known = _known_end(loss)
+    if known is not None:
+        return known
+    is_old_leader = leader is not None and leader == loss.leader_before
+    return loss.epoch_end + 1 if is_old_leader else None
+
+
+def _known_end(loss: ToldLoss) -> int | None:
+    ends = (loss.committed_to, loss.ex_leader_log_end)
+    return max((one for one in ends if one is not None), default=None)

@@ -1,0 +1,71 @@
+"""What controllers and leaders write of an election makes of a change that seemed clean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from rules.facts.broker_log import IsrShrunk, UncleanChange
+from rules.facts.identity import BrokerId
+from tests.factories import topic_id
+from tests.unit.rules.loss.playing import POSSIBLY, play
+from tests.unit.rules.loss.replica_lines import (
+    CLEAN,
+    LATER,
+    alone,
+    elected,
+    forbidden,
+    origin,
+    written,
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        pytest.param(elected(), True, id="the-same-election"),
+        pytest.param(elected(topic=None, topic_id=topic_id("orders")), True, id="by-its-id"),
+        pytest.param(elected(leader_epoch=5), False, id="an-earlier-one"),
+        pytest.param(elected(leader_epoch=7), False, id="a-later-one"),
+        pytest.param(elected(leader_epoch=None), False, id="nobody-knows-which"),
+        pytest.param(elected(leader=BrokerId(1)), False, id="of-the-last-known-leader"),
+        pytest.param(elected(partition=1), False, id="of-another-partition"),
+        pytest.param(elected(topic="gone"), False, id="of-another-topic"),
+        pytest.param(
+            elected(topic_id=topic_id("orders", creation=1)), False, id="of-an-older-topic"
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
+    line: UncleanChange, *, is_told: bool, is_early: bool
+) -> None:
+    before, after = CLEAN
+    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+
+
+@pytest.mark.parametrize(
+    ("line", "is_told"),
+    [
+        pytest.param(alone(), True, id="since-the-last-look"),
+        pytest.param(replace(alone(), origin=origin(None)), True, id="nobody-knows-when"),
+        pytest.param(alone(-9), False, id="before-it"),
+        pytest.param(
+            replace(alone(), isr=(BrokerId(1), BrokerId(2))), False, id="with-the-new-leader"
+        ),
+        pytest.param(replace(alone(), isr=(BrokerId(2),)), False, id="of-the-new-leader"),
+        pytest.param(replace(alone(), partition=1), False, id="of-another-partition"),
+    ],
+)
+@pytest.mark.parametrize("is_early", [False, True])
+def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
+    line: IsrShrunk, *, is_told: bool, is_early: bool
+) -> None:
+    before, after = CLEAN
+    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    assert said == ([(POSSIBLY, "unseen")] if is_told else [])
+    assert play(*(forbidden(look) for look in looks)) == []

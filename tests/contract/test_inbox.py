@@ -16,6 +16,7 @@ from service.log_inbox import Store
 from service.storage import schema
 from service.storage.engine import open_database
 from service.storage.inbox import Counts, KnownDelivery, StoredInbox, WaitingLines
+from tests.database_files import give_files
 from tests.factories import at
 from tests.fakes import MemoryInbox
 from tests.integration.storage.given_lines import add, delivery, offsets, read, stream
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.integration
 @pytest.fixture(scope="module")
 def database() -> Iterator[Engine]:
     folder = Path(tempfile.mkdtemp(prefix="tm-"))
-    opened = open_database(None, folder)
+    opened = open_database(None, give_files(folder))
     schema.upgrade(opened.engine)
     yield opened.engine
     opened.close()

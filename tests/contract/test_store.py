@@ -18,6 +18,7 @@ from service.keeping import Store
 from service.storage.clusters import ClusterKey
 from service.storage.engine import open_database
 from service.storage.store import Loaded, PostgresStore
+from tests.database_files import give_files
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore
 from tests.integration.storage.given import WRITER, Story, made_round
@@ -32,7 +33,7 @@ HERE, OTHER = ClusterKey("default", CLUSTER_ID), ClusterKey("default", "another"
 @pytest.fixture
 def postgres() -> Iterator[PostgresStore]:
     folder = Path(tempfile.mkdtemp(prefix="tm-"))
-    store = PostgresStore(lambda: open_database(None, folder))
+    store = PostgresStore(lambda: open_database(None, give_files(folder)))
     yield store
     store.close()
     shutil.rmtree(folder)

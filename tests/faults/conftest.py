@@ -13,6 +13,7 @@ import pytest
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
+from tests.conftest import mending
 from tests.faults.matrix import Matrix
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
@@ -34,10 +35,15 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def matrix(cluster: Sandbox, short_folder: Path) -> Iterator[Matrix]:  # noqa: F811 - the fixture
+def matrix(
+    cluster: Sandbox,  # noqa: F811 - the fixture
+    short_folder: Path,
+    pytestconfig: pytest.Config,
+) -> Iterator[Matrix]:
     made = Matrix(cluster, short_folder)
     try:
-        yield made
+        with mending(pytestconfig, made.ensure_running):
+            yield made
     finally:
         made.served.kill()
         end_processes(short_folder / "data")

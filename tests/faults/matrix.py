@@ -54,6 +54,11 @@ class Matrix:
         self.served.kill()
         self.served = self._serve()
 
+    def ensure_running(self) -> None:
+        """Start the service again if it died."""
+        if self.served.process.poll() is not None:
+            self.served = self._serve()
+
     def await_watched(self, topic: str) -> None:
         """Wait until the last rounds saw a topic whole, so that what comes next is a change."""
         path = f"/api/v1/partitions?topic={topic}"
@@ -96,7 +101,12 @@ class Matrix:
 
     def _serve(self) -> Served:
         self._logs += 1
-        return Served(self._start, self._folder / f"{self._logs}.log").wait_ready()
+        served = Served(self._start, self._folder / f"{self._logs}.log")
+        try:
+            return served.wait_ready()
+        except BaseException:
+            served.kill()  # the next one needs its directory
+            raise
 
 
 def event_of(told: SequenceEpisode, events: Sequence[Document]) -> Document | None:

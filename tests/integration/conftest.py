@@ -16,6 +16,7 @@ from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
 from service.settings import KafkaSettings
+from tests.conftest import mending
 
 HEAL_SECONDS = 90
 
@@ -23,12 +24,15 @@ MakeReader = Callable[..., ClusterReader]
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[Sandbox]:
     """Start the run's cluster; tests make topics of their own in it."""
     made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka")
     made.up()
     try:
-        yield made
+        with mending(pytestconfig, lambda: let_all_run(made)):
+            yield made
     finally:
         made.down()
 
@@ -70,15 +74,19 @@ def new_name() -> Callable[[str], str]:
 def faults(cluster: Sandbox, make_reader: MakeReader) -> Iterator[Sandbox]:
     """Give the cluster for breaking; afterwards every node runs and every ISR is whole again."""
     yield cluster
-    for status in cluster.status():
-        if status.liveness is Liveness.PAUSED:
-            cluster.resume(status.node.id)
-        elif status.liveness is Liveness.DEAD:
-            cluster.start(status.node.id)
+    let_all_run(cluster)
     reader = make_reader()
     assert wait_until(
         lambda: is_whole(reader.read(Scope())), timeout_seconds=HEAL_SECONDS, poll_seconds=0.3
     ), "the cluster did not heal after the test"
+
+
+def let_all_run(cluster: Sandbox) -> None:
+    """Resume and start what a test froze and killed."""
+    for status in cluster.status():
+        if status.liveness is Liveness.PAUSED:
+            cluster.resume(status.node.id)
+    cluster.up()
 
 
 def is_whole(snapshot: Snapshot) -> bool:

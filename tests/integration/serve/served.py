@@ -18,6 +18,7 @@ import httpx2
 import psutil
 
 from service.clock import wait_until
+from tests.database_files import give_files
 
 ROOT: Final = Path(__file__).parents[3]
 START_SECONDS: Final = 90.0  # PostgreSQL makes its files; the machine may be busy
@@ -39,6 +40,7 @@ class Start:
     host: str = "127.0.0.1"
     port: int = 0
     settings: Mapping[str, str] | None = None  # KAFKA__NAME -> value, for the environment
+    makes_files: bool = False  # the database's: it takes seconds
 
     def command(self) -> list[str]:
         return [
@@ -66,6 +68,8 @@ class Served:
         self.log = log
         self.errors = log.with_suffix(".err")
         self.known_address: str | None = None  # of one whose log tells nothing
+        if not start.makes_files and "DATABASE__URL" not in (start.settings or {}):
+            give_files(start.directory)
         with (stdout or log).open("wb") as out, self.errors.open("wb") as errors:
             self.process = self._started(out, errors)
 

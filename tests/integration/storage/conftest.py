@@ -18,6 +18,8 @@ from sqlalchemy import Engine, text
 from service.storage import schema
 from service.storage.engine import make_engine
 from service.storage.server import EmbeddedServer
+from tests.conftest import mending
+from tests.database_files import give_files
 
 DEBIAN: Final = Path("/usr/lib/postgresql")  # one folder per major version
 TEMPLATE: Final = "migrated"
@@ -34,23 +36,24 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def _served(binaries: Path | None) -> Iterator[EmbeddedServer]:
+def _served(config: pytest.Config, binaries: Path | None) -> Iterator[EmbeddedServer]:
     folder = Path(tempfile.mkdtemp(prefix="tm-"))
-    server = EmbeddedServer.start(folder, binaries)
+    server = EmbeddedServer.start(folder if binaries else give_files(folder), binaries)
     try:
         _statement(server, f"CREATE DATABASE {TEMPLATE}")
         engine = make_engine(server.url.set(database=TEMPLATE))
         schema.upgrade(engine)
         engine.dispose()
-        yield server
+        with mending(config, server.ensure_running):
+            yield server
     finally:
         server.stop()
         shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="session")
-def embedded() -> Iterator[EmbeddedServer]:
-    yield from _served(None)
+def embedded(pytestconfig: pytest.Config) -> Iterator[EmbeddedServer]:
+    yield from _served(pytestconfig, None)
 
 
 def debian_binaries() -> Path:
@@ -61,8 +64,8 @@ def debian_binaries() -> Path:
 
 
 @pytest.fixture(scope="session")
-def debian() -> Iterator[EmbeddedServer]:
-    yield from _served(debian_binaries())
+def debian(pytestconfig: pytest.Config) -> Iterator[EmbeddedServer]:
+    yield from _served(pytestconfig, debian_binaries())
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from service.clock import wait_until
 from service.storage import engine as engine_module
 from service.storage.engine import Database, open_database
 from service.storage.server import DirectoryInUseError, EmbeddedServer, running_url
+from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
@@ -42,7 +43,7 @@ def started_at(engine: Engine) -> str:
 @pytest.fixture
 def owner(folder: Path) -> Iterator[Database]:
     """Give the database of a service; its directory is too long for a socket."""
-    database = open_database(None, folder / ("long" * 25))
+    database = open_database(None, give_files(folder / ("long" * 25)))
     yield database
     database.close()
 
@@ -80,7 +81,7 @@ def test_a_second_one_attaches_and_leaves_the_server_running(owner: Database) ->
 
 
 def test_without_another_process_it_owns_the_server(folder: Path) -> None:
-    database = open_database(None, folder, attach=True)
+    database = open_database(None, give_files(folder), attach=True)
     assert answer(database.engine) == 42
     database.close()
     assert running_url(folder) is None
@@ -88,7 +89,7 @@ def test_without_another_process_it_owns_the_server(folder: Path) -> None:
 
 
 def test_one_process_attaches_to_another(folder: Path) -> None:
-    command = [sys.executable, "-m", "tests.integration.storage.writer", str(folder)]
+    command = [sys.executable, "-m", "tests.integration.storage.writer", str(give_files(folder))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdout is not None
         assert writer.stdout.readline(), "the writer died early"
@@ -170,14 +171,14 @@ def test_a_server_that_runs_is_left_alone(owner: Database) -> None:
 
 
 def test_after_the_end_nothing_is_started(folder: Path) -> None:
-    database = open_database(None, folder)
+    database = open_database(None, give_files(folder))
     database.close()
     assert not database.mend()
     assert running_url(folder) is None
 
 
 def test_a_server_that_cannot_be_mended_says_why(folder: Path) -> None:
-    server = EmbeddedServer.start(folder)
+    server = EmbeddedServer.start(give_files(folder))
     server.pause()
     (folder / "postgres/PG_VERSION").rename(folder / "postgres/PG_VERSION.gone")
     with pytest.raises(StoreError, match="no such file or directory"):

@@ -20,6 +20,7 @@ from service.storage.rounds import Round
 from service.storage.server import EmbeddedServer
 from service.storage.store import PostgresStore
 from service.threads import OneAtATime
+from tests.database_files import give_files
 from tests.factories import CLUSTER_ID
 from tests.integration.storage.given import WRITER, Story
 
@@ -42,7 +43,7 @@ class Time:
 @pytest.fixture
 def store(folder: Path) -> Iterator[PostgresStore]:
     """Give a store that runs its own server."""
-    made = PostgresStore(lambda: open_database(None, folder))
+    made = PostgresStore(lambda: open_database(None, give_files(folder)))
     yield made
     made.close()
 
@@ -50,7 +51,7 @@ def store(folder: Path) -> Iterator[PostgresStore]:
 @pytest.fixture
 def elsewhere(folder: Path) -> Iterator[EmbeddedServer]:
     """Give a server that is not the store's own: nobody but the test starts it again."""
-    server = EmbeddedServer.start(folder)
+    server = EmbeddedServer.start(give_files(folder))
     yield server
     server.stop()
 
@@ -162,12 +163,13 @@ def test_a_server_that_stands_still_holds_up_no_round(
 ) -> None:
     """A frozen server keeps none of its own limits: the call hangs in its socket."""
     calls = OneAtATime("store")
+    limits = [60.0]
     keeper = Keeper(
         client,
         "default",
         monotonic=Time(),
         waiting_rounds=100,
-        in_time=lambda function, _seconds: calls.call(function, 0.5),
+        in_time=lambda function, _seconds: calls.call(function, limits[-1]),
     )
     assert keeper.load(is_start=True) is not None
     story = Story(None)
@@ -175,6 +177,7 @@ def test_a_server_that_stands_still_holds_up_no_round(
     workers = [psutil.Process(int(pid)) for pid in postgres_of(folder)]
     for worker in workers:
         worker.suspend()
+    limits.append(0.5)
     try:
         began = clock.monotonic()
         keep(keeper, [story.round({"a": said}) for said in (OK, BREACH, OK)])
@@ -184,6 +187,7 @@ def test_a_server_that_stands_still_holds_up_no_round(
     finally:
         for worker in workers:
             worker.resume()
+    limits.append(60.0)
 
     def all_stored() -> bool:
         keeper.flush(at_once=True)

@@ -17,6 +17,7 @@ from service.clock import utc_now
 from service.storage import schema, tokens
 from service.storage.engine import Database, open_database
 from service.storage.server import running_url
+from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration
 
@@ -51,7 +52,7 @@ def typed(
 @pytest.fixture
 def service(typed: Typed) -> Iterator[Database]:
     """Give the database of a service that runs on the data directory."""
-    database = open_database(None, typed.directory)
+    database = open_database(None, give_files(typed.directory))
     schema.upgrade(database.engine)
     yield database
     database.close()

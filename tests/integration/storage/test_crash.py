@@ -14,6 +14,7 @@ from sqlalchemy import text
 from rules.errors import StoreError
 from service.storage import checkpoints, findings
 from service.storage.engine import Database, open_database
+from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration
 ROOT = Path(__file__).parents[3]
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 
 def killed_writer(directory: Path, after_rounds: int) -> int:
     """Start a writer, kill it after so many rounds; return the last number that it told."""
-    command = [sys.executable, "-m", "tests.integration.storage.writer", str(directory)]
+    command = [sys.executable, "-m", "tests.integration.storage.writer", str(give_files(directory))]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as writer:
         assert writer.stdout is not None
         for _ in range(after_rounds):
@@ -55,7 +56,7 @@ def test_a_killed_process_leaves_its_last_round(folder: Path) -> None:
 
 
 def test_a_process_id_that_is_another_programs_now_is_left_alone(folder: Path) -> None:
-    open_database(None, folder).close()
+    open_database(None, give_files(folder)).close()
     pid_file = folder / "postgres/postmaster.pid"
     pid_file.write_text(f"{os.getpid()}\n{folder}/postgres\n", encoding="ascii")
     open_database(None, folder).close()

@@ -12,6 +12,7 @@ from sqlalchemy import text
 from rules.errors import StoreError
 from service.storage.engine import open_database
 from service.storage.server import EmbeddedServer, packaged_binaries
+from tests.database_files import give_files
 from tests.integration.storage.conftest import debian_binaries
 
 pytestmark = pytest.mark.integration
@@ -76,7 +77,7 @@ def test_a_url_that_cannot_be_meant(url: str, folder: Path) -> None:
 @pytest.fixture
 def with_password(folder: Path) -> Iterator[str]:
     """Give the URL of a server that asks for a password, and a wrong one."""
-    server = EmbeddedServer.start(folder / "server")
+    server = EmbeddedServer.start(give_files(folder / "server"))
     rules = folder / "server/postgres/pg_hba.conf"
     rules.write_text("local all postgres trust\nlocal all all scram-sha-256\n", encoding="ascii")
     server.resume()
@@ -102,7 +103,7 @@ def test_a_directory_that_cannot_be_written(folder: Path) -> None:
 
 
 def test_two_processes_on_one_directory(folder: Path) -> None:
-    database = open_database(None, folder)
+    database = open_database(None, give_files(folder))
     error = refused(None, folder)
     database.close()
     assert "in use by another Tidemark process" in str(error)
@@ -124,7 +125,7 @@ def test_half_made_files_are_made_again(folder: Path) -> None:
 
 
 def test_a_server_that_cannot_start_says_why_and_unlocks(folder: Path) -> None:
-    open_database(None, folder).close()
+    open_database(None, give_files(folder)).close()
     with (folder / "postgres/postgresql.conf").open("a", encoding="ascii") as file:
         file.write("max_connections = none\n")
     for _ in range(2):

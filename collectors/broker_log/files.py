@@ -14,8 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 from rules.facts.gap import GapCause
 
-# What a file begins with whose bytes are no lines.
-MAGIC: Final = (
+COMPRESSED: Final = (
     (b"\x1f\x8b", "compressed with gzip"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
     (b"BZh", "compressed with bzip2"),
@@ -23,6 +22,10 @@ MAGIC: Final = (
     (b"\x04\x22\x4d\x18", "compressed with lz4"),
     (b"\x1f\x9d", "compressed with compress"),
     (b"PK\x03\x04", "a zip archive"),
+)
+# What a file begins with whose bytes are no lines.
+MAGIC: Final = (
+    *COMPRESSED,
     (codecs.BOM_UTF16_LE, "UTF-16 text"),
     (codecs.BOM_UTF16_BE, "UTF-16 text"),
 )
@@ -86,3 +89,8 @@ class Files(Protocol):
 def packing_of(head: bytes) -> str | None:
     """Return what a file is by its first bytes if they are no plain lines, None if they may be."""
     return next((name for magic, name in MAGIC if head.startswith(magic)), None)
+
+
+def compression_of(head: bytes) -> str | None:
+    """Return how bytes are compressed by the first of them, None if they are not."""
+    return next((name for magic, name in COMPRESSED if head.startswith(magic)), None)

@@ -6,6 +6,7 @@ import zlib
 from http import HTTPStatus
 from typing import Final
 
+from collectors.broker_log.files import compression_of
 from service.web.problems import ProblemError
 
 MAX_UNPACKED: Final = 8 * 1024 * 1024  # bytes; twice what may come without packing
@@ -13,21 +14,34 @@ MAX_MEMBERS: Final = 16  # each costs a copy of all that follows
 WITH_GZIP_HEADER: Final = 31  # for zlib, with the largest window
 PLAIN: Final = frozenset({"", "identity"})
 PACKED: Final = frozenset({"gzip", "x-gzip"})
+# In answer to another one: RFC 9110, 15.5.16.
+ACCEPTED: Final = {"Accept-Encoding": "gzip, identity"}
 
 
 def unpacked(body: bytes, encoding: str) -> bytes:
     """Return a body as it was before its Content-Encoding.
 
     Raises:
-        ProblemError: the encoding is not known, or the body is damaged or too large.
+        ProblemError: the encoding is not known or not told, or the body is damaged or too large.
     """
     name = encoding.strip().lower()
     if name in PLAIN:
-        return body
+        return _plain(body)
     if name not in PACKED:
-        told = "Content-Encoding may be gzip, or there is none"
-        raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told)
-    return _gunzipped(body)
+        raise _unsupported("Content-Encoding may be gzip, or there is none")
+    return _plain(_gunzipped(body))
+
+
+def _plain(body: bytes) -> bytes:
+    """Return a body that is no packed one; as lines its bytes would tell nothing."""
+    kind = compression_of(body)
+    if kind is not None:
+        raise _unsupported(f"the body is {kind}, which no Content-Encoding says; it may say gzip")
+    return body
+
+
+def _unsupported(told: str) -> ProblemError:
+    return ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, told, headers=ACCEPTED)
 
 
 def too_large() -> ProblemError:

@@ -38,6 +38,24 @@ def test_another_encoding_is_refused(encoding: str) -> None:
     with pytest.raises(ProblemError, match="Content-Encoding may be gzip") as told:
         unpacked(LINE, encoding)
     assert told.value.status == 415
+    assert told.value.headers == {"Accept-Encoding": "gzip, identity"}
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding", "kind"),
+    [
+        (gzip.compress(LINE), "", "compressed with gzip"),
+        (gzip.compress(gzip.compress(LINE)), "gzip", "compressed with gzip"),
+        (b"\x28\xb5\x2f\xfd" + LINE, "", "compressed with zstd"),
+        (b"PK\x03\x04" + LINE, "identity", "a zip archive"),
+    ],
+)
+def test_a_packed_body_that_does_not_say_so_is_refused(
+    body: bytes, encoding: str, kind: str
+) -> None:
+    with pytest.raises(ProblemError, match=f"the body is {kind}, which no Content-Enc") as told:
+        unpacked(body, encoding)
+    assert told.value.status == 415
 
 
 @pytest.mark.parametrize(

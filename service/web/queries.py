@@ -96,6 +96,7 @@ class FindingQuery(PageQuery):
         StateFilter, Field(description="open: from memory; ended, all: from the database")
     ] = StateFilter.OPEN
     rule: Annotated[str | None, AfterValidator(known_rule)] = None
+    topic: Pattern | None = None
     severity: Severity | None = None
     verdict: VerdictWord | None = None
 

@@ -13,6 +13,7 @@ from service.storage.history import Wanted
 from service.web import models
 from service.web.finding_lists import finding_detail, open_page, stored_after, stored_page
 from service.web.finding_views import parse_id
+from service.web.globs import matches
 from service.web.models import VerdictWord
 from service.web.ports import Sources
 from service.web.problems import not_found
@@ -60,10 +61,16 @@ def findings_router(sources: Sources) -> APIRouter:
 def _asked(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[OpenFinding]:
     verdict = _verdict(query.verdict)
     for entry in entries:
-        if query.rule not in (None, entry.identity[0]):
+        if query.rule not in (None, entry.identity[0]) or not _is_of(query.topic, entry):
             continue
         if query.severity in (None, entry.severity) and verdict in (None, entry.verdict):
             yield entry
+
+
+def _is_of(topic: str | None, entry: OpenFinding) -> bool:
+    """Whether a finding is about a topic that a pattern names."""
+    told = dict(entry.identity[1]).get("topic")
+    return topic is None or (told is not None and matches(topic, told))
 
 
 def _wanted(query: FindingQuery, name: str) -> Wanted:
@@ -71,6 +78,7 @@ def _wanted(query: FindingQuery, name: str) -> Wanted:
         only_ended=query.state is StateFilter.ENDED,
         rule_id=query.rule,
         severity=query.severity,
+        topic=query.topic,
         verdict=_verdict(query.verdict),
         after=stored_after(query, name),
     )

@@ -90,6 +90,9 @@ def test_open_findings_need_no_database() -> None:
         ("?rule=partition_offline", ["c", "a"]),
         ("?rule=partition_offline&verdict=breach", ["a"]),
         ("?verdict=ok", []),
+        ("?topic=b", ["b"]),
+        ("?topic=*&severity=warning", ["b"]),
+        ("?topic=b*&verdict=unknown", []),
     ],
 )
 def test_open_findings_are_filtered_newest_first(query: str, expected: list[str]) -> None:
@@ -135,10 +138,10 @@ def test_a_finding_of_a_rule_that_was_withdrawn_has_no_summary() -> None:
 
 def test_filters_of_stored_findings_go_to_the_database() -> None:
     made = world()
-    query = "state=ended&rule=partition_offline&severity=info&verdict=unknown&limit=7"
+    query = "state=ended&rule=partition_offline&severity=info&verdict=unknown&topic=b*&limit=7"
     assert made.client().get(f"/api/v1/findings?{query}").status_code == 200
     (asked,) = made.history.asked
-    assert (asked.only_ended, asked.rule_id) == (True, "partition_offline")
+    assert (asked.only_ended, asked.rule_id, asked.topic) == (True, "partition_offline", "b*")
     assert (asked.severity, asked.verdict, asked.after) == (Severity.INFO, Verdict.UNKNOWN, None)
 
 

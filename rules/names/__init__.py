@@ -5,6 +5,19 @@ is not known has no sample: never 0, -1 or NaN.
 Source: prometheus.io/docs/practices/naming; the words are Kafka's own.
 """
 
+from rules.names.alerting import (
+    ALERTING_FAILURES,
+    ALERTING_METRICS,
+    ALERTS,
+    FALLBACKS,
+    NOTIFICATION_DURATION,
+    NOTIFICATION_FAILURES,
+    NOTIFICATIONS,
+    NOTIFICATIONS_DEAD,
+    NOTIFICATIONS_OLDEST,
+    NOTIFICATIONS_WAITING,
+    OUTBOX_UP,
+)
 from rules.names.all_metrics import (
     METRICS,
     SELF_METRICS,
@@ -114,6 +127,9 @@ from rules.names.transactions import (
 )
 
 __all__ = [
+    "ALERTING_FAILURES",
+    "ALERTING_METRICS",
+    "ALERTS",
     "BROKERS",
     "BROKER_LOG_LAST_LINE",
     "BROKER_LOG_LINES",
@@ -131,6 +147,7 @@ __all__ = [
     "DUPLICATE_COMMITS",
     "DURATION_BUCKETS",
     "ENDED_METRICS",
+    "FALLBACKS",
     "GAPS",
     "GROUP_INFO",
     "GROUP_LABELS",
@@ -149,11 +166,18 @@ __all__ = [
     "METRICS",
     "MIN_INSYNC_REPLICAS",
     "NOTHING_TO_READ",
+    "NOTIFICATIONS",
+    "NOTIFICATIONS_DEAD",
+    "NOTIFICATIONS_OLDEST",
+    "NOTIFICATIONS_WAITING",
+    "NOTIFICATION_DURATION",
+    "NOTIFICATION_FAILURES",
     "OLDEST_TRANSACTION",
     "OPEN_FINDINGS",
     "OPEN_METRICS",
     "OPEN_SPAN",
     "OPEN_TRANSACTIONS",
+    "OUTBOX_UP",
     "PARTITION_LABELS",
     "PARTITION_METRICS",
     "PHASE_DURATION",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rules.names.alerting import ALERTING_METRICS
 from rules.names.broker_logs import BROKER_LOG_METRICS
 from rules.names.cluster import CLUSTER_METRICS
 from rules.names.groups import COMMIT_METRICS, GROUP_METRICS
@@ -14,7 +15,13 @@ from rules.names.scrapes import SCRAPE_METRICS
 from rules.names.sequences import SEQUENCE_METRICS
 from rules.names.transactions import ENDED_METRICS, OPEN_METRICS
 
-SELF_METRICS: Final = (*WATCHING_METRICS, *BROKER_LOG_METRICS, *SCRAPE_METRICS, *PROCESS_METRICS)
+SELF_METRICS: Final = (
+    *WATCHING_METRICS,
+    *ALERTING_METRICS,
+    *BROKER_LOG_METRICS,
+    *SCRAPE_METRICS,
+    *PROCESS_METRICS,
+)
 
 METRICS: Final = (
     *PARTITION_METRICS,

@@ -45,6 +45,9 @@ class Unit(StrEnum):
     LINES = "lines"
     EPISODES = "episodes"
     BYTES = "bytes"
+    ALERTS = "alerts"
+    NOTIFICATIONS = "notifications"
+    ATTEMPTS = "attempts"
     DESCRIPTORS = "file descriptors"
 
 

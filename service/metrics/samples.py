@@ -16,6 +16,7 @@ from rules.facts.groups import Group
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric
+from service.metrics.alerting import alert_samples, delivery_samples
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
@@ -166,6 +167,8 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
         metric: _lines(metric, cluster, values.get(metric, ())) for metric in names.SELF_METRICS
     }
     found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
+    found |= alert_samples(cluster, totals.alerting)
+    found |= delivery_samples(cluster, totals.deliveries)
     return found | _process_samples(totals.process)
 
 

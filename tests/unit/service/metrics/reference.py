@@ -22,6 +22,11 @@ from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.snapshot_rows import commit_rows, partition_rows
+from tests.unit.service.metrics.alerting_reference import (
+    DURATION,
+    alert_samples,
+    delivery_samples,
+)
 from tests.unit.service.metrics.reading import OPENMETRICS, Family, families
 
 Sample = tuple[str, Mapping[str, str], float | None]
@@ -65,6 +70,8 @@ class ReferenceCollector(Collector):
             *ended_samples(self._totals.ended),
             *sequence_samples(self._totals.sequences),
             *self_samples(self._seen, self._totals),
+            *alert_samples(self._totals.alerting),
+            *delivery_samples(self._totals.deliveries),
         ):
             yield name, {**cluster, **labels}, value
         yield from process_samples(self._totals.process)
@@ -74,7 +81,7 @@ class ReferenceCollector(Collector):
 def family_of(name: str) -> tuple[str, str]:
     """Return the family of a sample, and its type."""
     for part in ("_bucket", "_sum", "_count"):
-        if name == TRANSACTION + "duration_seconds" + part:
+        if name in (TRANSACTION + "duration_seconds" + part, DURATION + part):
             return name.removesuffix(part), "histogram"
     is_counter = name.endswith("_total")
     return name.removesuffix("_total"), "counter" if is_counter else "gauge"

@@ -43,6 +43,7 @@ from tests.factories import (
     unseen_offsets,
 )
 from tests.scraped import endpoint_state
+from tests.unit.service.metrics.alerting_reference import ALERTS, DELIVERIES
 from tests.unit.service.metrics.reading import (
     OPENMETRICS,
     TEXT,
@@ -92,6 +93,8 @@ TOTALS_OF_A_DAY = SelfMetrics(
     risk=RiskFigures(
         at_risk=500, watched=400, unseen=3, looks=86_400, took_seconds=0.25, requests=LIGHT_REQUESTS
     ),
+    alerting=ALERTS,
+    deliveries=DELIVERIES,
     endpoints=(
         endpoint_state(),
         endpoint_state("http://app-2:8081/metrics", is_up=False, samples=0, took_seconds=5.0),
@@ -209,7 +212,8 @@ def test_a_name_that_is_no_text_does_not_spoil_the_page() -> None:
 def test_every_metric_is_produced_and_none_besides() -> None:
     found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY, found=OPEN))
     labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
-    labels[names.TRANSACTION_DURATION.series[0]].add("le")
+    for histogram in (names.TRANSACTION_DURATION, names.NOTIFICATION_DURATION):
+        labels[histogram.series[0]].add("le")
     assert {name for name, _ in found} == set(labels)
     for name, pairs in found:
         assert {label for label, _ in pairs} <= labels[name]

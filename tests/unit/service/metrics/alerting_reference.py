@@ -1,0 +1,73 @@
+"""Figures of alerting for tests, and the samples that have to come of them, written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from rules.verdict import Severity
+from service.alerts.alert import AlertState
+from service.metrics.alerting import AlertFigures, DeliveryFigures, ReceiverFigures
+
+Sample = tuple[str, Mapping[str, str], float | None]
+
+DURATION: Final = "tidemark_notification_attempt_duration_seconds"
+BOUNDS: Final = (
+    *("0.01", "0.025", "0.05", "0.1", "0.25", "0.5"),
+    *("1.0", "2.5", "5.0", "10.0", "20.0", "+Inf"),
+)
+ALERTS: Final = AlertFigures(
+    alerts={
+        ("log_stuck", Severity.CRITICAL, AlertState.FIRING): 2,
+        ("log_stuck", Severity.CRITICAL, AlertState.PENDING): 1,
+    },
+    failures=3,
+)
+DELIVERIES: Final = DeliveryFigures(
+    is_up=True,
+    fallbacks=2,
+    receivers={
+        "pager": ReceiverFigures(
+            outcomes={"delivered": 40, "dead": 1},
+            failures={"timeout": 3, "server_error": 1},
+            durations=(30, 5, 5, 0, 0, 0, 0, 0, 0, 0, 3, 1),
+            seconds=61.5,
+            waiting=7,
+            dead=1,
+            oldest_seconds=12.25,
+        ),
+        "team": ReceiverFigures(durations=(0,) * 12),
+    },
+)
+
+
+def alert_samples(figures: AlertFigures | None) -> Iterator[Sample]:
+    if figures is None:
+        return
+    for (rule, severity, state), count in figures.alerts.items():
+        labels = {"rule": rule, "severity": str(severity), "state": str(state)}
+        yield "tidemark_alerts", labels, count
+    yield "tidemark_alerting_failures_total", {}, figures.failures
+
+
+def delivery_samples(figures: DeliveryFigures | None) -> Iterator[Sample]:
+    if figures is None:
+        return
+    start = "tidemark_notifications_"
+    yield "tidemark_outbox_up", {}, int(figures.is_up)
+    yield "tidemark_fallback_notifications_total", {}, figures.fallbacks
+    for name, one in figures.receivers.items():
+        labels = {"receiver": name}
+        for outcome in ("delivered", "superseded", "dead"):
+            count = one.outcomes.get(outcome, 0)
+            yield start + "total", {**labels, "outcome": outcome}, count
+        for failure, count in one.failures.items():
+            told = {**labels, "failure": failure}
+            yield "tidemark_notification_failures_total", told, count
+        for place, bound in enumerate(BOUNDS):
+            yield DURATION + "_bucket", {**labels, "le": bound}, sum(one.durations[: place + 1])
+        yield DURATION + "_count", labels, sum(one.durations)
+        yield DURATION + "_sum", labels, one.seconds
+        yield start + "waiting", labels, one.waiting
+        yield start + "oldest_waiting_seconds", labels, one.oldest_seconds
+        yield start + "dead", labels, one.dead

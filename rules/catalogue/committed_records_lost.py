@@ -101,7 +101,7 @@ def judge(view: View) -> Judgement:
     lost = {proof.row: proof for proof in proven if proof.certain is not None}
     gone = lost_transactions(view)
     settled = {row: loss for row, loss in newly_settled(view).items() if is_committed(loss)}
-    restored = newly_restored(view, is_committed)
+    restored = newly_restored(view)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         proof = lost.get(position)

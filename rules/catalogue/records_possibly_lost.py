@@ -36,8 +36,7 @@ Runbook:
     so, with the reason `ex_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
     bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
-    what a group had read, once that is proven. Reason `restored` (info): the old leader leads again with
-    all that it had. With `never_looked_at` nobody had looked at the partition under the leader that died:
+    what a group had read, once that is proven. With `never_looked_at` nobody had looked at the partition under the leader that died:
     `unknown_since` is then the last moment at which nothing had happened to it.
     Reason `read_beyond_epoch_end`: at least `at_least_offsets` are gone; the groups are in
     `groups_beyond`.
@@ -60,7 +59,6 @@ from rules.facts.unseen_elections import UnseenElection
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.proof import Proof, proofs
 from rules.loss.proven import newly_proven, proven_before, told_proven
-from rules.loss.restored import newly_restored, told_restored
 from rules.loss.returned import is_committed, newly_settled, told_return
 from rules.loss.told import SHOWN, told
 from rules.loss.unseen import newly_unseen, told_election
@@ -77,9 +75,8 @@ RULE: Final = RuleMeta(
     milder=(
         ("unseen", Severity.WARNING),
         ("proven", Severity.INFO),
-        ("restored", Severity.INFO),
     ),
-    sharpening=("ex_leader_returned", "proven", "restored"),
+    sharpening=("ex_leader_returned", "proven"),
 )
 
 
@@ -91,7 +88,6 @@ class Why(Reason):
     UNSEEN = "unseen"  # nothing that was seen is missing; what was not seen may be
     EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     PROVEN = "proven"  # committed_records_lost tells of the same records
-    RESTORED = "restored"  # the old leader leads again with all that it had
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
 
 
@@ -108,7 +104,6 @@ def judge(view: View) -> Judgement:
             Case(marked(rows, found.read), Verdict.BREACH, Why.READ_BEYOND_EPOCH_END),
             Case(marked(rows, found.unseen), Verdict.BREACH, Why.UNSEEN),
             Case(marked(rows, found.proven), Verdict.BREACH, Why.PROVEN),
-            Case(marked(rows, found.restored), Verdict.BREACH, Why.RESTORED),
         ],
         (Verdict.OK, Why.NOTHING_SAYS_SO),
         details=partial(_details, view, found),
@@ -126,7 +121,6 @@ class _Found:
     read: Mapping[int, list[int]]  # places of commits
     read_and_proven: Mapping[int, list[int]]
     proven: Mapping[int, ToldLoss]
-    restored: Mapping[int, ToldLoss]
 
     @classmethod
     def of(cls, view: View) -> _Found:
@@ -155,7 +149,6 @@ class _Found:
             read={row: places for row, places in read.items() if row not in covered},
             read_and_proven={row: read[row] for row in covered},
             proven={**covered, **proven},
-            restored=newly_restored(view, lambda loss: not is_committed(loss)),
         )
 
     @property
@@ -178,7 +171,6 @@ def _details(view: View, found: _Found, row: int) -> dict[str, EvidenceValue]:
         **(told_election(view, found.elected[row]) if row in found.elected else {}),
         **(told_return(found.settled[row]) if row in found.settled else {}),
         **(told_proven(found.proven[row]) if row in found.proven and not is_told else {}),
-        **told_restored(None if is_told or row in found.proven else found.restored.get(row)),
     }
 
 

@@ -9,7 +9,6 @@ Source: KIP-101 (leader epochs): a leader tells of each epoch of its log where i
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +16,7 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.column import Column
 from rules.facts.loss_memory import ToldLoss
-from rules.loss.returned import row_of
+from rules.loss.returned import is_committed, row_of
 from rules.question import EpochEndQuestion
 from rules.view import View
 
@@ -31,10 +30,9 @@ def with_what_is_back(view: View, loss: ToldLoss) -> ToldLoss:
     [place] = ends.find(np.array([row], np.int64), Column.of([loss.leader_epoch_before])).tolist()
     if place < 0:
         return loss
-    end, wanted = ends.end_offset[place], _wanted(loss, view.snapshot.partitions.leader[row])
-    is_back = None not in (end, wanted) and int(end or 0) >= int(wanted or 0)
-    restored = present if is_back else None
-    return replace(loss, checked_epoch=present, restored_epoch=restored)
+    end = ends.end_offset[place]
+    is_back = end is not None and end >= _known_end(loss)
+    return replace(loss, checked_epoch=present, restored_epoch=present if is_back else None)
 
 
 def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
@@ -51,13 +49,13 @@ def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
     return (EpochEndQuestion(view.snapshot.partitions, rows, epochs),)
 
 
-def newly_restored(view: View, is_own: Callable[[ToldLoss], bool]) -> dict[int, ToldLoss]:
-    """Return by row the losses that are found to be restored in this round, of those that are a rule's own.
+def newly_restored(view: View) -> dict[int, ToldLoss]:
+    """Return by row the proven losses that this round finds to be restored.
 
     None where another one of the partition still stands.
     """
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    own = [one for one in view.memory.losses.told if is_own(one)]
+    own = [one for one in view.memory.losses.told if is_committed(one)]
     standing = {one.name for one in own if one.restored_epoch is None}
     found: dict[int, ToldLoss] = {}
     for loss in own:
@@ -88,26 +86,16 @@ def told_restored(loss: ToldLoss | None) -> dict[str, EvidenceValue]:
 
 
 def _to_check(view: View, loss: ToldLoss) -> tuple[int | None, int | None]:
-    """Return row and epoch of a leader that came since the loss and was not asked yet."""
-    row = None if loss.restored_epoch is not None else row_of(view, loss)
+    """Return row and epoch of a leader that came since a proven loss and was not asked yet."""
+    is_lost = is_committed(loss) and loss.restored_epoch is None
+    row = row_of(view, loss) if is_lost else None
     present = None if row is None else view.snapshot.offsets.leader_epoch[row]
     if present is None or present <= max(loss.leader_epoch, loss.checked_epoch or 0):
         return None, None
     return row, present
 
 
-def _wanted(loss: ToldLoss, leader: int | None) -> int | None:
-    """Return up to where the older epoch has to reach; None: nobody knows how much was lost.
-
-    The old leader itself has all that it had, unless it truncated to where the new one's log ended.
-    """
-    known = _known_end(loss)
-    if known is not None:
-        return known
-    is_old_leader = leader is not None and leader == loss.leader_before
-    return loss.epoch_end + 1 if is_old_leader else None
-
-
-def _known_end(loss: ToldLoss) -> int | None:
+def _known_end(loss: ToldLoss) -> int:
+    """Return up to where records are known to be lost."""
     ends = (loss.committed_to, loss.ex_leader_log_end)
-    return max((one for one in ends if one is not None), default=None)
+    return max((one for one in ends if one is not None), default=loss.epoch_end)

@@ -7,7 +7,7 @@ What an alert was last is read; whether something holds it back now is for the r
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,7 +18,8 @@ from rules.evidence import Evidence
 from rules.verdict import Severity
 from service.alerts.acknowledgements import Acknowledgement
 from service.alerts.alert import Alert, AlertState, News
-from service.alerts.silences import Silence
+from service.alerts.matchers import MatcherError
+from service.alerts.silences import Silence, SilenceError
 from service.storage.acknowledgements import StoredClosing, acknowledgement_of, last_closing
 from service.storage.alert_tables import ACKNOWLEDGEMENT, ALERT, ALERT_STEP, ALERTING_STATE, SILENCE
 from service.storage.findings import labels_hash
@@ -148,10 +149,13 @@ class AlertReading:
         return [_stored(row).alert for row in self.connection.execute(query).mappings()]
 
     def silences(self, now: datetime) -> list[Silence]:
-        """Return the silences in force."""
+        """Return the silences in force; one that this version cannot read holds nothing back."""
         query = select(SILENCE).where(SILENCE.c.starts_at <= now, SILENCE.c.ends_at > now)
-        rows = self.connection.execute(query).mappings()
-        return [StoredSilence(**row).silence() for row in rows]
+        found: list[Silence] = []
+        for row in self.connection.execute(query).mappings():
+            with suppress(MatcherError, SilenceError):
+                found.append(StoredSilence(**row).silence())
+        return found
 
     def closing(self, alert: StoredAlert) -> StoredClosing | None:
         """Return the last wish to close an alert's finding since that began; None if there is none."""
@@ -175,13 +179,17 @@ class AlertReading:
 
         Evidence that moves is kept with the finding alone.
         """
-        rows = {(one.cluster, *one.finding): one.id for one in alerts if one.is_active}
-        key = tuple_(FINDING.c.cluster, FINDING.c.rule_id, FINDING.c.labels_hash)
-        columns = (FINDING.c.cluster, FINDING.c.rule_id, FINDING.c.labels_hash, FINDING.c.evidence)
+        rows = {
+            (one.cluster, *one.finding, one.alert.severity.value): one.id
+            for one in alerts
+            if one.is_active
+        }
+        names = ("cluster", "rule_id", "labels_hash", "severity")
+        key = [FINDING.c[name] for name in names]
         breaches = (FINDING.c.ended_at.is_(None), FINDING.c.verdict == BREACH)
-        query = select(*columns).where(key.in_(sorted(rows)), *breaches)
+        query = select(*key, FINDING.c.evidence).where(tuple_(*key).in_(sorted(rows)), *breaches)
         found = self.connection.execute(query)
-        return {rows[row.cluster, row.rule_id, row.labels_hash]: row.evidence for row in found}
+        return {rows[tuple(row[: len(names)])]: row.evidence for row in found}
 
     def _select(self) -> Select[tuple[object, ...]]:
         joined = ALERT.join(CLUSTER, CLUSTER.c.id == ALERT.c.cluster)

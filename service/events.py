@@ -22,7 +22,7 @@ class Event(StrEnum):
     STORE_AWAY = "store_away"
     STORE_BACK = "store_back"
     DATABASE_RESTARTED = "database_restarted"
-    RETENTION = "old_transitions_removed"
+    RETENTION_SKIPPED = "retention_skipped"  # of old rows, for a clock that may be wrong
     JOB_ENDED = "job_ended"  # one per run
     JOB_MISSED = "job_missed"  # it was due and not run
     JOBS_AWAY = "jobs_not_kept"  # runs wait for the database
@@ -31,6 +31,14 @@ class Event(StrEnum):
     ENDPOINT_LIST = "endpoint_list_trouble"
     LOG_SOURCE_AWAY = "log_source_not_read"  # or not all of it
     LOG_SOURCE_BACK = "log_source_read_again"
+    DELIVERED = "notification_delivered"
+    DELIVERY_FAILED = "notification_not_delivered"  # it is tried again
+    DELIVERY_DEAD = "notification_given_up"
+    RECEIVER_GONE = "receiver_gone"  # it answered that it wants nothing any more
+    RECEIVER_REMOVED = "receiver_removed"  # from the settings, while something waited for it
+    FALLBACK = "fallback_notified"
+    OUTBOX_AWAY = "outbox_away"
+    OUTBOX_BACK = "outbox_back"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
     REQUEST_FAILED = "request_failed"

@@ -1,7 +1,8 @@
 """The process of `tidemark serve`: starts in dependency order, ends in reverse, each with a limit.
 
 SIGTERM or Ctrl-C: no new round begins, the one that runs is finished and stored, what waits is
-stored once more, the HTTP server answers to the last, and everything is closed. A second signal,
+stored once more, notifications under way end, the HTTP server answers to the last, and everything is
+closed. A second signal,
 or the end of the drain limit, leaves the rest undone; what was not stored then is judged again by
 the next start.
 """
@@ -42,6 +43,7 @@ class Parts:
     pipeline: Pipeline
     rounds: Task
     others: Sequence[Task]  # ended when the service stops
+    finishing: Sequence[Task] = ()  # end by themselves then, and are waited for
     front: Front
     supervisor: Supervisor
     stop: asyncio.Event
@@ -114,24 +116,32 @@ class Service:
         parts, keep = self._parts, self._parts.supervisor.keep
         rounds = asyncio.create_task(keep(parts.rounds))
         others = [asyncio.create_task(keep(task)) for task in parts.others]
+        finishing = [asyncio.create_task(keep(task)) for task in parts.finishing]
         await parts.stop.wait()
         parts.log.info(Event.STOPPING, drain_seconds=self._drain_seconds)
-        draining = asyncio.ensure_future(self._drain(rounds, front))
+        draining = asyncio.ensure_future(self._drain(rounds, front, finishing))
         try:
             if await self._done_in_time(draining):
                 draining.result()
         finally:
-            for task in (rounds, *others):
+            for task in (rounds, *others, *finishing):
                 task.cancel()
-            await asyncio.gather(rounds, *others, return_exceptions=True)
+            await asyncio.gather(rounds, *others, *finishing, return_exceptions=True)
 
-    async def _drain(self, rounds: asyncio.Task[None], front: asyncio.Task[None]) -> None:
+    async def _drain(
+        self,
+        rounds: asyncio.Task[None],
+        front: asyncio.Task[None],
+        finishing: Sequence[asyncio.Task[None]],
+    ) -> None:
         await rounds
         status = await in_thread(self._parts.pipeline.close, name="flush")
         if status.state is not KeepingState.STORED:
             self._parts.log.warning(
                 Event.STORE_AWAY, why=status.trouble, waiting_rounds=status.waiting_rounds
             )
+        if finishing:
+            await asyncio.wait(finishing)
         self._parts.front.stop()
         await front
 

@@ -15,8 +15,10 @@ from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
 from service.app.cluster import cluster_reader
+from service.app.delivering import make_delivering
 from service.app.desk import make_desk
 from service.app.front import address_of, make_front
+from service.app.jobs import JobParts, make_jobs
 from service.app.log_files import log_files
 from service.app.scrapes import scrape_watch
 from service.clock import monotonic, utc_now
@@ -26,11 +28,10 @@ from service.keeping import Keeper
 from service.latest import Latest, Look
 from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
 from service.log_files import LogFiles
-from service.log_inbox import LogInbox, remove_read
+from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
 from service.process import process_figures
-from service.retention import Retention
 from service.risk_watch import RiskPace, RiskWatch
 from service.round_log import RoundLog
 from service.round_loop import RoundLoop
@@ -41,14 +42,11 @@ from service.settings import LogFormat, Settings
 from service.settings.advice import warnings
 from service.storage.engine import OWN_SECONDS, open_database
 from service.storage.inbox import StoredInbox
-from service.storage.retention import remove_older
 from service.storage.store import PostgresStore
 from service.supervisor import Supervisor, Task
 from service.threads import OneAtATime
 from service.watch import Watcher
 from service.web.server import bind
-
-INBOX_SECONDS: Final = 600.0  # between removals of log lines that were read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +62,7 @@ class _Base:
     risk: RiskWatch
     scrapes: ScrapeWatch | None  # None: no endpoint of metrics is set up
     store: PostgresStore
-    stored_inbox: StoredInbox
+    jobs: JobParts
     inbox: LogInbox
     log_files: LogFiles
     latest: Latest
@@ -97,19 +95,29 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             exposition=base.exposition,
             store=base.store,
             inbox=base.inbox,
-            desk=make_desk(settings.alerting, base.store, settings.kafka.name),
+            desk=make_desk(settings.alerting, base.store, settings.kafka.name, base.jobs.desk),
             log=base.log,
         )
         pipeline = _pipeline(base)
+        delivering = make_delivering(
+            settings.alerting,
+            cluster=settings.kafka.name,
+            store=base.store,
+            latest=base.latest,
+            supervisor=base.supervisor,
+            stop=base.stop,
+            log=base.log,
+        )
         parts = Parts(
             pipeline=pipeline,
             rounds=_rounds(base, pipeline),
             others=[
-                _retention(base),
-                _inbox_retention(base),
+                base.jobs.task,
                 Task(name="risk_looks", run=base.risk.run),
                 *_scraping(base.scrapes),
+                delivering.looking_after,
             ],
+            finishing=[delivering.sending],
             front=front,
             supervisor=base.supervisor,
             stop=base.stop,
@@ -136,20 +144,26 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         interval_seconds=settings.service.interval_seconds,
     )
     store = _store(settings, log)
-    stored_inbox = StoredInbox(lambda: store.engine, settings.kafka.name)
+    supervisor = Supervisor(log, stop, monotonic=monotonic)
     return _Base(
         settings=settings,
         log=log,
         writer=writer,
         stop=stop,
-        supervisor=Supervisor(log, stop, monotonic=monotonic),
+        supervisor=supervisor,
         reader=cluster_reader(settings.kafka),
         risk=_risk(settings, stop),
         scrapes=scrape_watch(settings.scrapes, stop, log),
         store=store,
-        stored_inbox=stored_inbox,
+        jobs=make_jobs(
+            store,
+            keep_findings=timedelta(days=settings.database.keep_transitions_days),
+            supervisor=supervisor,
+            stop=stop,
+            log=log,
+        ),
         inbox=LogInbox(
-            stored_inbox,
+            StoredInbox(lambda: store.engine, settings.kafka.name),
             max_waiting=settings.broker_logs.max_waiting_events,
             utc_now=utc_now,
             in_time=OneAtATime("log_inbox").call,
@@ -237,29 +251,6 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
 
 def _scraping(scrapes: ScrapeWatch | None) -> list[Task]:
     return [] if scrapes is None else [Task(name="scrapes", run=scrapes.run)]
-
-
-def _retention(base: _Base) -> Task:
-    retention = Retention(
-        lambda before: remove_older(base.store.engine, before),
-        what="transitions",
-        keep=timedelta(days=base.settings.database.keep_transitions_days),
-        utc_now=utc_now,
-        log=base.log,
-    )
-    return Task(name="retention", run=retention.run)
-
-
-def _inbox_retention(base: _Base) -> Task:
-    retention = Retention(
-        lambda now: remove_read(base.stored_inbox, now),
-        what="log_lines",
-        keep=timedelta(0),  # the inbox knows for how long
-        utc_now=utc_now,
-        log=base.log,
-        every_seconds=INBOX_SECONDS,
-    )
-    return Task(name="inbox_retention", run=retention.run)
 
 
 @contextmanager

@@ -91,7 +91,7 @@ WHERE state = 'waiting' AND receiver = :receiver AND {OWN}
 _REMOVED: Final = text("""
 UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now, lease_until = NULL,
        lease_owner = NULL
-WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now AND NOT receiver = ANY(:known)
+WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now AND NOT receiver = ANY(CAST(:known AS text[]))
   AND (cluster IN (SELECT id FROM cluster WHERE name = :name)
        OR (cluster IS NULL AND created_at < :long_ago))
 RETURNING receiver

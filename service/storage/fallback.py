@@ -28,7 +28,7 @@ FROM outbox AS o
 WHERE (state IN ('waiting', 'sending') AND created_at <= :late
        OR state = 'dead' AND done_at >= :since)
   AND is_firing AND receiver <> :fallback AND fallback_of IS NULL AND length(body) > 0
-  AND NOT receiver = ANY(:without) AND {OWN}
+  AND NOT receiver = ANY(CAST(:without AS text[])) AND {OWN}
   AND NOT EXISTS (SELECT FROM outbox AS f WHERE f.fallback_of = o.id)
   AND NOT (reason = 'repeat interval elapsed' AND EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS told ON told.id = f.fallback_of

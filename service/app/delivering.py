@@ -1,0 +1,115 @@
+"""Builds what sends notifications, and looks after those that do not arrive."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from service.clock import monotonic, utc_now
+from service.delivering.deliverer import Clocks, Deliverer
+from service.delivering.doors import Doors
+from service.delivering.figures import Figures
+from service.delivering.upkeep import Duties, Upkeep
+from service.latest import Latest, RoundOutcome
+from service.log import Log
+from service.metrics.alerting import DeliveryFigures
+from service.notify.calls import CallLimits, Calls
+from service.notify.receivers import Receiver
+from service.notify.sender import Sender
+from service.settings import AlertingSettings
+from service.storage.delivered import Deliveries
+from service.storage.fallback import Backlogs
+from service.storage.outbox import Outbox
+from service.storage.store import PostgresStore
+from service.supervisor import Supervisor, Task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivering:
+    """The two tasks of sending, and how it goes."""
+
+    deliverer: Deliverer
+    upkeep: Upkeep
+    calls: Calls
+    counted: Figures
+
+    @property
+    def sending(self) -> Task:
+        """Return the task that ends by itself when the service stops."""
+        return Task(name="deliveries", run=self._send)
+
+    @property
+    def looking_after(self) -> Task:
+        """Return the task that is ended when the service stops."""
+        return Task(name="delivery_upkeep", run=self.upkeep.run)
+
+    def figures(self) -> DeliveryFigures:
+        """Return how it goes."""
+        return self.counted.told(utc_now())
+
+    async def _send(self) -> None:
+        try:
+            await self.deliverer.run()
+        finally:
+            await self.calls.aclose()
+
+
+def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
+    settings: AlertingSettings,
+    *,
+    cluster: str,
+    store: PostgresStore,
+    latest: Latest,
+    supervisor: Supervisor,
+    stop: asyncio.Event,
+    log: Log,
+) -> Delivering:
+    """Build it; without receivers nothing is sent, and what was meant for former ones is given up."""
+    receivers, owner = settings.receivers_by_name(), uuid4()
+    most = {one.name: one.max_concurrent for one in settings.receivers}
+    figures = Figures(receivers)
+    results = Deliveries(lambda: store.engine, cluster, owner)
+    calls = Calls(settings.guard(), limits=CallLimits(connections=max(sum(most.values()), 1)))
+    deliverer = Deliverer(
+        claims=Outbox(lambda: store.engine, cluster, owner),
+        results=results,
+        sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
+        doors=Doors.of((one, most[name]) for name, one in receivers.items()),
+        figures=figures,
+        clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
+        stop=stop,
+        log=log,
+        attempt=supervisor.attempt,
+    )
+    upkeep = Upkeep(
+        _duties(settings, receivers, cluster),
+        backlogs=Backlogs(lambda: store.engine, cluster),
+        deliveries=results,
+        figures=figures,
+        utc_now=utc_now,
+        monotonic=monotonic,
+        is_watching=lambda: _is_watching(latest),
+        wake=deliverer.wake,
+        log=log,
+    )
+    return Delivering(deliverer=deliverer, upkeep=upkeep, calls=calls, counted=figures)
+
+
+def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster: str) -> Duties:
+    return Duties(
+        receivers=receivers,
+        external_url=settings.external_url,
+        fallback=receivers.get(settings.fallback_receiver or ""),
+        fallback_after=timedelta(seconds=settings.fallback_after_seconds),
+        watchdog=receivers.get(settings.watchdog_receiver or ""),
+        watchdog_interval=timedelta(seconds=settings.watchdog_interval_seconds),
+        cluster=cluster,
+    )
+
+
+def _is_watching(latest: Latest) -> bool:
+    """Whether rounds are made; a cluster that cannot be asked is told by other alerts."""
+    look = latest.look
+    return look.outcome is not None and look.outcome is not RoundOutcome.DIED and not look.is_stale

@@ -1,0 +1,130 @@
+"""Rows of the outbox for tests, and what has become of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import uuid4
+
+from sqlalchemy import Engine, text
+
+from service.storage.delivered import Deliveries, Done, RowState
+from service.storage.fallback import Backlogs
+from service.storage.outbox import Claimed, Claims, Outbox, Room
+from service.storage.posting import Message, group_hash, post
+from tests.factories import at
+
+NAME: Final = "default"
+PAGER: Final = "pager"
+
+
+def message(group: str = "g", body: str = "x", **overrides: Any) -> Message:
+    """Return a message of a group, made at noon."""
+    told = {
+        "receiver": PAGER,
+        "group_key": group,
+        "group_hash": group_hash(group),
+        "reason": "first notification",
+        "is_firing": True,
+        "alerts": 1,
+        "body": body.encode(),
+        "at": at(0),
+    }
+    return Message(**{**told, **overrides})
+
+
+def no_merge(_older: Sequence[bytes], _newest: bytes) -> None:
+    """Take the newest body as it is."""
+
+
+@dataclass(slots=True)
+class Office:
+    """One deliverer's way to an outbox."""
+
+    engine: Engine
+    outbox: Outbox
+    deliveries: Deliveries
+    backlogs: Backlogs
+
+    @classmethod
+    def of(cls, engine: Engine, name: str = NAME) -> Office:
+        owner = uuid4()
+
+        def given() -> Engine:
+            return engine
+
+        return cls(
+            engine,
+            Outbox(given, name, owner),
+            Deliveries(given, name, owner),
+            Backlogs(given, name),
+        )
+
+    def post(self, *messages: Message) -> list[int]:
+        """Store messages; return their ids."""
+        with self.engine.begin() as connection:
+            return [post(connection, one) or 0 for one in messages]
+
+    def claim(
+        self,
+        seconds: float = 0,
+        *,
+        free: int = 10,
+        receiver: str = PAGER,
+        merge: Callable[..., Any] = no_merge,
+        busy: Sequence[int] = (),
+    ) -> tuple[Claimed, ...]:
+        """Claim at so many seconds after noon."""
+        return self.look(seconds, free=free, receiver=receiver, merge=merge, busy=busy).claimed
+
+    def look(
+        self,
+        seconds: float,
+        *,
+        free: int = 10,
+        receiver: str = PAGER,
+        merge: Callable[..., Any] = no_merge,
+        busy: Sequence[int] = (),
+    ) -> Claims:
+        """Claim, and return what else was found."""
+        room = Room(receiver=receiver, free=free, merge=merge)
+        return self.outbox.claim([room], at(seconds), busy)
+
+    def complete(
+        self, claimed: Claimed, seconds: float, state: RowState, again: float | None = None
+    ) -> None:
+        """Store an attempt that was made at a time."""
+        self.deliveries.complete([done(claimed.id, at(seconds), state, again)], at(seconds))
+
+    def rows(self, columns: str = "id, state") -> list[tuple[Any, ...]]:
+        """Return all rows in order."""
+        with self.engine.connect() as connection:
+            found = connection.execute(text(f"SELECT {columns} FROM outbox ORDER BY id"))  # noqa: S608
+            return [tuple(row) for row in found]
+
+
+def done(
+    row: int, moment: datetime, state: RowState, again: float | None = None, **more: Any
+) -> Done:
+    """Return what came of an attempt."""
+    is_good = state is RowState.DELIVERED
+    told: dict[str, Any] = {
+        "id": row,
+        "at": moment,
+        "took_ms": 5,
+        "outcome": "delivered" if is_good else "retry",
+        "status": 200 if is_good else 500,
+        "failure": None if is_good else "server_error",
+        "detail": "" if is_good else "it answered 500\0",
+        "reply": "",
+        "state": state,
+        "next_attempt_at": None if again is None else at(again),
+    }
+    return Done(**{**told, **more})
+
+
+def groups(claimed: Sequence[Claimed]) -> list[tuple[str, str]]:
+    """Return group and body of what was claimed."""
+    return [(one.group_key, one.body.decode()) for one in claimed]

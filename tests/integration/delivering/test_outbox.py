@@ -1,0 +1,226 @@
+"""The outbox on a real PostgreSQL: who may send what, when, and in which order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import text
+
+from service.clock import monotonic
+from service.notify.merging import Merged
+from service.storage.delivered import DeadReason, RowState
+from service.storage.outbox import LEASE
+from tests.factories import at
+from tests.integration.delivering.given import Office, done, groups, message
+from tests.integration.storage.conftest import MakeDatabase
+
+pytestmark = pytest.mark.integration
+DELIVERED, WAITING, DEAD = RowState.DELIVERED, RowState.WAITING, RowState.DEAD
+OVER = LEASE.total_seconds()
+
+
+@pytest.fixture
+def office(new_database: MakeDatabase) -> Office:
+    return Office.of(new_database())
+
+
+def test_groups_are_claimed_side_by_side_and_each_in_order(office: Office) -> None:
+    office.post(message("a", "1"), message("b", "1"), message("a", "2"), message("b", "2"))
+    first = office.claim()
+    assert groups(first) == [("a", "1"), ("b", "1")]
+    assert office.claim() == ()
+    office.complete(first[0], 1, DELIVERED)
+    assert groups(office.claim(1)) == [("a", "2")]
+
+
+def test_there_is_no_more_than_room_for(office: Office) -> None:
+    office.post(*(message(str(number)) for number in range(5)))
+    assert len(office.claim(free=2)) == 2
+    assert len(office.claim(free=2)) == 2
+    assert len(office.claim(free=2)) == 1
+    assert office.claim(free=0) == ()
+
+
+def test_a_lease_that_ran_out_is_claimed_again_as_the_same(office: Office) -> None:
+    office.post(message("a", "1"), message("a", "2"))
+    (before,) = office.claim()
+    assert office.claim(OVER - 1) == ()
+    assert office.claim(OVER, busy=[before.id]) == ()
+    (again,) = Office.of(office.engine).claim(OVER)
+    assert (again.webhook_id, again.body) == (before.webhook_id, before.body)
+
+
+def test_who_lost_a_lease_decides_nothing_but_that_it_was_delivered(office: Office) -> None:
+    office.post(message("a", "1"))
+    (lost,) = office.claim()
+    other = Office.of(office.engine)
+    (held,) = other.claim(OVER)
+    office.complete(lost, OVER + 1, WAITING, again=OVER + 2)
+    assert office.rows("state") == [("sending",)]
+    office.complete(lost, OVER + 2, DELIVERED)
+    other.complete(held, OVER + 3, DEAD)
+    assert office.rows("state, attempts") == [("delivered", 1)]
+
+
+def test_what_failed_waits_and_holds_up_its_group_alone(office: Office) -> None:
+    office.post(message("a", "1"), message("a", "2"), message("b", "1"))
+    (failed, other) = office.claim()
+    office.complete(failed, 1, WAITING, again=60)
+    office.complete(other, 1, DELIVERED)
+    assert office.claim(59) == ()
+    assert office.rows("state, attempts")[0] == ("waiting", 1)
+
+
+def test_a_newer_state_takes_the_place_of_a_stuck_one(office: Office) -> None:
+    def joined(older: Sequence[bytes], newest: bytes) -> Merged:
+        return Merged(b"+".join([*older, newest]), 7)
+
+    office.post(message("a", "1"), message("a", "2", at=at(1)), message("a", "3", at=at(2)))
+    (stuck,) = office.claim(5)
+    office.complete(stuck, 5, WAITING, again=10)
+    found = office.look(10, merge=joined)
+    (one,) = found.claimed
+    assert (one.body, one.alerts, one.created_at, one.attempts) == (b"1+2+3", 7, at(0), 0)
+    assert found.superseded == ("pager", "pager")
+    assert office.rows("state, superseded_by, body, created_at") == [
+        ("superseded", one.id, b"1", at(0)),
+        ("superseded", one.id, b"2", at(1)),
+        ("sending", None, b"1+2+3", at(0)),
+    ]
+
+
+def test_what_never_failed_is_not_superseded(office: Office) -> None:
+    office.post(message("a", "1"), message("a", "2"))
+    office.claim()
+    assert groups(office.claim(OVER)) == [("a", "1")]
+
+
+def test_what_is_given_up_lets_the_next_one_go(office: Office) -> None:
+    office.post(message("a", "1"), message("a", "2"))
+    (one,) = office.claim()
+    refused = done(one.id, at(1), DEAD, dead_reason=DeadReason.REFUSED)
+    office.deliveries.complete([refused], at(1))
+    assert groups(office.claim(1)) == [("a", "2")]
+    assert office.rows("state, dead_reason, done_at")[0] == ("dead", "refused", at(1))
+
+
+def test_an_answer_that_is_stored_twice_is_one(office: Office) -> None:
+    office.post(message())
+    (one,) = office.claim()
+    for _ in range(2):
+        office.complete(one, 1, WAITING, again=5)
+    assert office.rows("state, attempts") == [("waiting", 1)]
+    with office.engine.connect() as connection:
+        found = connection.execute(text("SELECT detail, took_ms FROM delivery_attempt")).all()
+    assert [tuple(row) for row in found] == [("it answered 500�", 5)]
+
+
+def test_a_receiver_that_is_gone_gets_nothing_more(office: Office) -> None:
+    office.post(message("a"), message("b"), message("c", receiver="other"))
+    office.claim(free=1)
+    assert office.deliveries.give_up("pager", at(1)) == 1
+    assert office.rows("state, dead_reason") == [
+        ("sending", None),
+        ("dead", "gone"),
+        ("waiting", None),
+    ]
+
+
+def test_what_is_for_nobody_is_given_up(office: Office) -> None:
+    with office.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('default', 'x', now())"
+            )
+        )
+        connection.execute(
+            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
+        )
+    office.post(message("a", cluster=1), message("b", cluster=2), message("c"))
+    assert office.deliveries.bury(["else"], at(5)) == ["pager"]
+    assert [row[0] for row in office.rows("dead_reason")] == ["receiver_removed", None, None]
+    assert office.deliveries.bury(["else"], at(90_000)) == ["pager"]
+
+
+def test_another_services_clusters_are_left_alone(office: Office) -> None:
+    with office.engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO cluster (name, cluster_id, first_seen) VALUES ('other', 'x', now())")
+        )
+    office.post(message("a", "theirs", cluster=1), message("a", "nobody's"))
+    assert groups(office.claim()) == [("a", "nobody's")]
+    assert groups(Office.of(office.engine, "other").claim()) == [("a", "theirs")]
+
+
+def test_a_receiver_that_is_back_is_tried_at_once(office: Office) -> None:
+    office.post(message("a"), message("b"))
+    for one in office.claim():
+        office.complete(one, 1, WAITING, again=600)
+    office.deliveries.hasten("pager", at(2))
+    assert len(office.claim(2)) == 2
+
+
+def test_a_clock_that_was_set_moves_what_is_open(office: Office) -> None:
+    office.post(message("a"), message("b"))
+    first, second = office.claim()
+    office.complete(first, 1, DELIVERED)
+    office.complete(second, 1, WAITING, again=30)
+    office.deliveries.shift(timedelta(hours=-1))
+    assert office.rows("created_at, next_attempt_at")[1] == (at(-3600), at(-3570))
+    assert office.rows("created_at")[0] == (at(0),)
+
+
+@pytest.mark.parametrize("is_one_group", [True, False], ids=["one group", "many groups"])
+def test_claims_stay_quick_with_ten_thousand_open_rows(
+    office: Office, *, is_one_group: bool
+) -> None:
+    """200 deliveries of 10,000 that wait; a claim that passes over all of them takes minutes."""
+    office.claim()  # plans made while the table is empty must not stay
+    with office.engine.begin() as connection:
+        connection.execute(
+            text(
+                "INSERT INTO outbox (webhook_id, receiver, group_key, group_hash, reason, is_firing,"
+                " alerts, body, created_at, state, next_attempt_at) SELECT n::text, 'pager',"
+                " 'g', CASE WHEN :one THEN 'g' ELSE n::text END, 'r', true, 1, 'x', :at, 'waiting',"
+                " :at FROM generate_series(1, 10000) AS n"
+            ),
+            {"one": is_one_group, "at": at(0)},
+        )
+    order: list[int] = []
+    began = monotonic()
+    for _ in range(200):
+        claimed = office.claim(1, free=1)
+        office.deliveries.complete([done(one.id, at(1), DELIVERED) for one in claimed], at(1))
+        order += [one.id for one in claimed]
+    assert len(order) == 200
+    if is_one_group:
+        assert order == sorted(order)
+    assert monotonic() - began < 60
+
+
+def test_two_deliverers_never_hold_the_same(office: Office) -> None:
+    office.post(*(message(str(number % 40), str(number)) for number in range(200)))
+    held: list[int] = []
+    order: dict[str, list[int]] = {}
+    turn = threading.Lock()
+
+    def work() -> None:
+        mine = Office.of(office.engine)
+        while claimed := mine.claim(1, free=3):
+            with turn:
+                held.extend(one.id for one in claimed)
+                for one in claimed:
+                    order.setdefault(one.group_key, []).append(one.id)
+            mine.deliveries.complete([done(one.id, at(1), DELIVERED) for one in claimed], at(1))
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    work()  # what one found held by another when it stopped
+    assert len(held) == len(set(held)) == 200
+    assert all(ids == sorted(ids) for ids in order.values())

@@ -35,8 +35,9 @@ Runbook:
     Keep the broker that led before down: its disk may hold the only copy. See the finding
     committed_records_lost of this partition. Have the producer write those records again only when
     its `delivery.timeout.ms` (120 seconds by default) has passed since the last refusal: until then
-    it may still send them itself. If it does, sequence_gap_reordering tells so: of this producer
-    nothing was lost.
+    it may still send them itself. If it does, the reason becomes `refuted` (info): of this producer
+    nothing was lost, and sequence_gap_reordering says why. What the partition lost of others stays told
+    by committed_records_lost.
     Suspected: `settles` says what would decide, `check` what to do; `evidence_for` and
     `evidence_against` say what is known. `tidemark sequence show` has the whole episode.
 """
@@ -61,7 +62,7 @@ RULE: Final = RuleMeta(
     severity=Severity.CRITICAL,
     for_=timedelta(0),
     summary="Records that a producer had written are gone, as a gap in its sequence shows.",
-    milder=(("possibly_lost", Severity.WARNING),),
+    milder=(("possibly_lost", Severity.WARNING), ("refuted", Severity.INFO)),
     forgets=True,
 )
 
@@ -72,6 +73,7 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     LOST = "lost"
     POSSIBLY_LOST = "possibly_lost"
+    REFUTED = "refuted"  # it was told as lost, and is proven not to be
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
@@ -97,4 +99,5 @@ REASONS: Final = Reasons(
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
     lasting=Why.LOST,
+    refuted=(SequenceClass.LOSS, Why.REFUTED),
 )

@@ -17,6 +17,7 @@ from rules.facts.column import marked
 from rules.facts.episodes import Episode
 from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
+from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.loss.told import moment
 from rules.question import Question
@@ -42,6 +43,8 @@ class Reasons:
     partition_not_told: Reason
     # Where an episode is remembered for this reason, what is new is told beside it.
     lasting: Reason | None = None
+    # Where what was told as this class is proven to be something else, it is told for this reason.
+    refuted: tuple[SequenceClass, Reason] | None = None
 
 
 def newly_told(view: View) -> tuple[Episode, ...]:
@@ -67,35 +70,64 @@ def judge_episodes(
         return _of_cluster(view, rule, reasons, questions)
     new = {one.id: one for one in newly_told(view)}
     told = _by_name(view, new.values(), reasons)
-
+    told = {**_refuted(view, new.values(), reasons), **told}
     quiet = _quiet(view, reasons)
 
     def details(position: int) -> dict[str, EvidenceValue]:
         episodes = told.get(names[position])
         return _details(view, episodes, new) if episodes else _unknown_details(view, quiet)
 
+    places: dict[Reason, list[int]] = {}
+    for place, name in enumerate(names):
+        if name in told:
+            places.setdefault(_reason(told[name][0], reasons), []).append(place)
     return decide(
         rule,
         NamedSubjects(SubjectKind.PARTITION, tuple(_labels(view, name) for name in names)),
         [
-            Case(
-                marked(
-                    len(names),
-                    [
-                        place
-                        for place, name in enumerate(names)
-                        if name in told and reasons.of(told[name][0]) is reason
-                    ],
-                ),
-                Verdict.BREACH,
-                reason,
-            )
-            for reason in type(reasons.nothing_new)
+            Case(marked(len(names), found), Verdict.BREACH, reason)
+            for reason, found in places.items()
         ],
         quiet,
         details=details,
         questions=questions,
     )
+
+
+def _reason(episode: Episode, reasons: Reasons) -> Reason:
+    """Return why an episode is told: as a rule's own, or as none of it any more."""
+    refuted = reasons.nothing_new if reasons.refuted is None else reasons.refuted[1]
+    return reasons.of(episode) or refuted
+
+
+def _refuted(
+    view: View, new: Iterable[Episode], reasons: Reasons
+) -> dict[TopicPartition, list[Episode]]:
+    """Return by partition the episodes that were told as a rule's own, and are proven not to be.
+
+    Where others are still its own the partition is told for these: not at all if one is lasting.
+    """
+    if reasons.refuted is None or view.before is None:
+        return {}
+    class_, _ = reasons.refuted
+    before = {one.id: one.told for one in view.before.sequences.open.values()}
+    found: dict[TopicPartition, list[Episode]] = {}
+    for one in new:
+        known = before.get(one.id)
+        was_own = known is not None and known.class_ is class_
+        if one.name is not None and was_own and one.verdict.is_confirmed and not reasons.of(one):
+            found.setdefault(one.name, []).append(one)
+    if not found:
+        return {}
+    standing: dict[TopicPartition, list[Episode]] = {}
+    for one in view.memory.sequences.episodes:
+        if one.name in found and one.told is not None and reasons.of(one):
+            standing.setdefault(one.name, []).append(one)
+    return {
+        name: sorted(standing.get(name, ()), key=_badness) or episodes
+        for name, episodes in found.items()
+        if not any(reasons.of(one) is reasons.lasting for one in standing.get(name, ()))
+    }
 
 
 def _of_cluster(

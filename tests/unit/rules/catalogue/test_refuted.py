@@ -1,0 +1,110 @@
+"""A loss that was told and is none after all: its finding says so, and nobody is woken up for it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
+from rules.completeness import Completeness
+from rules.facts.memory import Memory
+from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next_changes
+from rules.verdict import Severity, Verdict
+from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from tests.unit.rules.catalogue.test_sequence_rules import breaches
+from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
+from tests.unit.rules.sequence.test_classes import (
+    ALONE,
+    CASES,
+    NOT_READABLE,
+    OLD_BATCH,
+    of_2,
+)
+
+TEXTBOOK: Final = CASES["textbook"].looks
+CAME: Final = batch(100, 3, 24, leader_epoch=6)  # what was missing, after all
+HEALED: Final = of_2(25, found=[found(OLD_BATCH, CAME)])
+REFUTED: Final = (3, "loss", "refuted")
+
+
+def test_a_proven_loss_is_refuted_when_its_client_sends_after_all() -> None:
+    said = breaches(play((*TEXTBOOK, HEALED, of_2(26))))
+    assert said == [(2, "loss", "lost"), REFUTED, (3, "reordering", "reordered")]
+
+
+def test_so_is_one_that_was_bounded_by_its_gap() -> None:
+    looks = CASES["unclean-and-unhealed"].looks
+    late = of_2(21 + PATIENCE, found=[found(OLD_BATCH, batch(100, 3, 1, leader_epoch=6))])
+    said = breaches(play((*looks, late)))
+    assert said == [(3, "loss", "lost"), (4, "loss", "refuted"), (4, "reordering", "reordered")]
+
+
+def test_it_goes_on_as_information_with_the_evidence_of_what_it_was() -> None:
+    views, known = play((*TEXTBOOK, HEALED, of_2(26))), dict[Identity, OpenFinding]()
+    steps: list[Step] = []
+    for view in views:
+        judgements = [judge(view) for judge in (sequence_gap_loss.judge,)]
+        changes = next_changes(known, judgements, completeness=Completeness(), now=view.now)
+        steps += [one.step for one in changes]
+        known = apply_changes(known, changes, view.now)
+    assert steps == [Step.OPENED, Step.AGAIN, Step.HELD]
+    [finding] = known.values()
+    assert (finding.reason, finding.severity) == ("refuted", Severity.INFO)
+    assert (finding.evidence["class"], finding.evidence["why"]) == ("reordering", "filled")
+    assert finding.evidence["lost_from"] is None
+
+
+def test_it_is_not_refuted_while_another_producer_has_lost_records() -> None:
+    both = (refused(27, 2, broker=2), refused(30, 2, broker=2, producer_id=9))
+    looks = (
+        ALONE,
+        of_2(11, lines=both, ends=((0, 5, 100),)),
+        of_2(12, found=[found(OLD_BATCH), found(OLD_BATCH, producer_id=9)]),
+        of_2(25, found=[found(OLD_BATCH, CAME), found(OLD_BATCH, producer_id=9)]),
+    )
+    said = breaches(play(looks))
+    assert [one for one in said if one[1] == "loss"] == [(2, "loss", "lost")]
+    assert (3, "reordering", "reordered") in said
+
+
+def test_what_is_only_suspected_of_another_producer_is_what_is_left() -> None:
+    both = (refused(27, 2, broker=2), refused(600, 2, broker=2, producer_id=9))
+    looks = (
+        ALONE,
+        of_2(11, lines=both, ends=((0, 5, 100),)),
+        *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(7)),
+        HEALED,
+    )
+    said = [one for one in breaches(play(looks)) if one[1] == "loss"]
+    assert said == [(2, "loss", "lost"), (4, "loss", "lost"), (9, "loss", "possibly_lost")]
+    [finding] = sequence_gap_loss.judge(play(looks)[-1]).findings(Verdict.BREACH)
+    assert finding.evidence["producer_id"] == 9
+
+
+def test_a_suspicion_that_was_told_is_refuted_too() -> None:
+    line = refused(600, 2, offset=100)
+    looks = (
+        Look(second=0),
+        Look(second=11, lines=(line,), gaps=(NOT_READABLE,)),
+        *(Look(second=12 + n, gaps=(NOT_READABLE,)) for n in range(5)),
+        Look(second=30, lines=(refused(601, 2, offset=100, second=29),)),
+        *(Look(second=31 + n, found=[found(batch(97, 0, 3))]) for n in range(3)),
+    )
+    said = [one[1:] for one in breaches(play(looks))]
+    assert said == [
+        ("loss", "possibly_lost"),
+        ("loss", "refuted"),
+        ("reordering", "reordered"),
+    ]
+
+
+def test_a_restart_between_the_loss_and_its_healing_changes_nothing() -> None:
+    def restarted(memory: Memory) -> Memory:
+        kept = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
+        assert kept is not None
+        return kept
+
+    views = play((*TEXTBOOK, HEALED), between=restarted)
+    assert breaches(views)[1] == REFUTED
+    [finding] = sequence_gap_reordering.judge(views[-1]).findings(Verdict.BREACH)
+    assert finding.severity is Severity.INFO

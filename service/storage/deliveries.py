@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, tuple_
+from sqlalchemy.dialects.postgresql import distinct_on
 
 from service.storage.alert_tables import DELIVERY_ATTEMPT, OUTBOX
 from service.storage.translate import translated
@@ -181,7 +182,7 @@ def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
     latest = (
         select(last, name.label("of_receiver"))
         .select_from(joined)
-        .distinct(name, last.c.went_well)
+        .ext(distinct_on(name, last.c.went_well))
         .order_by(name, last.c.went_well, last.c.id.desc())
     )
     rows = connection.execute(latest).mappings()

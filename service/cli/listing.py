@@ -5,14 +5,15 @@ programs. Rows are JSON of a Tidemark that may be newer: what it does not tell i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rules.errors import NotThereError
+from rules.errors import NotThereError, RequestError
 from service.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ Row = Mapping[str, Any]
 
 SHOWN: Final = 200  # rows of a table; JSON has all
 ABSENT: Final = "-"
+FIRST: Final = ("group", "transactional_id", "client", "topic", "partition")  # labels
+LAST: Final = ("cluster",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +85,15 @@ def one(api: ApiClient, path: str, what: str) -> Row:
     return found
 
 
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Name the thing that cannot be changed: a command may be given several."""
+    try:
+        yield
+    except RequestError as exc:
+        raise type(exc)(f"{name}: {exc}") from exc
+
+
 def print_json(document: Mapping[str, Any]) -> None:
     """Print a document as one line."""
     click.echo(json.dumps(document, separators=(",", ":")))
@@ -124,10 +136,11 @@ def moment_of(value: object) -> datetime | None:
         return None
 
 
-def labels_text(labels: object, *, without: Iterable[str] = ()) -> str:
+def labels_text(labels: object, *, without: Collection[str] = ()) -> str:
     """Return labels in a line: "topic orders, partition 3"."""
     if not isinstance(labels, Mapping):
         return ABSENT
-    left_out = set(without)
-    told = (f"{name} {value}" for name, value in labels.items() if name not in left_out and value)
+    others = (name for name in labels if name not in (*FIRST, *LAST, *without))
+    order = (name for name in (*FIRST, *others, *LAST) if name not in without)
+    told = (f"{name} {labels[name]}" for name in order if labels.get(name))
     return ", ".join(told) or ABSENT

@@ -125,7 +125,9 @@ def ack(names: Sequence[str], *, comment: str, **options: Any) -> None:
     """  # noqa: D301 - see above
     with client_of(options, scope="ack") as api:
         for name in names:
-            done = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment}).document
+            with listing.about(name):
+                made = api.change("POST", f"alerts/{name}/acknowledge", {"comment": comment})
+            done = made.document
             click.echo(f"{name} is acknowledged by {done['acknowledged']['by']}")
 
 
@@ -141,7 +143,8 @@ def unack(names: Sequence[str], **options: Any) -> None:
     """  # noqa: D301 - see above
     with client_of(options, scope="ack") as api:
         for name in names:
-            api.change("DELETE", f"alerts/{name}/acknowledge")
+            with listing.about(name):
+                api.change("DELETE", f"alerts/{name}/acknowledge")
             click.echo(f"{name} is not acknowledged any more")
 
 
@@ -161,5 +164,6 @@ def close(names: Sequence[str], *, why: str, **options: Any) -> None:
     """  # noqa: D301 - see above
     with client_of(options, scope="ack") as api:
         for name in names:
-            api.change("POST", f"alerts/{name}/close", {"why": why})
+            with listing.about(name):
+                api.change("POST", f"alerts/{name}/close", {"why": why})
             click.echo(f"{name} is closed by the next round")

@@ -75,8 +75,9 @@ def in_full(document: Row, server: str) -> Iterator[RenderableType]:
     if steps:
         yield Text("NEXT", style="bold")
         yield Text("\n".join(f"  {printable(step)}" for step in steps))
-    yield Text("WHAT BECAME OF IT", style="bold")
-    yield lines([(utc(step.get("at")), _step(step)) for step in document.get("steps") or ()])
+    if document.get("steps"):
+        yield Text("WHAT BECAME OF IT", style="bold")
+        yield lines([(utc(step.get("at")), _step(step)) for step in document["steps"]])
     if document.get("notified"):
         yield Text("WHO WAS TOLD, newest first", style="bold")
         yield deliveries_table(document["notified"])

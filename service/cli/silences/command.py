@@ -212,7 +212,8 @@ def expire(names: Sequence[str], **options: Any) -> None:
     """  # noqa: D301 - see above
     with client_of(options, scope=SCOPE) as api:
         for one in names:
-            api.change("DELETE", f"silences/{one}", etag=api.look(f"silences/{one}").etag)
+            with listing.about(one):
+                api.change("DELETE", f"silences/{one}", etag=api.look(f"silences/{one}").etag)
             click.echo(f"silence {one} is over")
 
 

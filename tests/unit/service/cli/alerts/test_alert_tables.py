@@ -40,7 +40,7 @@ def test_an_alert_is_one_line_with_its_time_in_utc() -> None:
         "firing",
         "critical",
         "committed_records_lost",
-        "cluster default, topic orders, partition 3",
+        "topic orders, partition 3, cluster default",
         "2025-06-02 12:00:00",
         "pager",
         FINGERPRINT,
@@ -69,12 +69,12 @@ def test_a_list_that_is_not_of_now_says_so() -> None:
 
 def test_an_alert_in_full_names_the_page_of_its_rule_and_what_to_type() -> None:
     told = printed(tables.in_full(detail(notified=[delivery()]), DEFAULT))
-    assert told.startswith("FIRING critical committed_records_lost  cluster default, topic orders")
+    assert told.startswith("FIRING critical committed_records_lost  topic orders, partition 3")
     assert re.search(r"rule page +docs/rules/committed_records_lost.md\n", told)
     assert re.search(r"firing since +2025-06-02 12:00:00 UTC\n", told)
     assert re.search(r"  certain_from +73\n", told)
     assert "advice" not in told  # absent, and so not shown
-    steps = told.partition("NEXT\n")[2].partition("WHAT BECAME")[0]
+    steps = told.partition("NEXT\n")[2].partition("WHO WAS TOLD")[0]
     assert [line.strip() for line in steps.splitlines()] == [
         "tidemark loss show orders-3",
         f"tidemark alerts ack {FINGERPRINT}",

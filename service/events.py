@@ -21,6 +21,8 @@ class Event(StrEnum):
     MEMORY_AWAY = "memory_not_loaded"
     STORE_AWAY = "store_away"
     STORE_BACK = "store_back"
+    ALERTS_TROUBLE = "alerts_trouble"  # what of them could not be stored or read
+    ALERTS_BACK = "alerts_trouble_over"
     DATABASE_RESTARTED = "database_restarted"
     RETENTION_SKIPPED = "retention_skipped"  # of old rows, for a clock that may be wrong
     JOB_ENDED = "job_ended"  # one per run

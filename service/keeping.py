@@ -15,10 +15,11 @@ from uuid import UUID, uuid4
 
 from rules.errors import StoreError
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
+from service.alerts.delta import AlertDelta
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.pending import Pending
-from service.storage.rounds import Round
+from service.storage.rounds import Round, Stored
 from service.storage.store import Loaded, OpenFindings
 
 FIRST_RETRY_SECONDS: Final = 1.0
@@ -45,6 +46,7 @@ class KeepingStatus:
 
     state: KeepingState = KeepingState.NOT_LOADED
     trouble: str | None = None  # why, one line
+    alerts_trouble: str | None = None  # what of alerts could not be stored or read, one line
     is_final: bool = False  # no later try will mend it: a person has to
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
@@ -62,7 +64,7 @@ class Store(Protocol):
         The newest writer that claimed a name is the one that may store.
         """
 
-    def store(self, rounds: Sequence[Round]) -> None:
+    def store(self, rounds: Sequence[Round]) -> Stored:
         """Store rounds in their order, all or none; storing one twice changes nothing."""
 
 
@@ -86,6 +88,7 @@ class Passing:
     at: datetime
     changes: Sequence[Change]
     checkpoint: Checkpoint | None
+    alerts: AlertDelta | None = None
 
 
 class Keeper:
@@ -112,6 +115,7 @@ class Keeper:
         self._retry_at = float("-inf")
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._status = KeepingStatus()
+        self._stored: list[Stored] = []
 
     @property
     def status(self) -> KeepingStatus:
@@ -127,6 +131,11 @@ class Keeper:
     def is_loaded(self) -> bool:
         """Whether what was remembered has been read."""
         return self._status.state is not KeepingState.NOT_LOADED
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether the last round could be stored, or nothing was tried yet."""
+        return self._status.state is KeepingState.STORED
 
     def load(self, *, is_start: bool = False, at_once: bool = False) -> Loaded | None:
         """Read what is kept if it is time to try or `at_once`.
@@ -148,7 +157,11 @@ class Keeper:
         self._rebase(loaded)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = replace(
-            self._status, state=KeepingState.STORED, trouble=None, is_final=False
+            self._status,
+            state=KeepingState.STORED,
+            trouble=None,
+            is_final=False,
+            alerts_trouble=next(iter(loaded.damaged.values()), None),
         )
         return loaded
 
@@ -162,8 +175,20 @@ class Keeper:
         # What is open now was opened by a round that waits, unless that one was lost.
         return {**{key: merged.get(key, entry) for key, entry in current.items()}, **merged}
 
-    def keep(self, passing: Passing) -> None:
-        """Queue what a round leaves, and store all that waits if it is time to try."""
+    def waiting(self, cluster_id: str) -> list[Round]:
+        """Return the rounds of a cluster that wait, oldest first."""
+        return [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
+
+    def take_stored(self) -> list[Stored]:
+        """Return what came of storing since the last call."""
+        taken, self._stored = self._stored, []
+        return taken
+
+    def keep(self, passing: Passing, *, more_comes: bool = False) -> None:
+        """Queue what a round leaves, and store all that waits if it is time to try.
+
+        What `more_comes` of belongs into one transaction with what is kept next.
+        """
         self._number += 1
         self._pending = self._pending.add(
             Round(
@@ -172,9 +197,10 @@ class Keeper:
                 at=passing.at,
                 changes=passing.changes,
                 checkpoint=passing.checkpoint,
+                alerts=passing.alerts,
             )
         )
-        if self.is_loaded:
+        if self.is_loaded and not more_comes:
             self.flush()
 
     def flush(self, *, at_once: bool = False) -> None:
@@ -198,12 +224,14 @@ class Keeper:
 
     def _store_part(self, part: Sequence[Round]) -> None:
         begin = self._monotonic()
-        self._asked(lambda: self._store.store(part), STORE_SECONDS)
+        stored = self._asked(lambda: self._store.store(part), STORE_SECONDS)
+        self._stored.append(stored)
         self._pending = self._pending.without(part)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = KeepingStatus(
             state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
             trouble="more waited than could be stored at once" if self._pending.rounds else None,
+            alerts_trouble=stored.trouble,
             stored_at=part[-1].at,
             took_seconds=self._monotonic() - begin,
         )

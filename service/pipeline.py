@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from typing import Protocol
 
 from rules.catalogue.all_rules import count_verdicts
-from rules.completeness import Completeness
 from rules.facts.memory import Memory, laid_under
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
@@ -21,13 +19,13 @@ from rules.open_findings import (
     Change,
     Identity,
     OpenFinding,
-    all_gone,
-    apply_changes,
-    next_changes,
 )
 from rules.verdict import Severity
-from service.keeping import Keeper, KeepingState, KeepingStatus, Passing
+from service.alerting import Alerting
+from service.found import Found
+from service.keeping import Keeper, KeepingState, KeepingStatus
 from service.latest import Latest, Look, RoundOutcome
+from service.metrics.alerting import DeliveryFigures
 from service.metrics.exposition import Exposition
 from service.metrics.log_figures import after_round
 from service.metrics.open_transactions import OpenTransactions
@@ -73,8 +71,14 @@ class Pipeline:
         process: Callable[[], ProcessFigures] = ProcessFigures,
         risk: RiskPort | None = None,
         endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
+        alerting: Alerting | None = None,
+        deliveries: Callable[[], DeliveryFigures | None] = lambda: None,
     ) -> None:
-        """`process` tells how the process is now, `endpoints` how reading metrics goes."""
+        """`process` tells how the process is now, `endpoints` how reading metrics goes.
+
+        `deliveries` tells how sending goes.
+        Without `alerting` findings are kept, and nobody is told of them.
+        """
         self._watcher = watcher
         self._keeper = keeper
         self._exposition = exposition
@@ -83,8 +87,8 @@ class Pipeline:
         self._process = process
         self._risk = risk
         self._endpoints = endpoints
-        self._cluster_id = ""  # empty until a broker or an earlier process has told it
-        self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
+        self._deliveries = deliveries
+        self._found = Found(keeper, alerting, monotonic=monotonic)
         self._totals = SelfMetrics(
             version=latest.look.version,
             interval_seconds=latest.look.interval_seconds,
@@ -94,7 +98,7 @@ class Pipeline:
     @property
     def open_findings(self) -> int:
         """Return how many findings of the current cluster are open."""
-        return len(self._open.get(self._cluster_id, {}))
+        return len(self._found.open_findings)
 
     def load(self, *, is_start: bool = False, at_once: bool = False) -> bool:
         """Read what an earlier process left, if it is time to try or `at_once`; whether it was done.
@@ -105,7 +109,7 @@ class Pipeline:
         loaded = self._keeper.load(is_start=is_start, at_once=at_once)
         if loaded is not None:
             self._adopt(loaded)
-        known = self._open.get(self._cluster_id, {})
+        known = self._found.open_findings
         shown = replace(self._latest.look, keeping=self._keeper.status, open_findings=known)
         self._latest.publish(shown)
         return loaded is not None
@@ -113,15 +117,14 @@ class Pipeline:
     def make_round(self) -> MadeRound:
         """Make one round."""
         began = self._monotonic()
-        was_loaded = self.load()
+        with self._found.turn:
+            was_loaded = self.load()
         watched = self._watcher.make_round(knows_positions=self._keeper.is_loaded)
-        if watched.clock_step is not None:
-            self._shift(watched.clock_step)
         if self._risk is not None and watched.snapshot is not None:
             self._risk.note(watched.snapshot)
         judged = self._monotonic()
-        changes = self._next_changes(watched)
-        self._keeper.keep(self._passing(watched, changes))
+        with self._found.turn:
+            changes = self._found.keep(watched, self._checkpoint())
         stored = self._monotonic()
         collected = watched.snapshot.report.took_seconds if watched.snapshot else judged - began
         phases = {"rules": judged - began - collected, "store": stored - judged}
@@ -130,6 +133,14 @@ class Pipeline:
         self._expose(watched)
         self._latest.publish(look)
         return MadeRound(watched=watched, changes=changes, look=look, was_loaded=was_loaded)
+
+    def has_to_tell(self) -> bool:
+        """Whether anything of alerts is due; may be asked at any time."""
+        return self._found.has_to_tell()
+
+    def tell_due(self) -> None:
+        """Tell of alerts what is due, between the rounds; may block as long as storing does."""
+        self._found.tell_due()
 
     def note_died(self) -> None:
         """Show that a round died of a defect: what the one before it saw is not news any more."""
@@ -160,55 +171,18 @@ class Pipeline:
 
     def close(self) -> KeepingStatus:
         """Store what still waits, once; return how that went."""
-        self.load(at_once=True)  # a database that came back just now
-        self._keeper.flush(at_once=True)
+        with self._found.turn:
+            self.load(at_once=True)  # a database that came back just now
+            self._keeper.flush(at_once=True)
         return self._keeper.status
 
     # -------------------------------------------------------------- steps
-    def _shift(self, step: timedelta) -> None:
-        """Move the times of what is open along with a clock that was set: no event ends by that."""
-        self._open = {
-            cluster_id: {key: entry.shifted(step) for key, entry in found.items()}
-            for cluster_id, found in self._open.items()
-        }
-
-    def _next_changes(self, watched: WatchedRound) -> list[Change]:
-        snapshot = watched.snapshot
-        if snapshot is not None and snapshot.cluster_id != self._cluster_id:
-            self._cluster_id = snapshot.cluster_id
-        self._end_other_clusters(watched)
-        before = self._open.get(self._cluster_id, {})
-        changes = next_changes(
-            before,
-            watched.judged.judgements,
-            completeness=Completeness.of(snapshot),
-            now=watched.at,
-        )
-        self._open[self._cluster_id] = apply_changes(before, changes, watched.at)
-        return changes
-
-    def _end_other_clusters(self, watched: WatchedRound) -> None:
-        """The name belongs to one cluster id at a time: what is open of another one is gone."""
-        if watched.snapshot is None:
-            return
-        for other in [one for one in self._open if one != self._cluster_id]:
-            gone = all_gone(self._open.pop(other))
-            if gone:
-                self._keeper.keep(
-                    Passing(cluster_id=other, at=watched.at, changes=gone, checkpoint=None)
-                )
-
-    def _passing(self, watched: WatchedRound, changes: Sequence[Change]) -> Passing:
+    def _checkpoint(self) -> Checkpoint:
         remembered = self._watcher.remembered
-        return Passing(
-            cluster_id=self._cluster_id,
-            at=watched.at,
-            changes=changes,
-            checkpoint=Checkpoint(
-                memory=remembered.memory,
-                unknown_since=remembered.unknown_since,
-                log_positions=remembered.log_positions,
-            ),
+        return Checkpoint(
+            memory=remembered.memory,
+            unknown_since=remembered.unknown_since,
+            log_positions=remembered.log_positions,
         )
 
     def _adopt(self, loaded: Loaded) -> None:
@@ -217,10 +191,7 @@ class Pipeline:
         # Log files go on where they are, whatever cluster id their brokers have by now.
         positions = checkpoint.log_positions
         known = replace(self._watcher.remembered, log_positions=positions)
-        is_same = self._cluster_id in ("", loaded.cluster_id)
-        if not self._cluster_id:  # what was found blindly is of the cluster that is remembered
-            self._cluster_id = loaded.cluster_id
-            self._open = {self._cluster_id: self._open.get("", {})}
+        is_same = self._found.cluster_id in ("", loaded.cluster_id)
         if is_same:
             since = checkpoint.unknown_since
             known = replace(
@@ -231,10 +202,7 @@ class Pipeline:
                 else since,
             )
         self._watcher.remembered = known
-        self._open = {
-            cluster_id: dict(self._keeper.under(cluster_id, self._open.get(cluster_id, {}), loaded))
-            for cluster_id in {*loaded.open_findings, *self._open}
-        }
+        self._found.adopt(loaded)
 
     # -------------------------------------------------------------- what is shown
     def _next_totals(
@@ -260,6 +228,8 @@ class Pipeline:
             took_seconds=took,
             phase_seconds=phases,
             open_findings=self._open_counts(watched),
+            alerting=self._found.alert_figures,
+            deliveries=self._deliveries(),
             store=StoreFigures(
                 is_up=status.state is KeepingState.STORED,
                 waiting_rounds=status.waiting_rounds,
@@ -275,7 +245,7 @@ class Pipeline:
         """Count the open findings by rule; a rule without one shows zero."""
         rules = [judgement.rule for judgement in watched.judged.judgements]
         counts = Counter({(rule.rule_id, rule.severity): 0 for rule in rules})
-        for (rule_id, _), entry in self._open.get(self._cluster_id, {}).items():
+        for (rule_id, _), entry in self._found.open_findings.items():
             counts[rule_id, entry.severity] += 1
         return counts
 
@@ -291,7 +261,7 @@ class Pipeline:
             snapshot=watched.snapshot or before.snapshot,
             view=watched.view or before.view,
             judgements=tuple(watched.judged.judgements),
-            open_findings=self._open.get(self._cluster_id, {}),
+            open_findings=self._found.open_findings,
             keeping=self._keeper.status,
             restarts=self._totals.process.restarts,
             logs=self._totals.logs,

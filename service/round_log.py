@@ -25,6 +25,7 @@ class RoundLog:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._keeping = (KeepingState.STORED, False)
+        self._alerts_trouble: str | None = None  # as told last
         self._log_troubles: dict[str, str] = {}  # by source, as told last
 
     def tell(self, made: MadeRound) -> None:
@@ -36,6 +37,7 @@ class RoundLog:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(made.look.open_findings))
         self._tell_findings(change for change in made.changes if change.is_transition)
         self._tell_keeping(made.look.keeping)
+        self._tell_alerts_trouble(made.look.keeping.alerts_trouble)
         self._tell_log_sources(made.look)
         self._tell_round(made.look)
 
@@ -65,6 +67,14 @@ class RoundLog:
                 self._log.info(Event.LOG_SOURCE_BACK, source=source)
             else:
                 self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=figures.trouble)
+
+    def _tell_alerts_trouble(self, trouble: str | None) -> None:
+        """Tell what of alerts could not be stored or read, and when that is over."""
+        before, self._alerts_trouble = self._alerts_trouble, trouble
+        if trouble is not None and trouble != before:
+            self._log.error(Event.ALERTS_TROUBLE, why=trouble)
+        elif trouble is None and before is not None:
+            self._log.info(Event.ALERTS_BACK)
 
     def _tell_keeping(self, status: KeepingStatus) -> None:
         now = (status.state, status.is_final)

@@ -1,14 +1,20 @@
-"""Makes rounds for ever: every interval from start to start, early after a leader change."""
+"""Makes rounds for ever: every interval from start to start, early after a leader change.
+
+Between the rounds, however long one takes, alerts are told when their groups are due.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from typing import Final
 
 from service.pipeline import Pipeline
 from service.round_log import RoundLog
 from service.threads import in_thread
 from service.watch import next_due
+
+TELLING_SECONDS: Final = 1.0  # between looks at what is due: what a page may be late by
 
 
 class RoundLoop:
@@ -48,6 +54,31 @@ class RoundLoop:
         wait = max(self._due - self._monotonic(), 0.0)
         try:
             async with asyncio.timeout(wait):
+                await self._stop.wait()
+        except TimeoutError:
+            return False
+        return True
+
+
+class TellingLoop:
+    """Has a pipeline tell what is due, until it is told to stop."""
+
+    def __init__(
+        self, pipeline: Pipeline, *, stop: asyncio.Event, seconds: float = TELLING_SECONDS
+    ) -> None:
+        self._pipeline = pipeline
+        self._stop = stop
+        self._seconds = seconds
+
+    async def run(self) -> None:
+        """Look every second or so, and tell in a thread, because the database may hold it up."""
+        while not await self._stopped_within(self._seconds):
+            if self._pipeline.has_to_tell():
+                await in_thread(self._pipeline.tell_due, name="alert_groups")
+
+    async def _stopped_within(self, seconds: float) -> bool:
+        try:
+            async with asyncio.timeout(seconds):
                 await self._stop.wait()
         except TimeoutError:
             return False

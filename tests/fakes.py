@@ -13,8 +13,12 @@ from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
+from service.alerts.delta import AlertDelta, ClosingDone, Outgoing
+from service.alerts.state import AlertingState
 from service.feeds import Fed
 from service.rounds import Scope
+from service.storage.alerting import is_remembered, with_evidence
+from service.storage.asked import NOTHING_WANTED
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.inbox import (
     KnownDelivery,
@@ -23,7 +27,7 @@ from service.storage.inbox import (
     Turn,
     WaitingLines,
 )
-from service.storage.rounds import Round
+from service.storage.rounds import Round, Stored
 from service.storage.store import Loaded, OpenFindings
 from tests.factories import at, snapshot
 
@@ -38,6 +42,10 @@ class MemoryStore:
         self._last: dict[ClusterKey, RoundId] = {}
         self._open: dict[ClusterKey, OpenFindings] = {}
         self._newest: dict[str, Round] = {}
+        self._alerting: dict[ClusterKey, AlertingState] = {}
+        self.wanted = NOTHING_WANTED  # what persons ask for
+        self.outbox: list[Outgoing] = []
+        self.closed: list[ClosingDone] = []
 
     def load(self, name: str, writer: UUID) -> Loaded:
         """Claim and return what is kept under a name."""
@@ -56,9 +64,15 @@ class MemoryStore:
             open_findings={
                 key.cluster_id: found for key, found in self._open.items() if key.name == name
             },
+            alerting={
+                key.cluster_id: with_evidence(state, self._open.get(key, {}))
+                for key, state in self._alerting.items()
+                if key.name == name
+            },
+            wanted=self.wanted,
         )
 
-    def store(self, rounds: Sequence[Round]) -> None:
+    def store(self, rounds: Sequence[Round]) -> Stored:
         """Keep rounds that are not kept yet."""
         self._call()
         for one in rounds:
@@ -73,6 +87,25 @@ class MemoryStore:
             self._open[one.cluster] = apply_changes(before, one.changes, one.at)
             if one.checkpoint is not None:
                 self._newest[one.cluster.name] = one
+            if one.alerts is not None:
+                self._keep_alerts(one.cluster, one.alerts)
+        return Stored(wanted=self.wanted)
+
+    def _keep_alerts(self, cluster: ClusterKey, delta: AlertDelta) -> None:
+        self.outbox += delta.outgoing
+        self.closed += delta.closed
+        before = self._alerting.get(cluster, AlertingState())
+        known = {} if delta.is_whole else {a.fingerprint: a for a in before.alerts.values()}
+        groups = {} if delta.is_whole else dict(before.groups)
+        alerts = {**known, **delta.alerts}
+        groups |= {name: one for name, one in delta.groups.items() if one is not None}
+        gone = {name for name, one in delta.groups.items() if one is None}
+        looked_at = delta.looked_at or before.looked_at
+        self._alerting[cluster] = AlertingState(
+            alerts={a.key: a for a in alerts.values() if is_remembered(a, looked_at)},
+            groups={name: one for name, one in groups.items() if name not in gone},
+            looked_at=looked_at,
+        )
 
     def _refuse_stranger(self, one: Round) -> None:
         mine, name = one.round_id.writer, one.cluster.name

@@ -46,6 +46,16 @@ class Told:
         """Return it with its time moved by a step of the clock."""
         return replace(self, at=self.at + step)
 
+    def joined(self, other: Told | None) -> Told:
+        """Return what a receiver knows that was told of one group from two memories."""
+        if other is None:
+            return self
+        return Told(
+            at=max(self.at, other.at),
+            firing={**self.firing, **other.firing},
+            owed=self.owed | other.owed,
+        )
+
     def without(self, over: frozenset[str]) -> Told:
         """Return it without alerts that are over: should one come back, it is a new one."""
         if not over:

@@ -88,6 +88,16 @@ def gathered(
     return group if left == group.ended else replace(group, ended=left)
 
 
+def joined(group: Group, other: Group) -> Group:
+    """Return two memories of one group as one: it owes what either owes."""
+    return replace(
+        group,
+        flush_at=min(group.flush_at, other.flush_at),
+        ended={**other.ended, **group.ended},
+        told=group.told if other.told is None else other.told.joined(group.told),
+    )
+
+
 def _begun(group_id: GroupId, firing: Members) -> Group:
     """Return a new group; one whose alerts have waited elsewhere already is flushed at once."""
     receiver, key = group_id

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, TextIO
+from typing import TextIO
 
 from collectors.risk_looks import RiskReader
 from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
+from service.app.alerting import make_alerting, telling
 from service.app.cluster import cluster_reader
-from service.app.delivering import make_delivering
+from service.app.delivering import Delivering, make_delivering
 from service.app.desk import make_desk
 from service.app.front import address_of, make_front
 from service.app.jobs import JobParts, make_jobs
@@ -98,7 +99,6 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             desk=make_desk(settings.alerting, base.store, settings.kafka.name, base.jobs.desk),
             log=base.log,
         )
-        pipeline = _pipeline(base)
         delivering = make_delivering(
             settings.alerting,
             cluster=settings.kafka.name,
@@ -108,6 +108,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             stop=base.stop,
             log=base.log,
         )
+        pipeline = _pipeline(base, delivering)
         parts = Parts(
             pipeline=pipeline,
             rounds=_rounds(base, pipeline),
@@ -115,6 +116,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
                 base.jobs.task,
                 Task(name="risk_looks", run=base.risk.run),
                 *_scraping(base.scrapes),
+                telling(pipeline, base.stop),
                 delivering.looking_after,
             ],
             finishing=[delivering.sending],
@@ -199,7 +201,7 @@ def _store(settings: Settings, log: Log) -> PostgresStore:
     )
 
 
-def _pipeline(base: _Base) -> Pipeline:
+def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
     settings, name = base.settings, base.settings.kafka.name
     scope = Scope(
         topics=settings.service.topics,
@@ -235,6 +237,8 @@ def _pipeline(base: _Base) -> Pipeline:
         process=lambda: process_figures(base.supervisor.restarts, base.writer.lost),
         risk=base.risk,
         endpoints=tuple if base.scrapes is None else base.scrapes.endpoints,
+        alerting=make_alerting(settings.alerting, base.supervisor),
+        deliveries=delivering.figures,
     )
 
 

@@ -14,7 +14,6 @@ from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
 from service.metrics.alerting import AlertFigures, DeliveryFigures
-from service.alerts.figures import AlertingFigures
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_figures import LogFigures
 from service.metrics.sequence_figures import SequenceFigures
@@ -81,7 +80,6 @@ class SelfMetrics:
     alerting: AlertFigures | None = None
     deliveries: DeliveryFigures | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
-    alerting: AlertingFigures | None = None  # None: nobody is told of anything
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:
         """Return the totals one round later; `verdicts` are that round's, and replace the old.

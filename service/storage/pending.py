@@ -4,6 +4,8 @@ What a later round of the same cluster says again is dropped, which is no loss: 
 every change that only said that a finding is as it was. A round of which nothing is left goes too,
 so that thousands of open findings do not fill the memory while the database is away. When there are
 still too many rounds or changes, the oldest without a transition goes first, then the oldest of all.
+What rounds leave of alerts merges into the newest round of their cluster, so that none of it is lost
+with a round.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rules.open_findings import Change, Identity, Step
+from service.alerts.delta import AlertDelta
 from service.storage.rounds import Round
 
 WAITING_ROUNDS: Final = 1000  # four hours of a round every 15 seconds
@@ -42,8 +45,8 @@ class Pending:
         """Return the buffer with one more round at its end."""
         said = {change.identity: change for change in new.changes}
         older = (_superseded(one, new, said) for one in self.rounds)
-        kept = (one for one in older if one.changes or one.checkpoint is not None)
-        return _bounded(replace(self, rounds=(*kept, new)))
+        kept = (one for one in older if _is_of_use(one))
+        return _bounded(replace(self, rounds=(*kept, _with_alerts_of(self.rounds, new))))
 
     def first_part(self) -> tuple[Round, ...]:
         """Return the oldest rounds, as many as one transaction stores; none only if none waits."""
@@ -60,16 +63,33 @@ class Pending:
         return replace(self, rounds=self.rounds[len(part) :])
 
 
+def _is_of_use(one: Round) -> bool:
+    return bool(one.changes) or one.checkpoint is not None or one.alerts is not None
+
+
 def _superseded(old: Round, new: Round, said: Mapping[Identity, Change]) -> Round:
     """Return what of a round a later one does not say again."""
     checkpoint = None if new.checkpoint else old.checkpoint
     only_tells = old.transitions == len(old.changes)
-    if old.cluster != new.cluster or (only_tells and checkpoint is old.checkpoint):
+    if old.cluster != new.cluster:
+        return old
+    if old.alerts is not None:
+        old = replace(old, alerts=None)  # the new one has it
+    if only_tells and checkpoint is old.checkpoint:
         return old
     kept = tuple(one for one in old.changes if not _is_said_again(one, said.get(one.identity)))
     if len(kept) == len(old.changes) and checkpoint is old.checkpoint:
         return old
     return replace(old, changes=kept, checkpoint=checkpoint)
+
+
+def _with_alerts_of(rounds: Sequence[Round], new: Round) -> Round:
+    """Return a round with what the ones before it leave of the same cluster's alerts."""
+    left: AlertDelta | None = None
+    for one in (*rounds, new):
+        if one.cluster == new.cluster and one.alerts is not None:
+            left = one.alerts if left is None else left.then(one.alerts)
+    return new if left is new.alerts else replace(new, alerts=left)
 
 
 def _is_said_again(old: Change, new: Change | None) -> bool:
@@ -87,7 +107,8 @@ def _bounded(pending: Pending) -> Pending:
 
 def _too_many(pending: Pending) -> Sequence[int]:
     """Return the places of rounds of which one has to go; never the newest, however large it is."""
-    older = range(len(pending.rounds) - 1)
+    every = range(len(pending.rounds) - 1)
+    older = [place for place in every if pending.rounds[place].alerts is None] or every
     if len(pending.rounds) > pending.limit:
         return older
     if sum(len(one.changes) for one in pending.rounds) > pending.max_changes:

@@ -1,4 +1,8 @@
-"""One round, or all that wait, in one transaction: findings, transitions and checkpoint agree."""
+"""One round, or all that wait, in one transaction: findings, alerts, outbox and checkpoint agree.
+
+Alerts stand behind a savepoint: if the database will not have what alerting left, the findings are
+stored all the same, and who asked is told.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,11 @@ from typing import Final
 
 from sqlalchemy import Connection, Engine, text
 
+from rules.errors import StoreError
 from rules.open_findings import Change
-from service.storage import checkpoints, clusters, findings
+from service.alerts.delta import AlertDelta
+from service.storage import alerting, asked, checkpoints, clusters, findings
+from service.storage.asked import Wanted
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
 from service.storage.translate import translated
@@ -25,6 +32,7 @@ class Round:
     at: datetime  # aware, UTC: the round's own time
     changes: Sequence[Change]
     checkpoint: Checkpoint | None  # None: a later round's will do
+    alerts: AlertDelta | None = None  # None: a later round has it, or there is nothing of it
     transitions: int = field(init=False)  # how many changes somebody may have to be told
 
     def __post_init__(self) -> None:
@@ -33,12 +41,21 @@ class Round:
         object.__setattr__(self, "transitions", count)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What came of storing rounds."""
+
+    wanted: Wanted | None = None  # what persons want of the last round's cluster; None: not known
+    refused: tuple[str, ...] = ()  # cluster ids whose alerts the database would not have
+    trouble: str | None = None  # of alerts, one line
+
+
 # The planner knows nothing of a table that grows in this very transaction, and would compare every
 # change with every finding: 3 s for 10,000 that open at once, and beyond the time limit for 20,000.
 NO_NESTED_LOOPS: Final = text("SET LOCAL enable_nestloop = off")
 
 
-def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:
+def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
     """Store rounds in their order in one transaction; those that are stored already are skipped.
 
     A connection may break while the answer to COMMIT is under way. Storing the same rounds again
@@ -52,22 +69,57 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> None:
         connection.execute(NO_NESTED_LOOPS)
         for name, writer in sorted({(one.cluster.name, one.round_id.writer) for one in rounds}):
             clusters.require_own(connection, name, writer)
-        for key in sorted({one.cluster for one in rounds}):
-            _store_cluster(connection, key, [one for one in rounds if one.cluster == key])
+        troubles = {
+            key.cluster_id: trouble
+            for key in sorted({one.cluster for one in rounds})
+            if (trouble := _store_cluster(connection, key, [r for r in rounds if r.cluster == key]))
+        }
+        wanted = _wanted(connection, rounds[-1])
+        return Stored(
+            wanted=wanted,
+            refused=tuple(troubles),
+            trouble=next(iter(troubles.values()), wanted.trouble),
+        )
 
 
-def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> None:
+def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Round]) -> str | None:
+    """Store rounds of one cluster; return why the database would not have its alerts, if so."""
     cluster = clusters.row_id(connection, key, rounds[0].at)
     last = clusters.last_round(connection, cluster)
     new = [one for one in rounds if not _is_stored(one.round_id, last)]
     if not new:
-        return
+        return None
+    trouble: str | None = None
     for one in new:
         findings.save_changes(connection, cluster, one.changes, one.at)
+        if one.alerts is not None:
+            trouble = _save_alerts(connection, cluster, one.alerts) or trouble
     remembered = [(one.checkpoint, one.at) for one in new if one.checkpoint is not None]
     if remembered:
         checkpoints.save(connection, cluster, *remembered[-1])
     clusters.note_round(connection, cluster, new[-1].round_id)
+    return trouble
+
+
+def _save_alerts(connection: Connection, cluster: int, delta: AlertDelta) -> str | None:
+    """Store what alerting left; return why the database would not have it.
+
+    Raises:
+        StoreError: the database is away.
+    """
+    try:
+        with translated("alerts cannot be stored"), connection.begin_nested():
+            alerting.save(connection, cluster, delta)
+    except StoreError as exc:
+        if exc.retryable:
+            raise
+        return str(exc)
+    return None
+
+
+def _wanted(connection: Connection, last: Round) -> Wanted:
+    cluster = clusters.row_id(connection, last.cluster, last.at)
+    return asked.read(connection, cluster, last.at)
 
 
 def _is_stored(asked: RoundId, last: RoundId | None) -> bool:

@@ -8,16 +8,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import Engine
 
 from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding
-from service.storage import checkpoints, clusters, findings, schema
+from service.alerts.state import AlertingState
+from service.clock import utc_now
+from service.storage import alerting, asked, checkpoints, clusters, findings, schema
+from service.storage.asked import NOTHING_WANTED, Wanted
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.engine import Database
-from service.storage.rounds import Round, store_rounds
+from service.storage.rounds import Round, Stored, store_rounds
+from service.storage.translate import translated
 
 OpenFindings = Mapping[Identity, OpenFinding]
 
@@ -29,6 +34,9 @@ class Loaded:
     cluster_id: str = ""  # of the one that was stored last; empty if none or never told
     checkpoint: Checkpoint | None = None  # of that one
     open_findings: Mapping[str, OpenFindings] = field(default_factory=dict)  # by cluster id
+    alerting: Mapping[str, AlertingState] = field(default_factory=dict)  # by cluster id
+    damaged: Mapping[str, str] = field(default_factory=dict)  # cluster id -> what of it is left out
+    wanted: Wanted = NOTHING_WANTED  # what persons want of the cluster that was stored last
 
 
 class PostgresStore:
@@ -63,16 +71,16 @@ class PostgresStore:
         with clusters.claimed(engine, name, writer):
             return _read(engine, name)
 
-    def store(self, rounds: Sequence[Round]) -> None:
+    def store(self, rounds: Sequence[Round]) -> Stored:
         """Store rounds in their order, all or none; storing one twice changes nothing."""
         try:
-            store_rounds(self.engine, rounds)
+            return store_rounds(self.engine, rounds)
         except StoreError as exc:
             # A server of our own that died is started again; another one we can only wait for.
             if not exc.retryable or not self._is_mended():
                 raise
             self._on_mended()
-            store_rounds(self.engine, rounds)
+            return store_rounds(self.engine, rounds)
 
     def close(self) -> None:
         """Close all connections, and stop the server if it is ours.
@@ -117,8 +125,20 @@ def _read(engine: Engine, name: str) -> Loaded:
     if not known:
         return Loaded()
     newest, key = known[-1]
+    open_ = {key.cluster_id: findings.load_open(engine, row) for row, key in known}
+    alerts = {
+        key.cluster_id: alerting.load(engine, row, open_[key.cluster_id]) for row, key in known
+    }
     return Loaded(
         cluster_id=key.cluster_id,
         checkpoint=checkpoints.load(engine, newest),
-        open_findings={key.cluster_id: findings.load_open(engine, row) for row, key in known},
+        open_findings=open_,
+        alerting={name: one.state for name, one in alerts.items()},
+        damaged={name: one.trouble for name, one in alerts.items() if one.trouble is not None},
+        wanted=_wanted(engine, newest, alerts[key.cluster_id].state.looked_at or utc_now()),
     )
+
+
+def _wanted(engine: Engine, cluster: int, now: datetime) -> Wanted:
+    with translated("what persons asked for cannot be read"), engine.connect() as connection:
+        return asked.read(connection, cluster, now)

@@ -13,7 +13,7 @@ from rules.verdict import Verdict
 from service.keeping import LAST_RETRY_SECONDS, Keeper, KeepingState, Passing
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.pending import PART_ROUNDS
-from service.storage.rounds import Round
+from service.storage.rounds import Round, Stored
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore
 from tests.integration.storage.given import Story
@@ -123,7 +123,7 @@ def test_a_refusal_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost() 
 
 def test_an_error_that_nobody_expected_loses_no_round() -> None:
     class Broken(MemoryStore):
-        def store(self, rounds: Sequence[Round]) -> None:
+        def store(self, rounds: Sequence[Round]) -> Stored:
             raise ZeroDivisionError(len(rounds))
 
     kept = Kept(Broken())
@@ -264,9 +264,10 @@ def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> Non
 
 def test_what_was_stored_waits_no_more_when_a_later_part_fails() -> None:
     class Fails(MemoryStore):
-        def store(self, rounds: Sequence[Round]) -> None:
-            super().store(rounds)
+        def store(self, rounds: Sequence[Round]) -> Stored:
+            stored = super().store(rounds)
             self.fails = AWAY
+            return stored
 
     store = Fails()
     kept = Kept(store, loaded=False)
@@ -285,9 +286,9 @@ def test_what_was_stored_waits_no_more_when_a_later_part_fails() -> None:
 
 def test_a_long_queue_holds_up_no_round() -> None:
     class Slow(MemoryStore):
-        def store(self, rounds: Sequence[Round]) -> None:
-            super().store(rounds)
+        def store(self, rounds: Sequence[Round]) -> Stored:
             kept.now += 6
+            return super().store(rounds)
 
     kept = Kept(Slow(), limit=1000, loaded=False)
     for number in range(4 * PART_ROUNDS):

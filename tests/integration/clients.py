@@ -5,6 +5,7 @@ from __future__ import annotations
 from confluent_kafka import Consumer, Producer, TopicPartition
 
 FLUSH_SECONDS = 60
+TRANSACTION_TIMEOUT_MS = 300_000  # longer than any test takes on a busy machine
 
 
 def produce(
@@ -20,7 +21,12 @@ def produce(
 def transactional_producer(bootstrap: str, transactional_id: str) -> Producer:
     """Return a producer that is ready to begin a transaction."""
     producer = Producer(
-        {"bootstrap.servers": bootstrap, "transactional.id": transactional_id, "linger.ms": 0}
+        {
+            "bootstrap.servers": bootstrap,
+            "transactional.id": transactional_id,
+            "transaction.timeout.ms": TRANSACTION_TIMEOUT_MS,
+            "linger.ms": 0,
+        }
     )
     producer.init_transactions(FLUSH_SECONDS)
     return producer

@@ -72,11 +72,11 @@ class Happenings:
         self._members = members
         self.done: Counter[str] = Counter()  # how often, by what an operator calls it
 
-    def within(self, seconds: float) -> list[Happening]:
-        """Return what happens, in its order: whole cycles, at least one."""
-        cycles = max(1, int(seconds // CYCLE_SECONDS))
+    def within(self, seconds: float, cycle_seconds: float = CYCLE_SECONDS) -> list[Happening]:
+        """Return what happens, in its order: whole cycles, at least one, in the time for each."""
+        cycles, pace = max(1, int(seconds // cycle_seconds)), cycle_seconds / CYCLE_SECONDS
         found = [
-            replace(one, second=number * CYCLE_SECONDS + one.second)
+            replace(one, second=number * cycle_seconds + pace * one.second)
             for number in range(cycles)
             for one in (*self._comings_and_goings(number), *self._of_brokers(number))
         ]

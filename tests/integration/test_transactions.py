@@ -29,6 +29,7 @@ from service.sandbox.admin import Permission, SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import (
+    TRANSACTION_TIMEOUT_MS,
     produce,
     produce_in_transaction,
     transactional_producer,
@@ -40,6 +41,8 @@ from tests.integration.old_brokers import MISSING, old_brokers
 pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
+
+TIMEOUT = timedelta(milliseconds=TRANSACTION_TIMEOUT_MS)
 
 
 @pytest.fixture
@@ -58,7 +61,7 @@ def opened(cluster: Sandbox, topic: str, new_name: NewName) -> Iterator[OpenTran
         topic=topic,
         records=3,
         transactional_id=new_name("tx"),
-        timeout_ms=45_000,
+        timeout_ms=TRANSACTION_TIMEOUT_MS,
     )
     with made:
         yield made
@@ -96,7 +99,7 @@ def test_an_open_transaction_is_listed_with_all_its_partitions(
         found = known(snapshot, name)
         assert found is not None
         assert found.state is TransactionState.ONGOING
-        assert (found.producer_epoch, found.timeout) == (0, timedelta(seconds=60))
+        assert (found.producer_epoch, found.timeout) == (0, TIMEOUT)
         assert found.started_at is not None
         assert before - timedelta(seconds=1) <= found.started_at <= utc_now() + timedelta(seconds=1)
         assert found.partitions is not None

@@ -63,7 +63,7 @@ def busy_cluster(kafka: Kafka, faults: Sandbox) -> Iterator[Sandbox]:
         held, done = f"{kafka.topic}-held", f"{kafka.topic}-done"
         kafka.admin.create_topic(held)
         kafka.admin.create_topic(done, assignment=[[3]])
-        running.enter_context(OpenTransaction(kafka.bootstrap, topic=held))
+        running.enter_context(OpenTransaction(kafka.bootstrap, topic=held, timeout_ms=300_000))
         producer = transactional_producer(kafka.bootstrap, done)
         produce_in_transaction(producer, done, RECORDS)
         producer.commit_transaction()

@@ -274,7 +274,7 @@ def test_use_is_noted_to_the_minute(database: Engine) -> None:
 def test_many_findings_that_open_and_end_at_once_are_stored(database: Engine) -> None:
     """A cluster that is down; with a plan that compares all with all it would time out."""
     rounds = story(database)
-    topics = [f"topic-{number}" for number in range(25_000)]
+    topics = [f"topic-{number}" for number in range(15_000)]
     store_rounds(database, [rounds.round(dict.fromkeys(topics, BREACH))])
     assert len(findings.load_open(database, rounds.cluster)) == len(topics)
     store_rounds(database, [rounds.round(dict.fromkeys(topics, OK))])

@@ -1,57 +1,74 @@
-"""Removes what is old again and again: transitions a few times a day, log lines more often."""
+"""Removes what is old, as a job, and never because of a clock that ran far ahead.
+
+The wall clock of a machine that starts, or that is mended, may be years ahead for a while, and by
+such a clock everything is old. So its word is taken only if it agrees with what was written before:
+jobs run every few minutes, and one that ran a day ago, and not long before that, did so by the same
+clock. A database that is young, or that nobody used for long, is left alone until a day has passed.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, Protocol
 
-from rules.errors import StoreError
 from service.events import Event
 from service.log import Log
-from service.threads import in_thread
+from service.scheduling.job import Figures, RunContext
+from service.storage.retention import Kind
 
-EVERY_SECONDS: Final = 6 * 3600.0
-FIRST_AFTER_SECONDS: Final = 60.0  # a start has more urgent things to do
+DAY: Final = timedelta(days=1)
+MOST_IDLE: Final = timedelta(days=8)  # also one that is started once a week
+AGREED_AGO: Final = DAY
+
+# What is not set by operators. Bodies may tell more than the rows, and nobody reads them for long.
+KEPT: Final[Mapping[Kind, timedelta]] = {
+    Kind.BODIES: DAY,
+    Kind.IDEMPOTENCY: DAY,  # as the API promises
+    Kind.DELIVERIES: 30 * DAY,
+    Kind.ALERTS: 30 * DAY,  # since they ended
+    Kind.ACKNOWLEDGEMENTS: 30 * DAY,  # of alerts that are gone
+    Kind.CLOSINGS: 30 * DAY,
+    Kind.SILENCES: 90 * DAY,  # since they ended
+    Kind.JOB_RUNS: 90 * DAY,
+}
+# For as long as operators want to look back on what was found.
+LOOKED_BACK_ON: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
+
+
+class OldRows(Protocol):
+    """Where old rows are; every call may raise StoreError."""
+
+    def ran_before(self, moment: datetime, /) -> datetime | None:
+        """Return when the last run of a job until a moment began."""
+
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Figures:
+        """Remove what is older than its limit; return how much that was."""
 
 
 class Retention:
-    """A task for the supervisor; it ends only with the service."""
+    """The work of a job."""
 
-    def __init__(  # noqa: PLR0913 - what is removed, and when, each by its name
-        self,
-        remove: Callable[[datetime], int],
-        *,
-        what: str,
-        keep: timedelta,
-        utc_now: Callable[[], datetime],
-        log: Log,
-        every_seconds: float = EVERY_SECONDS,
-    ) -> None:
-        """`what` is the word of the log for what is removed."""
-        self._remove = remove
-        self._what = what
-        self._every_seconds = every_seconds
-        self._keep = keep
-        self._utc_now = utc_now
+    def __init__(self, rows: OldRows, keep_findings: timedelta, log: Log) -> None:
+        """`keep_findings`: for how long is kept what operators set."""
+        self._rows = rows
+        self._kept = {**dict.fromkeys(LOOKED_BACK_ON, keep_findings), **KEPT}
         self._log = log
 
-    async def run(self) -> None:
-        """Remove what is too old, again and again."""
-        wait = FIRST_AFTER_SECONDS
-        while True:
-            await asyncio.sleep(wait)
-            wait = self._every_seconds
-            await self.remove_once()
+    def run(self, context: RunContext) -> Figures:
+        """Remove what is old by a clock that can be trusted; return how much of each kind.
 
-    async def remove_once(self) -> None:
-        """Remove what is too old; a database that is away is asked again next time."""
-        before = self._utc_now() - self._keep
-        try:
-            removed = await in_thread(lambda: self._remove(before), name="retention")
-        except StoreError as exc:
-            self._log.warning(Event.RETENTION, what=self._what, removed=None, why=str(exc))
-            return
-        tell = self._log.info if removed else self._log.debug
-        tell(Event.RETENTION, what=self._what, removed=removed, before=before.isoformat())
+        Raises:
+            StoreError: the database refused or is away.
+        """
+        now = context.now
+        last = self._rows.ran_before(now - AGREED_AGO)
+        if last is None:
+            return {"skipped": "no job ran a day ago: there is nothing to hold the clock against"}
+        if now - last > MOST_IDLE:
+            told = f"the clock is {(now - last).days} days ahead of the last job before today"
+            self._log.warning(Event.RETENTION_SKIPPED, why=told, now=now.isoformat())
+            return {"skipped": told}
+        limits = {kind: now - keep for kind, keep in self._kept.items()}
+        removed = self._rows.remove(limits, context.is_over)
+        return {kind: count for kind, count in removed.items() if count}

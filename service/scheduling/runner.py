@@ -36,7 +36,7 @@ class Asked(StrEnum):
     BEGUN = "begun"
     RUNNING = "running"  # already
     UNKNOWN = "unknown"  # there is no such job
-    STOPPING = "stopping"  # the service ends, or has not begun
+    STOPPING = "stopping"  # the service ends
 
 
 class Runner:
@@ -125,11 +125,17 @@ class Runner:
             self._pay(job, self._owed.pop(name), now)
 
     def run_now(self, name: str) -> Asked:
-        """Run a job for a person, whenever it is due; call it on the event loop."""
+        """Run a job for a person, whenever it is due; call it on the event loop.
+
+        Before jobs begin, also elsewhere: it is run as soon as they do.
+        """
         if name not in self.jobs:
             return Asked.UNKNOWN
-        if not self._is_begun or self._closing.is_set():
+        if self._closing.is_set():
             return Asked.STOPPING
+        if not self._is_begun:
+            self._owed[name] = self._utc_now()
+            return Asked.BEGUN
         if name in self._running:
             return Asked.RUNNING
         self._start(self.jobs[name], self._utc_now())

@@ -92,17 +92,15 @@ class StoredRuns:
                 insert(JOB_RUN).values(**row, ended_at=now, figures={"times": times})
             )
 
-    def runs(self, name: str, limit: int) -> list[StoredRun]:
-        """Return the runs of a job, the one that was begun last first.
+    def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
+        """Return runs of a job, the one that was begun last first; those before a row's id.
 
         Raises:
             StoreError: the database is away.
         """
-        wanted = (
-            select(JOB_RUN)
-            .where(_col.job_name == name)
-            .order_by(_col.due_at.desc(), _col.id.desc())
-        )
+        wanted = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
+        if before is not None:
+            wanted = wanted.where(_col.id < before)
         with translated("runs of jobs cannot be read"), self._engine().connect() as connection:
             return [_read(row) for row in connection.execute(wanted.limit(limit))]
 

@@ -1,81 +1,98 @@
-"""When old transitions are removed, and what is told of it."""
+"""What retention removes, by which clock, and what it tells."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import pytest
 
 from rules.errors import StoreError
 from service.events import Event
-from service.retention import EVERY_SECONDS, FIRST_AFTER_SECONDS, Retention
-from tests.factories import at
-from tests.instant import now, run_instantly
+from service.retention import KEPT, LOOKED_BACK_ON, Retention
+from service.scheduling.job import Figures, RunContext
+from service.storage.retention import STATEMENTS, Kind
+from tests.factories import NOON
 from tests.unit.service.told import Told
 
+DAY = timedelta(days=1)
 AWAY = StoreError("the database has not answered yet", retryable=True)
 
 
-class Timed(Retention):
-    """Notes when it would remove something."""
+@dataclass
+class Rows:
+    """Runs of jobs, and what was asked to be removed."""
 
-    times: list[float]
+    runs: list[datetime] = field(default_factory=list)
+    fails: StoreError | None = None
+    limits: Mapping[Kind, datetime] | None = None
 
-    async def remove_once(self) -> None:
-        self.times.append(now())
+    def ran_before(self, moment: datetime) -> datetime | None:
+        if self.fails is not None:
+            raise self.fails
+        return max((one for one in self.runs if one <= moment), default=None)
 
-
-def retention(told: Told, remove: Callable[[datetime], int], kind: type[Retention]) -> Retention:
-    return kind(
-        remove, what="transitions", keep=timedelta(days=30), utc_now=lambda: at(60), log=told.log
-    )
-
-
-def test_it_begins_a_minute_after_the_start_and_goes_on_every_six_hours() -> None:
-    timed = retention(Told(), lambda _: 0, Timed)
-    assert isinstance(timed, Timed)
-    timed.times = []
-
-    async def a_day() -> None:
-        async with asyncio.timeout(24 * 3600.0):
-            await timed.run()
-
-    with pytest.raises(TimeoutError):
-        run_instantly(a_day)
-    assert timed.times == [FIRST_AFTER_SECONDS + n * EVERY_SECONDS for n in range(4)]
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Figures:
+        assert not is_over()
+        self.limits = limits
+        return {"transitions": 7, "bodies": 0}
 
 
-def test_what_is_older_than_the_limit_is_removed_and_counted() -> None:
-    told, asked = Told(), list[datetime]()
-
-    def remove(before: datetime) -> int:
-        asked.append(before)
-        return 7
-
-    asyncio.run(retention(told, remove, Retention).remove_once())
-    assert asked == [at(60) - timedelta(days=30)]
-    assert told.of(Event.RETENTION) == [
-        {"level": "info", "what": "transitions", "removed": 7, "before": asked[0].isoformat()}
-    ]
+def run(rows: Rows, now: datetime, told: Told | None = None) -> Figures:
+    context = RunContext(due_at=now, now=now, is_over=lambda: False)
+    return Retention(rows, 40 * DAY, (told or Told()).log).run(context)
 
 
-def test_a_database_that_is_away_is_told_and_asked_again_next_time() -> None:
+def test_every_kind_has_its_limit() -> None:
+    rows = Rows(runs=[NOON - 2 * DAY, NOON])
+    assert run(rows, NOON) == {"transitions": 7}
+    assert rows.limits is not None
+    assert rows.limits.keys() == set(Kind) == STATEMENTS.keys()
+    assert {rows.limits[kind] for kind in LOOKED_BACK_ON} == {NOON - 40 * DAY}
+    assert all(rows.limits[kind] == NOON - keep for kind, keep in KEPT.items())
+
+
+@pytest.mark.parametrize(
+    ("days", "trusted"),
+    [
+        ([], False),  # a young database
+        ([0], False),
+        ([0.9, 0.1], False),
+        ([1.1, 0.1], True),
+        ([7.9], True),  # started once a week
+        ([8.1], False),
+        ([9000, 8999], False),  # the machine's clock was set 24 years ahead
+        ([9000, 0.5, 0.1], False),  # and it has run since
+        ([9000, 1.1, 0.1], True),  # for a day: it is the others that were wrong
+        ([-9000, 1.1, 0.1], True),  # it was ahead, and is not any more
+    ],
+)
+def test_a_clock_is_trusted_that_ran_a_day_ago(days: list[float], *, trusted: bool) -> None:
+    rows = Rows(runs=[NOON - ago * DAY for ago in days])
+    figures = run(rows, NOON)
+    assert (rows.limits is not None) is trusted
+    assert ("skipped" in figures) is not trusted
+
+
+def test_a_clock_that_ran_ahead_is_told() -> None:
     told = Told()
-
-    def remove(_: datetime) -> int:
-        raise AWAY
-
-    asyncio.run(retention(told, remove, Retention).remove_once())
-    assert told.of(Event.RETENTION) == [
-        {"level": "warning", "what": "transitions", "removed": None, "why": str(AWAY)}
+    run(Rows(runs=[NOON - 9000 * DAY]), NOON, told)
+    assert told.of(Event.RETENTION_SKIPPED) == [
+        {
+            "level": "warning",
+            "why": "the clock is 9000 days ahead of the last job before today",
+            "now": NOON.isoformat(),
+        }
     ]
 
 
-def test_a_defect_of_ours_is_left_to_the_supervisor() -> None:
-    def remove(_: datetime) -> int:
-        raise ZeroDivisionError
+def test_a_young_database_is_no_trouble() -> None:
+    told = Told()
+    run(Rows(), NOON, told)
+    assert told.events == []
 
-    with pytest.raises(ZeroDivisionError):
-        asyncio.run(retention(Told(), remove, Retention).remove_once())
+
+def test_a_database_that_is_away_fails_the_run() -> None:
+    with pytest.raises(StoreError):
+        run(Rows(fails=AWAY), NOON)

@@ -209,11 +209,20 @@ def test_what_earlier_processes_left_is_asked_until_the_database_answers() -> No
         process.store.fails = AWAY
         assert not await process.runner.begin()
         await process.at(600)
-        assert process.runner.run_now("sweep") is Asked.STOPPING
+        assert process.runs == []
         process.store.fails = None
         await begun(process, 700)
 
     assert run(Process(), test).runs == [at(700)]
+
+
+def test_what_a_person_asks_for_before_jobs_begin_is_run_then() -> None:
+    async def test(process: Process) -> None:
+        assert process.runner.run_now("sweep") is Asked.BEGUN
+        assert process.runs == []
+        await begun(process, 30)
+
+    assert run(Process(options={"catch_up": CatchUp.SKIP}), test).runs == [at(0)]
 
 
 @pytest.mark.parametrize(

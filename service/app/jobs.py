@@ -1,0 +1,168 @@
+"""Builds the jobs of the service, and what runs and shows them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from service.clock import ClockReading, monotonic, utc_now
+from service.log import Log
+from service.log_inbox import remove_read
+from service.retention import Retention
+from service.scheduling.figures import JobState
+from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
+from service.scheduling.performing import Performer
+from service.scheduling.runner import Runner
+from service.scheduling.scheduler import Scheduler
+from service.scheduling.triggers import Every
+from service.storage.inbox import StoredInbox, names_of_inboxes
+from service.storage.jobs import StoredRun, StoredRuns
+from service.storage.retention import Kind, ran_before, remove
+from service.storage.store import PostgresStore
+from service.supervisor import Supervisor, Task
+from service.web.desk import JobView, RunView
+
+MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobParts:
+    """What the service needs of its jobs."""
+
+    runner: Runner
+    task: Task
+    desk: JobDesk
+
+
+def make_jobs(
+    store: PostgresStore,
+    *,
+    keep_findings: timedelta,
+    supervisor: Supervisor,
+    stop: asyncio.Event,
+    log: Log,
+) -> JobParts:
+    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are looked back on."""
+    runs = StoredRuns(lambda: store.engine)
+    runner = Runner(
+        [_retention(store, keep_findings, log), _inbox_retention(store)],
+        runs,
+        Performer(supervisor.attempt, stop),
+        utc_now=utc_now,
+        monotonic=monotonic,
+        log=log,
+    )
+    scheduler = Scheduler(runner, stop, clocks=_clocks)
+    desk = JobDesk(runner, runs)
+
+    async def run() -> None:
+        desk.loop = asyncio.get_running_loop()
+        await scheduler.run()
+
+    return JobParts(runner=runner, task=Task(name="jobs", run=run), desk=desk)
+
+
+def _retention(store: PostgresStore, keep_findings: timedelta, log: Log) -> Job:
+    retention = Retention(_OldRows(store), keep_findings, log)
+    return Job(
+        name="retention",
+        what="removes findings, alerts, deliveries and runs that are old enough",
+        trigger=Every(interval=60 * MINUTE),
+        grace=30 * MINUTE,
+        timeout=15 * MINUTE,
+        catch_up=CatchUp.ONCE,
+        work=Call(retention.run),
+    )
+
+
+def _inbox_retention(store: PostgresStore) -> Job:
+    def work(context: RunContext) -> Figures:
+        removed = 0
+        for name in names_of_inboxes(store.engine):
+            if not context.is_over():
+                removed += remove_read(StoredInbox(lambda: store.engine, name), context.now)
+        return {"removed": removed}
+
+    return Job(
+        name="inbox_retention",
+        what="removes log lines that rounds have read",
+        trigger=Every(interval=10 * MINUTE),
+        grace=5 * MINUTE,
+        timeout=5 * MINUTE,
+        catch_up=CatchUp.SKIP,
+        work=Call(work),
+    )
+
+
+def _clocks() -> ClockReading:
+    return ClockReading(wall=utc_now(), monotonic_seconds=monotonic())
+
+
+class _OldRows:
+    """Old rows of whatever database has answered."""
+
+    def __init__(self, store: PostgresStore) -> None:
+        self._store = store
+
+    def ran_before(self, moment: datetime) -> datetime | None:
+        return ran_before(self._store.engine, moment)
+
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Figures:
+        return remove(self._store.engine, limits, is_over)
+
+
+class JobDesk:
+    """The jobs as the HTTP API shows them; its calls come from threads."""
+
+    def __init__(self, runner: Runner, runs: StoredRuns) -> None:
+        self._runner = runner
+        self._runs = runs
+        self.loop: asyncio.AbstractEventLoop | None = None  # set when the jobs begin
+
+    def every(self) -> Sequence[JobView]:
+        """Return all jobs, by name.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        return [self._view(one) for one in sorted(self._runner.states(), key=lambda one: one.name)]
+
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+        """Return runs of a job, newest first, those that come after a row.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        return [_run_view(one) for one in self._runs.runs(name, limit, before)]
+
+    def run_now(self, name: str) -> None:
+        """Ask for a run beside the due times; the run itself tells what became of it."""
+        if self.loop is None:
+            self._runner.run_now(name)
+        elif not self.loop.is_closed():
+            self.loop.call_soon_threadsafe(self._runner.run_now, name)
+
+    def _view(self, state: JobState) -> JobView:
+        last = self._runs.runs(state.name, 1)
+        return JobView(
+            name=state.name,
+            trigger=state.trigger,
+            next_due_at=state.next_due,
+            is_running=state.figures.is_running,
+            last_run=_run_view(last[0]) if last else None,
+        )
+
+
+def _run_view(run: StoredRun) -> RunView:
+    return RunView(
+        id=run.id,
+        due_at=run.due_at,
+        started_at=run.started_at,
+        ended_at=run.ended_at,
+        outcome=run.outcome.value,
+        detail=run.detail,
+        figures=run.figures,
+    )

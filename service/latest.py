@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from rules.facts.gap_words import GapKey, gaps_since
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Judgement
@@ -53,6 +54,8 @@ class Look:
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
     logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
+    # Since which look each gap of the snapshot has been there without a break.
+    gaps_since: Mapping[GapKey, datetime] = field(default_factory=dict)
     is_stale: bool = False  # no round has ended for so long that nothing of it is news
 
     @property
@@ -96,4 +99,5 @@ class Latest:
         """Replace the look."""
         if look.rounds != self._look.rounds:
             self._round_ended = self._monotonic()
-        self._look = look
+        since = gaps_since(self._look.gaps_since, look.snapshot)
+        self._look = replace(look, gaps_since=since)

@@ -80,6 +80,9 @@ class StorageStatus(Model):
     lost_transitions: int
     stored_at: datetime | None
     took_seconds: float | None
+    alerts_trouble: Annotated[
+        str | None, Field(description="Why the last round was stored without its alerts")
+    ] = None
 
 
 class LogSourceStatus(Model):
@@ -165,6 +168,11 @@ class Gap(Model):
     why: str
     cause: GapCause
     scope: GapScope
+    means: Annotated[str, Field(description="The cause in words, and whether it ends by itself")]
+    makes_unknown: Annotated[str, Field(description="What cannot be told while it lasts")]
+    since: Annotated[
+        datetime | None, Field(description="The first look of those in a row that had it")
+    ]
     broker_id: int | None
     topic: str | None
     partition: int | None

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from service.cli.exit_codes import ExitCode
+from service.cli.gaps import gap_lines, gaps_of
 
 Row = Mapping[str, Any]
 
@@ -54,6 +55,7 @@ class Known:
     as_of: str | None
     losses: tuple[Row, ...]
     troubles: tuple[str, ...]
+    gaps: tuple[Row, ...] = ()  # of the last round, the first ones
 
     @property
     def exit_code(self) -> ExitCode:
@@ -71,6 +73,7 @@ class Known:
             "as_of": self.as_of,
             "complete": not self.troubles,
             "troubles": list(self.troubles),
+            "gaps": list(self.gaps),
             "losses": list(self.losses),
         }
 
@@ -104,6 +107,7 @@ def look_up(api: Api, name: str) -> Known | None:
         as_of=found.as_of,
         losses=(*map(_told, details), *sorted(found.losses, key=_badness)[IN_FULL:]),
         troubles=found.troubles,
+        gaps=found.gaps,
     )
 
 
@@ -131,20 +135,24 @@ def _told(detail: Row) -> Row:
 
 def _known(api: Api, losses: Sequence[Row], page: Row, *, is_stored: bool) -> Known:
     status = api.get("status")
-    troubles = [*blind_spots(status), *(stored_trouble(page, status) if is_stored else ())]
+    gaps = gaps_of(api, status)
+    troubles = [*blind_spots(status, gaps), *(stored_trouble(page, status) if is_stored else ())]
     return Known(
         server=api.server,
         cluster=str(status.get("cluster")),
         as_of=page["as_of"],
         losses=tuple(losses),
         troubles=tuple(troubles),
+        gaps=tuple(gaps),
     )
 
 
-def blind_spots(status: Row, *, seeing: Sequence[str] = SEEING) -> Iterator[str]:
+def blind_spots(
+    status: Row, gaps: list[Row] | None = None, *, seeing: Sequence[str] = SEEING
+) -> Iterator[str]:
     """Give why something may be there that the service does not know of.
 
-    What the rules `seeing` cannot judge may be lost.
+    `gaps` are those of the last round. What the rules `seeing` cannot judge may be lost.
     """
     outcome, trouble = status["round"]["outcome"], status["round"]["trouble"]
     if not status["is_current"]:
@@ -152,6 +160,7 @@ def blind_spots(status: Row, *, seeing: Sequence[str] = SEEING) -> Iterator[str]
     elif outcome != "complete":
         causes = ", ".join(f"{n} {cause}" for cause, n in (status["gaps_by_cause"] or {}).items())
         yield f"the last round has gaps: {causes or trouble or outcome}"
+        yield from gap_lines(status, gaps or [])
     if status["storage"]["state"] == "not_loaded":
         why = status["storage"]["trouble"] or "it is being read"
         yield f"what was known before the service started is not loaded: {why}"

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from rules.facts.sequence_verdicts import SequenceClass
 from service.cli.exit_codes import ExitCode
+from service.cli.gaps import gaps_of
 from service.cli.loss.asking import PLACE, Api, Row, blind_spots
 
 EPISODE_ID: Final = re.compile(r"[0-9a-f]{12}")
@@ -31,6 +32,7 @@ class Known:
     as_of: str | None
     sequences: tuple[Row, ...]
     troubles: tuple[str, ...]
+    gaps: tuple[Row, ...] = ()  # of the last round, the first ones
 
     @property
     def exit_code(self) -> ExitCode:
@@ -48,6 +50,7 @@ class Known:
             "as_of": self.as_of,
             "complete": not self.troubles,
             "troubles": list(self.troubles),
+            "gaps": list(self.gaps),
             "sequences": list(self.sequences),
         }
 
@@ -98,16 +101,18 @@ def _told(detail: Row) -> Row:
 
 def _known(api: Api, rows: Sequence[Row], page: Row) -> Known:
     status = api.get("status")
+    gaps = gaps_of(api, status)
     return Known(
         server=api.server,
         cluster=str(status.get("cluster")),
         as_of=page["as_of"],
         sequences=tuple(rows),
-        troubles=tuple(_troubles(status, page)),
+        troubles=tuple(_troubles(status, page, gaps)),
+        gaps=tuple(gaps),
     )
 
 
-def _troubles(status: Row, page: Row) -> Iterator[str]:
-    yield from blind_spots(status, seeing=SEEING)
+def _troubles(status: Row, page: Row, gaps: list[Row]) -> Iterator[str]:
+    yield from blind_spots(status, gaps, seeing=SEEING)
     if not page.get("log_is_read"):
         yield NO_SOURCE

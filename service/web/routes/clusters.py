@@ -6,7 +6,9 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from rules.facts.gap_words import MAKES_UNKNOWN, MEANS, gap_key
 from rules.facts.snapshot import Snapshot
+from service.latest import Look
 from service.snapshot_rows import broker_row, gap_row
 from service.web import models
 from service.web.paging import Page, decode_cursor, page_of
@@ -45,7 +47,7 @@ def clusters_router(sources: Sources) -> APIRouter:
             raise not_found(f"no cluster of that name is watched; this is {look.cluster}")
         seen = snapshot_of(look)
         after = decode_cursor(query.cursor, "gaps", int)
-        page = _gaps(seen, 0 if after is None else after[0], query.limit)
+        page = _gaps(look, seen, 0 if after is None else after[0], query.limit)
         following = continued(request, response, "gaps", page.last)
         return models.ClusterDetail(
             **stamp(look), cluster=cluster_of(seen), items=list(page.items), next=following
@@ -68,8 +70,16 @@ def cluster_of(seen: Snapshot) -> models.Cluster:
     )
 
 
-def _gaps(seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
+def _gaps(look: Look, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
     """Return gaps by their place: they have no name, and every look has others."""
-    shown = [models.Gap(**gap_row(gap)) for gap in seen.gaps[begin : begin + limit]]
+    shown = [
+        models.Gap(
+            **gap_row(gap),
+            means=MEANS[gap.cause],
+            makes_unknown=MAKES_UNKNOWN[gap.scope],
+            since=look.gaps_since.get(gap_key(gap)),
+        )
+        for gap in seen.gaps[begin : begin + limit]
+    ]
     end = begin + len(shown)
     return Page(shown, (end,) if end < len(seen.gaps) else None)

@@ -49,6 +49,9 @@ def test_a_cluster_tells_its_gaps_page_by_page() -> None:
         "topic": None,
         "partition": None,
         "group": None,
+        "means": "no replica leads; it ends when one is elected",
+        "makes_unknown": "whether these partitions lost records, and what holds back their readers",
+        "since": "2025-06-02T12:00:00Z",
     }
     rest = client.get(f"/api/v1/clusters/default?limit=3&cursor={first['next']}").json()
     assert [row["what"] for row in rest["items"]] == ["gap 3", "gap 4"]

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from rules.facts.gap import GapCause
+from rules.facts.identity import BrokerId
 from rules.judgement import Judgement
 from rules.verdict import Verdict
 from service.cli.exit_codes import ExitCode
@@ -15,7 +17,7 @@ from service.cli.loss.command import CLASSES
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import RoundOutcome
 from service.web.loss_models import LossClass
-from tests.factories import snapshot
+from tests.factories import gap, snapshot
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.web.given import client_of, opened
 from tests.unit.service.web.losses import BEYOND, open_loss
@@ -42,6 +44,7 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
         "as_of": "2025-06-02T12:00:00Z",
         "complete": True,
         "troubles": [],
+        "gaps": [],
         "losses": [],
     }
 
@@ -151,6 +154,27 @@ def test_of_a_partition_the_worst_comes_first() -> None:
     assert classes == ["committed_lost", *["committed_beyond_log_end"] * 25, "unclean_election"]
     assert [loss.get("group") for loss in found.losses][1:3] == ["g00", "g01"]
     assert sum("events" in loss for loss in found.losses) == asking.IN_FULL
+
+
+def test_each_gap_says_what_it_hides_and_since_when() -> None:
+    gone = gap(what="offsets of orders-3", why="it is gone", cause=GapCause.GONE, broker_id=None)
+    others = tuple(gap(broker_id=BrokerId(number)) for number in range(11))
+    made = api(
+        snapshot=snapshot(gaps=(gone, *others)),
+        outcome=RoundOutcome.GAPS,
+    )
+    known = asking.ask(made, {})
+    assert known.troubles[:3] == (
+        "the last round has gaps: 1 gone, 11 timeout",
+        "  offsets of orders-3: it is gone",
+        (
+            "    since 2025-06-02 12:00:00 UTC; deleted or created anew while the round looked; it ends "
+            "by itself with the next; not known meanwhile: whether these partitions lost records, and "
+            "what holds back their readers"
+        ),
+    )
+    assert "  and 2 more: GET /api/v1/clusters/default" in known.troubles
+    assert [one["cause"] for one in known.document["gaps"]] == ["gone", *["timeout"] * 9]
 
 
 @pytest.mark.parametrize("name", ["orders-1", "committed_records_lost-0123456789abcdef"])

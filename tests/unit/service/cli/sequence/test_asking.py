@@ -41,6 +41,7 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
         "as_of": "2025-06-02T12:00:12Z",
         "complete": True,
         "troubles": [],
+        "gaps": [],
         "sequences": [],
     }
     deaf = asking.ask(api(quiet(), is_read=False), {})

@@ -6,11 +6,11 @@ What an alert was last is read; whether something holds it back now is for the r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from sqlalchemy import Connection, Engine, RowMapping, Select, bindparam, func, select, tuple_
 
@@ -18,6 +18,7 @@ from rules.evidence import Evidence
 from rules.verdict import Severity
 from service.alerts.acknowledgements import Acknowledgement
 from service.alerts.alert import Alert, AlertState, News
+from service.alerts.identity import ALERTNAME, SEVERITY
 from service.alerts.matchers import MatcherError
 from service.alerts.silences import Silence, SilenceError
 from service.storage.acknowledgements import StoredClosing, acknowledgement_of, last_closing
@@ -197,8 +198,27 @@ class AlertReading:
         return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
 
 
-def _stored(row: RowMapping) -> StoredAlert:
+class _Content(NamedTuple):
+    """What only the content of a row tells."""
+
+    finding_labels: Mapping[str, str]
+    evidence: Evidence
+    news: News
+
+
+def _content(row: RowMapping) -> _Content:
+    """Return it; of a damaged one what the other columns tell: one row must not hide all others."""
     content = row["content"]
+    try:
+        return _Content(dict(content["labels"]), dict(content["evidence"]), News(*content["news"]))
+    except (KeyError, TypeError, ValueError):
+        own = (ALERTNAME, SEVERITY)
+        labels = {name: value for name, value in row["labels"].items() if name not in own}
+        return _Content(labels, {}, News())
+
+
+def _stored(row: RowMapping) -> StoredAlert:
+    content = _content(row)
     return StoredAlert(
         id=row["id"],
         cluster=row["cluster"],
@@ -206,15 +226,15 @@ def _stored(row: RowMapping) -> StoredAlert:
         end_reason=row["end_reason"],
         updated_at=row["updated_at"],
         alert=Alert(
-            finding=(row["rule_id"], tuple(sorted(content["labels"].items()))),
+            finding=(row["rule_id"], tuple(sorted(content.finding_labels.items()))),
             severity=Severity(row["severity"]),
             state=AlertState(row["state"]),
             reason=row["reason"],
-            evidence=content["evidence"],
+            evidence=content.evidence,
             active_at=row["active_at"],
             fired_at=row["fired_at"],
             resolved_at=row["resolved_at"],
-            news=News(*content["news"]),
+            news=content.news,
             labels=row["labels"],
             fingerprint=row["fingerprint"],
         ),

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Connection, RowMapping, insert, select
+from sqlalchemy import Connection, RowMapping, func, insert, select
 
 from service.storage.alert_tables import OUTBOX
 from service.storage.deliveries import DELIVERED, OPEN, StoredDelivery, delivery_of
@@ -23,6 +23,11 @@ class GivenUp:
 
     delivery: StoredDelivery
     row: RowMapping
+
+    @property
+    def origin(self) -> int:
+        """Return the delivery whose body it is: what is replayed tells what was known then."""
+        return self.delivery.replay_of or self.delivery.id
 
     @property
     def has_body(self) -> bool:
@@ -44,13 +49,13 @@ class ByHand:
         return None if row is None else GivenUp(delivery=delivery_of(row), row=row)
 
     def newer(self, taken: GivenUp) -> StoredDelivery | None:
-        """Return what of the same group was told since, or is about to be; None if nothing is."""
+        """Return what tells as much or more of the same group, or is about to; None if nothing does."""
         row = taken.row
         of_group = (
             OUTBOX.c.receiver == row["receiver"],
             OUTBOX.c.group_hash == row["group_hash"],
             OUTBOX.c.cluster.is_not_distinct_from(row["cluster"]),
-            OUTBOX.c.id > row["id"],
+            func.coalesce(OUTBOX.c.replay_of, OUTBOX.c.id) >= taken.origin,
             OUTBOX.c.state.in_((DELIVERED, *OPEN)),
         )
         query = select(OUTBOX).where(*of_group).order_by(OUTBOX.c.id.desc()).limit(1)
@@ -61,7 +66,7 @@ class ByHand:
         """Make a delivery of the same body; it has a name and attempts of its own."""
         kept = ("cluster", "receiver", "group_key", "group_hash", "is_firing", "alerts", "body")
         given = {name: taken.row[name] for name in (*kept, "reason")}
-        return self._add(**given, replay_of=taken.delivery.id)
+        return self._add(**given, replay_of=taken.origin)
 
     def add_test(self, receiver: str, group_key: str, body: bytes) -> StoredDelivery:
         """Make the delivery of a test message."""

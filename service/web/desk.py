@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
@@ -100,3 +100,4 @@ class Desk:
     changes: Changes
     sending: Sending = field(default_factory=Sending)
     jobs: Jobs = field(default_factory=NoJobs)
+    wake: Callable[[], None] = lambda: None  # who sends has something to do; from any thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Annotated, Final
 
@@ -74,7 +75,9 @@ def deliveries_router(sources: Sources) -> APIRouter:
         delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
         """Send once more what was given up, unless its receiver was told something newer since."""
-        return await changed(request, sources, lambda change: _replayed(change, delivery_id))
+        return await changed(
+            request, sources, lambda change: _replayed(change, delivery_id, sources.desk.wake)
+        )
 
     return router
 
@@ -90,7 +93,7 @@ def _detail(
     )
 
 
-def _replayed(change: Change, delivery_id: int) -> Done:
+def _replayed(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
     taken = change.deliveries.take(delivery_id)
     if taken is None:
         raise not_found(NO_DELIVERY)
@@ -100,11 +103,12 @@ def _replayed(change: Change, delivery_id: int) -> Done:
         raise conflict("what it told is not kept any more")
     newer = change.deliveries.newer(taken)
     if newer is not None:
-        raise conflict(f"delivery {newer.id} tells something newer of the same group")
+        raise conflict(f"delivery {newer.id} tells as much of the same group, or something newer")
     made = change.deliveries.replay(taken)
     details = {"receiver": made.receiver, "delivery": made.id, "webhook_id": made.webhook_id}
     return Done(
         deed=Deed(action=Action.DELIVERY_REPLAY, target=str(delivery_id), details=details),
         status=HTTPStatus.ACCEPTED,
         model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        after=wake,
     )

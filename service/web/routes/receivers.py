@@ -75,6 +75,7 @@ def _tested(change: Change, sources: Sources, receiver: Receiver) -> Done:
         deed=Deed(action=Action.RECEIVER_TEST, target=receiver.name, details=details),
         status=HTTPStatus.ACCEPTED,
         model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        after=sources.desk.wake,
     )
 
 

@@ -1,0 +1,165 @@
+"""The API on a real database: a cluster of its own for every test, a clock that stands, and rows as
+rounds leave them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from httpx2 import Response
+from sqlalchemy import Engine
+from starlette.testclient import TestClient
+
+from rules.verdict import Severity
+from service.alerts.alert import Alert, AlertState
+from service.alerts.delta import AlertDelta
+from service.alerts.matchers import parse_matchers
+from service.alerts.routes import Route, Routing
+from service.notify.receiver_url import ReceiverUrl
+from service.notify.receivers import SlackReceiver, WebhookReceiver
+from service.storage import alerting, clusters, tokens
+from service.storage.alert_lists import AlertList
+from service.storage.audit import AuditTrail, WantedAudit
+from service.storage.changes import Changes
+from service.storage.clusters import ClusterKey
+from service.storage.deliveries import DeliveryList
+from service.storage.silences import SilenceList
+from service.storage.token_check import StoredTokens
+from service.storage.tokens import Scope
+from service.web.app import create_app
+from service.web.desk import Desk, Jobs, NoJobs, Sending
+from service.web.ports import Sources
+from service.web.rights import Tokens
+from tests.factories import CLUSTER_ID, NOON
+from tests.unit.service.web.given import World, at_once, look
+
+NUMBERS: Final = itertools.count()
+STATE: Final = "partition_offline"
+EVENT: Final = "committed_records_lost"
+PATH: Final = "/api/v1"
+PROBLEM: Final = "application/problem+json"
+
+SENDING: Final = Sending(
+    routing=Routing(
+        default=Route(receiver="pager"),
+        routes=(Route(receiver="chat", matchers=parse_matchers('severity="warning"')),),
+    ),
+    receivers={
+        "pager": WebhookReceiver(
+            name="pager", url=ReceiverUrl("https://pager.example/secret-path")
+        ),
+        "chat": SlackReceiver(name="chat", url=ReceiverUrl("https://chat.example/secret-hook")),
+    },
+    fallback="chat",
+    runbook_url="https://wiki.example/rules",
+)
+
+
+@dataclass
+class Api:
+    """One cluster's API."""
+
+    engine: Engine
+    cluster: str
+    jobs: Jobs = field(default_factory=NoJobs)
+    now: datetime = NOON
+    is_loopback: bool = True
+
+    def __post_init__(self) -> None:
+        self.row = clusters.register(self.engine, ClusterKey(self.cluster, CLUSTER_ID), NOON)
+        world = World()
+        world.latest.publish(look(cluster=self.cluster))
+
+        def utc_now() -> datetime:
+            return self.now
+
+        sources = Sources(
+            latest=world.latest,
+            exposition=world.exposition,
+            history=world.history,
+            utc_now=utc_now,
+            in_thread=at_once,
+            in_database=at_once,
+            inbox=world.inbox,
+            ingesting=at_once,
+            desk=self._desk(),
+        )
+        checker = StoredTokens(lambda: self.engine, utc_now)
+        self.app = create_app(
+            sources,
+            tokens=Tokens(checker, static=None, in_thread=at_once, monotonic=lambda: 0.0),
+            is_loopback=self.is_loopback,
+            max_concurrent_requests=64,
+            log=world.log,
+        )
+        self.log = world.log
+        self.client = TestClient(
+            self.app, base_url="http://localhost:8780", raise_server_exceptions=False
+        )
+
+    @classmethod
+    def fresh(cls, engine: Engine, **given: Any) -> Api:
+        """Return the API of a cluster with a new name."""
+        return cls(engine, f"cluster-{next(NUMBERS)}", **given)
+
+    def token(self, name: str, *scopes: Scope) -> str:
+        """Return the header that names somebody, who gets a token."""
+        return f"Bearer {tokens.create(self.engine, name, scopes, self.now)}"
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Response:
+        """Ask; a header's name has underscores where it has hyphens."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        content = None
+        if body is not None:
+            content = body if isinstance(body, str | bytes) else json.dumps(body)
+            named.setdefault("Content-Type", "application/json")
+        return self.client.request(method, PATH + path, headers=named, content=content)
+
+    def get(self, path: str, **query: Any) -> Any:
+        """Return what is at a path, which is there."""
+        answer = self.client.get(PATH + path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def audit(self, target: str) -> list[tuple[str, str, str]]:
+        """Return who did what to something and why, oldest first."""
+        found = AuditTrail(lambda: self.engine).page(WantedAudit(target=target), 1000)
+        return [(one.who, one.what, one.why) for one in found[::-1]]
+
+    def store(self, *alerts: Alert, **delta: Any) -> None:
+        """Store alerts as a round at the time of the clock does."""
+        rows = {one.fingerprint: one for one in alerts}
+        made = AlertDelta(looked_at=self.now, at=self.now, alerts=rows, **delta)
+        with self.engine.begin() as connection:
+            alerting.save(connection, self.row, made)
+
+    def alert(self, topic: str = "orders", *, rule: str = STATE, **overrides: Any) -> Alert:
+        """Return an alert that has fired for a minute."""
+        labels = (("cluster", self.cluster), ("partition", "0"), ("topic", topic))
+        severity = overrides.pop("severity", Severity.CRITICAL)
+        begun = Alert.pending(
+            ((rule, labels), severity),
+            reason="no_leader",
+            evidence={"leader_epoch": 5},
+            active_at=self.now - timedelta(minutes=2),
+        )
+        fired = {"state": AlertState.FIRING, "fired_at": self.now - timedelta(minutes=1)}
+        return replace(begun, **{**fired, **overrides})
+
+    def _desk(self) -> Desk:
+        def engine() -> Engine:
+            return self.engine
+
+        return Desk(
+            alerts=AlertList(engine, self.cluster),
+            silences=SilenceList(engine),
+            deliveries=DeliveryList(engine),
+            audit=AuditTrail(engine),
+            changes=Changes(engine, self.cluster),
+            sending=SENDING,
+            jobs=self.jobs,
+        )

@@ -1,0 +1,154 @@
+"""Acknowledging an alert, taking that back, and closing an event."""
+
+from __future__ import annotations
+
+import pytest
+
+from rules.open_findings import Identity
+from service.alerts.alert import AlertEnd, AlertState
+from service.storage import asked
+from service.storage.findings import labels_hash
+from service.storage.tokens import Scope
+from tests.factories import NOON, at
+from tests.integration.api.given import EVENT, STATE, Api
+
+NOBODY = "0123456789abcdef"
+
+
+def wanted(api: Api) -> asked.Wanted:
+    """Return what the next round is asked."""
+    with api.engine.connect() as connection:
+        return asked.read(connection, api.row, api.now)
+
+
+def test_an_acknowledgement_reaches_the_next_round_and_the_audit_trail(api: Api) -> None:
+    alert = api.alert()
+    api.store(alert)
+    ann = api.token("ann", Scope.ACK)
+    answer = api.ask(
+        "POST",
+        f"/alerts/{alert.fingerprint}/acknowledge",
+        {"comment": "on it"},
+        Authorization=ann,
+    )
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")
+    told = answer.json()
+    assert (told["fingerprint"], told["acknowledged"]["by"]) == (alert.fingerprint, "ann")
+    (said,) = wanted(api).asked.acknowledgements
+    assert said.holds_for(alert)
+    assert (said.by, said.at, said.comment) == ("ann", NOON, "on it")
+    assert api.audit(alert.fingerprint) == [("ann", "alert.acknowledge", "on it")]
+
+
+def test_who_comes_later_takes_over(api: Api) -> None:
+    alert = api.alert()
+    api.store(alert)
+    path = f"/alerts/{alert.fingerprint}/acknowledge"
+    assert api.ask("POST", path, {}).status_code == 200
+    bob = api.token("bob", Scope.ACK)
+    assert api.ask("POST", path, {"comment": "mine"}, Authorization=bob).status_code == 200
+    assert api.get(f"/alerts/{alert.fingerprint}")["alert"]["acknowledged"]["by"] == "bob"
+
+
+def test_an_acknowledgement_is_taken_back_once(api: Api) -> None:
+    alert = api.alert()
+    api.store(alert)
+    path = f"/alerts/{alert.fingerprint}/acknowledge"
+    api.ask("POST", path, {"comment": "on it"})
+    answer = api.ask("DELETE", path)
+    assert (answer.status_code, answer.content) == (204, b"")
+    assert wanted(api).asked.acknowledgements == ()
+    again = api.ask("DELETE", path)
+    assert (again.status_code, again.json()["detail"]) == (
+        404,
+        "nobody has acknowledged this alert",
+    )
+    actions = [what for _, what, _ in api.audit(alert.fingerprint)]
+    assert actions == ["alert.acknowledge", "alert.unacknowledge"], "what failed left no line"
+
+
+@pytest.mark.parametrize(
+    "state", [AlertState.PENDING, AlertState.RESOLVED], ids=["pending", "resolved"]
+)
+def test_what_does_not_fire_is_not_acknowledged(api: Api, state: AlertState) -> None:
+    alert = api.alert(state=state, fired_at=None)
+    if state is AlertState.RESOLVED:
+        alert = api.alert().resolved(AlertEnd.OK, NOON)
+    api.store(alert)
+    answer = api.ask("POST", f"/alerts/{alert.fingerprint}/acknowledge", {})
+    assert (answer.status_code, answer.json()["detail"]) == (
+        409,
+        f"the alert does not fire: it is {state}",
+    )
+    assert api.audit(alert.fingerprint) == []
+
+
+def test_a_closing_waits_for_the_next_round(api: Api) -> None:
+    alert = api.alert(rule=EVENT)
+    api.store(alert)
+    path = f"/alerts/{alert.fingerprint}/close"
+    answer = api.ask("POST", path, {"why": "  replayed from the backup "})
+    assert answer.status_code == 202
+    assert answer.json()["closing"] == {
+        "by": "loopback",
+        "at": "2025-06-02T12:00:00Z",
+        "why": "replayed from the backup",
+        "done_at": None,
+        "outcome": None,
+    }
+    (closing,) = wanted(api).closings
+    finding: Identity = alert.finding
+    assert (closing.rule_id, closing.labels_hash) == (EVENT, labels_hash(dict(finding[1])))
+    assert api.get(f"/alerts/{alert.fingerprint}")["closing"]["why"] == "replayed from the backup"
+    again = api.ask("POST", path, {"why": "once more"})
+    assert (again.status_code, again.json()["detail"]) == (
+        409,
+        "loopback has asked to close it at 2025-06-02 12:00:00 UTC",
+    )
+    assert api.audit(alert.fingerprint) == [("loopback", "alert.close", "replayed from the backup")]
+
+
+def test_an_old_closing_says_nothing_of_what_happened_since(api: Api) -> None:
+    alert = api.alert(rule=EVENT)
+    api.store(alert)
+    api.ask("POST", f"/alerts/{alert.fingerprint}/close", {"why": "dealt with"})
+    api.now = at(3600)
+    api.store(api.alert(rule=EVENT, active_at=at(3500), fired_at=at(3500)))
+    assert api.get(f"/alerts/{alert.fingerprint}")["closing"] is None
+
+
+def test_a_state_is_not_closed(api: Api) -> None:
+    alert = api.alert(rule=STATE)
+    api.store(alert)
+    answer = api.ask("POST", f"/alerts/{alert.fingerprint}/close", {"why": "go away"})
+    assert answer.status_code == 409
+    assert answer.json()["detail"].startswith(f"{STATE} is a state: it ends when it is over")
+
+
+def test_what_is_over_is_not_closed(api: Api) -> None:
+    alert = api.alert(rule=EVENT).resolved(AlertEnd.EXPIRED, NOON)
+    api.store(alert)
+    answer = api.ask("POST", f"/alerts/{alert.fingerprint}/close", {"why": "late"})
+    assert (answer.status_code, answer.json()["detail"]) == (409, "the event is over already")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "acknowledge", {}),
+        ("DELETE", "acknowledge", None),
+        ("POST", "close", {"why": "x"}),
+    ],
+)
+def test_nothing_is_done_to_an_alert_that_there_is_not(
+    api: Api, method: str, path: str, body: object
+) -> None:
+    answer = api.ask(method, f"/alerts/{NOBODY}/{path}", body)
+    assert (answer.status_code, answer.json()["detail"]) == (404, "there is no such alert")
+
+
+@pytest.mark.parametrize("why", ["", "   ", None, "a\u0000b", "x" * 4097])
+def test_a_closing_needs_a_reason_that_can_be_read(api: Api, why: str | None) -> None:
+    answer = api.ask("POST", f"/alerts/{NOBODY}/close", {"why": why})
+    assert answer.status_code == 422
+    assert [one["field"] for one in answer.json()["errors"]] == ["why"]

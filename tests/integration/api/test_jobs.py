@@ -1,0 +1,99 @@
+"""Jobs over HTTP: how they go, and a run beside the due times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from sqlalchemy import Engine
+
+from service.web.desk import JobView, RunView
+from tests.factories import NOON, at
+from tests.integration.api.given import Api
+
+
+def run(row: int) -> RunView:
+    return RunView(
+        id=row,
+        due_at=at(row),
+        started_at=at(row),
+        ended_at=at(row + 1),
+        outcome="succeeded",
+        detail="",
+        figures={"removed": row},
+    )
+
+
+@dataclass
+class FakeJobs:
+    """Two jobs, one of which runs; the other has run three times."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def every(self) -> Sequence[JobView]:
+        idle = JobView(
+            name="retention",
+            trigger="every 1:00:00",
+            next_due_at=NOON,
+            is_running=False,
+            last_run=run(3),
+        )
+        return [idle, replace(idle, name="busy", is_running=True, last_run=None)]
+
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+        every = [run(row) for row in (3, 2, 1)] if name == "retention" else []
+        return [one for one in every if before is None or one.id < before][:limit]
+
+    def run_now(self, name: str) -> None:
+        self.asked.append(name)
+
+
+@pytest.fixture(scope="module")
+def jobs() -> FakeJobs:
+    return FakeJobs()
+
+
+@pytest.fixture(scope="module")
+def api(engine: Engine, jobs: FakeJobs) -> Api:
+    return Api.fresh(engine, jobs=jobs)
+
+
+def test_jobs_are_told_with_their_runs(api: Api) -> None:
+    busy, idle = api.get("/jobs")["items"]
+    assert (busy["name"], busy["is_running"], busy["last_run"]) == ("busy", True, None)
+    assert idle == {
+        "name": "retention",
+        "trigger": "every 1:00:00",
+        "next_due_at": "2025-06-02T12:00:00Z",
+        "is_running": False,
+        "last_run": {
+            "id": 3,
+            "due_at": "2025-06-02T12:00:03Z",
+            "started_at": "2025-06-02T12:00:03Z",
+            "ended_at": "2025-06-02T12:00:04Z",
+            "outcome": "succeeded",
+            "detail": "",
+            "figures": {"removed": 3},
+        },
+    }
+    page = api.get("/jobs/retention", limit=2)
+    assert [one["id"] for one in page["items"]] == [3, 2]
+    rest = api.get("/jobs/retention", limit=2, cursor=page["next"])
+    assert ([one["id"] for one in rest["items"]], rest["next"]) == ([1], None)
+
+
+def test_a_job_is_run_once_by_whoever_asks(api: Api, jobs: FakeJobs) -> None:
+    for _ in range(2):
+        answer = api.ask("POST", "/jobs/retention/run", Idempotency_Key="now")
+        assert (answer.status_code, answer.json()["name"]) == (202, "retention")
+    assert jobs.asked == ["retention"]
+    assert api.audit("retention") == [("loopback", "job.run", "")]
+
+
+def test_a_job_that_runs_or_is_none_is_not_run(api: Api, jobs: FakeJobs) -> None:
+    before = list(jobs.asked)
+    assert api.ask("POST", "/jobs/busy/run").status_code == 409
+    assert api.ask("POST", "/jobs/none/run").status_code == 404
+    assert api.ask("GET", "/jobs/none").status_code == 404
+    assert (jobs.asked, api.audit("busy")) == (before, [])

@@ -74,7 +74,7 @@ def asking(topic: str, partitions: Partitions, *epochs: int, groups: str | None 
 
 def ends_now(make_reader: MakeReader, topic: str, partitions: Partitions, epoch: int) -> Told:
     """Ask with a reader that remembers nothing."""
-    return told(make_reader(request_timeout_seconds=1.0).read(asking(topic, partitions, epoch)))
+    return told(make_reader(request_timeout_seconds=3.0).read(asking(topic, partitions, epoch)))
 
 
 def commit_in_epoch(bootstrap: str, group: str, topic: str, offset: int, epoch: int) -> None:
@@ -118,7 +118,7 @@ def test_after_a_clean_failover_the_epoch_ended_where_the_log_did(
     admin.create_topic(topic, assignment=[[1, 2]], configs=ALONE_IS_ENOUGH)
     produce(faults.bootstrap_servers, topic, 7)
     commit_in_epoch(faults.bootstrap_servers, group, topic, 6, 0)
-    reader, scope = make_reader(request_timeout_seconds=1.0), only(topic, groups=group)
+    reader, scope = make_reader(request_timeout_seconds=3.0), only(topic, groups=group)
     before = reader.read(scope)
     assert (told(before), requests(before)) == ({}, 0)
     assert before.partitions.unclean_election_enabled.to_list() == [0]
@@ -138,7 +138,7 @@ def test_after_a_clean_failover_the_epoch_ended_where_the_log_did(
     assert [told(one) for one in later] == [{0: (0, 7)}] * 3
     assert sum(requests(one) for one in later) == 0
 
-    fresh = make_reader(request_timeout_seconds=1.0).read(scope)
+    fresh = make_reader(request_timeout_seconds=3.0).read(scope)
     assert (told(fresh), requests(fresh)) == ({0: (0, 7)}, 1)
     delete_records(faults, topic, until=3)
     assert ends_now(make_reader, topic, before.partitions, 0) == {0: (0, 7)}
@@ -154,7 +154,7 @@ def test_an_unclean_election_is_told_with_the_exact_end_of_what_is_left(
     topic, group = new_name("unclean"), new_name("group")
     configs = {**ALONE_IS_ENOUGH, "unclean.leader.election.enable": "true"}
     admin.create_topic(topic, assignment=[[1, 2]], configs=configs)
-    reader, scope = make_reader(request_timeout_seconds=1.0), only(topic, groups=group)
+    reader, scope = make_reader(request_timeout_seconds=3.0), only(topic, groups=group)
     produce(faults.bootstrap_servers, topic, 10)
     assert wait_until(
         lambda: copies(reader, topic) == {"1": 10, "2": 10}, timeout_seconds=60, poll_seconds=0.1

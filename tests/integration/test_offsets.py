@@ -58,7 +58,7 @@ def test_leo_runs_ahead_of_hwm_while_followers_are_paused(
     faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
 ) -> None:
     topic = new_name("leo")
-    reader = make_reader(request_timeout_seconds=1.0)
+    reader = make_reader(request_timeout_seconds=2.0)
     admin.create_topic(topic, assignment=[[1, 2, 3]], configs={"min.insync.replicas": "2"})
     produce(faults.bootstrap_servers, topic, 10)
     assert wait_until(
@@ -89,7 +89,7 @@ def test_each_replica_answers_its_own_log_end_while_followers_lag(
     faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
 ) -> None:
     topic = new_name("throttled")
-    reader = make_reader(request_timeout_seconds=1.0)
+    reader = make_reader(request_timeout_seconds=2.0)
     configs = {
         "leader.replication.throttled.replicas": "*",
         "follower.replication.throttled.replicas": "*",

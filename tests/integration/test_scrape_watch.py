@@ -29,7 +29,7 @@ from tests.unit.service.told import Told
 
 pytestmark = pytest.mark.integration
 
-SECONDS: Final = 30.0
+SECONDS: Final = 60.0
 
 
 def page_with(errors: int, *, client: str = "payments") -> bytes:

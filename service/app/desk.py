@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rules.catalogue.all_rules import EVERY
 from service.settings import AlertingSettings
 from service.storage.alert_lists import AlertList
@@ -10,13 +12,18 @@ from service.storage.changes import Changes
 from service.storage.deliveries import DeliveryList
 from service.storage.silences import SilenceList
 from service.storage.store import PostgresStore
-from service.web.desk import Desk, Jobs, NoJobs, Sending
+from service.web.desk import Desk, Jobs, Sending
 
 
 def make_desk(
-    settings: AlertingSettings, store: PostgresStore, cluster: str, jobs: Jobs | None = None
+    settings: AlertingSettings,
+    store: PostgresStore,
+    cluster: str,
+    *,
+    jobs: Jobs,
+    wake: Callable[[], None],
 ) -> Desk:
-    """Build the desk of one cluster, by its configured name."""
+    """Build the desk of one cluster, by its configured name; `wake` tells who sends of new work."""
     return Desk(
         alerts=AlertList(lambda: store.engine, cluster),
         silences=SilenceList(lambda: store.engine),
@@ -24,7 +31,8 @@ def make_desk(
         audit=AuditTrail(lambda: store.engine),
         changes=Changes(lambda: store.engine, cluster),
         sending=_sending(settings),
-        jobs=NoJobs() if jobs is None else jobs,
+        jobs=jobs,
+        wake=wake,
     )
 
 

@@ -89,16 +89,6 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         undo.callback(listener.close)
         undo.callback(base.store.close)
         undo.enter_context(_library_messages(base.log))
-        front = make_front(
-            settings.http,
-            listener,
-            latest=base.latest,
-            exposition=base.exposition,
-            store=base.store,
-            inbox=base.inbox,
-            desk=make_desk(settings.alerting, base.store, settings.kafka.name, base.jobs.desk),
-            log=base.log,
-        )
         delivering = make_delivering(
             settings.alerting,
             cluster=settings.kafka.name,
@@ -106,6 +96,22 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             latest=base.latest,
             supervisor=base.supervisor,
             stop=base.stop,
+            log=base.log,
+        )
+        front = make_front(
+            settings.http,
+            listener,
+            latest=base.latest,
+            exposition=base.exposition,
+            store=base.store,
+            inbox=base.inbox,
+            desk=make_desk(
+                settings.alerting,
+                base.store,
+                settings.kafka.name,
+                jobs=base.jobs.desk,
+                wake=delivering.deliverer.wake,
+            ),
             log=base.log,
         )
         pipeline = _pipeline(base, delivering)

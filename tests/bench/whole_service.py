@@ -17,6 +17,7 @@ from typing import Final
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
 from service.allocator import keep_memory_small
+from service.app.desk import make_desk
 from service.app.front import make_front
 from service.clock import monotonic, utc_now
 from service.keeping import Keeper, KeepingState, without_limit
@@ -26,11 +27,12 @@ from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
 from service.pipeline import MadeRound, Pipeline
 from service.rounds import Scope
-from service.settings import HttpSettings
+from service.settings import AlertingSettings, HttpSettings
 from service.storage.engine import open_database
 from service.storage.inbox import StoredInbox
 from service.storage.store import PostgresStore
 from service.watch import Watcher
+from service.web.desk import NoJobs
 from service.web.server import HttpServer, bind
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
 from tests.bench.memory import weighed
@@ -112,6 +114,7 @@ def build(folder: Path) -> Parts:
             utc_now=utc_now,
             in_time=without_limit,
         ),
+        desk=make_desk(AlertingSettings(), store, NAME, jobs=NoJobs(), wake=lambda: None),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
     watcher = Watcher(NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic)

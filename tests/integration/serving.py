@@ -40,7 +40,7 @@ class Peer:
     """A client that sends what it likes."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address[:2], timeout=10)
+        self.socket = socket.create_connection(address[:2], timeout=60)
 
     def send(self, data: bytes) -> Peer:
         self.socket.sendall(data)

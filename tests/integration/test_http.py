@@ -200,7 +200,7 @@ def test_it_ends_in_time_with_idle_connections_and_frees_its_port(world: World) 
 
 async def is_up(port: int) -> None:
     """Wait until a server of this loop answers a probe."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(asking(b"/livez"))
         assert (await reader.read()).endswith(b"\r\n\r\nok")

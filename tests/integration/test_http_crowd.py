@@ -34,7 +34,7 @@ class Gate:
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         self.waiting += 1
-        await in_thread(lambda: self.may_go.wait(10))
+        await in_thread(lambda: self.may_go.wait(60))
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
@@ -99,7 +99,7 @@ class SlowHistory(FakeHistory):
 
     def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
         self.calls += 1
-        self.may_go.wait(10)
+        self.may_go.wait(60)
         return super().page(wanted, limit)
 
 
@@ -146,5 +146,5 @@ class SlowTokens(FakeTokens):
 
     def verify(self, secret: str) -> Grant | None:
         found = super().verify(secret)
-        self.may_go.wait(10)
+        self.may_go.wait(60)
         return found

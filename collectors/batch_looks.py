@@ -20,13 +20,13 @@ from collectors.wire.batches import BatchHeader
 from collectors.wire.failure import Failure
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.identity import Broker, TopicPartition
+from rules.facts.refusals import SEQUENCES
 from rules.question import WantedBatches
 
 BEFORE: Final = (100, 2000)  # offsets before the refused batch, one step after the other
 FAR: Final = 2000  # offsets that are not worth looking through to reach a later refusal
 MAX_KEPT: Final = 2000  # batches of the wanted producers; the look stops there
 MAX_EMPTY: Final = 2  # answers without a batch in a row: together with others, then alone
-SEQUENCES: Final = 2**31  # they wrap around
 
 
 class _Piece(Enum):

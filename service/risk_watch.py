@@ -17,9 +17,10 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from collectors.risk_looks import RiskLook, RiskTargets, next_targets
-from rules.facts.last_look import MICROSECOND, microseconds
+from rules.facts.last_look import microseconds
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
 from service.metrics.totals import RiskFigures
 from service.threads import in_thread
 
@@ -162,7 +163,7 @@ class RiskWatch:
             self._requests.update(look.requests)
 
     def _uptime_us(self) -> int:
-        return round(self._monotonic() * MICROSECOND)
+        return round(self._monotonic() * SECOND_US)
 
     async def _stopped_before(self, due: float) -> bool:
         try:

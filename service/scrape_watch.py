@@ -25,8 +25,9 @@ from collectors.scrapes.listing import Listed
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
 from rules.facts.gap import GapCause
-from rules.facts.last_look import MICROSECOND, microseconds
+from rules.facts.last_look import microseconds
 from rules.facts.scrapes import EndpointState, Scrapes, Trouble
+from rules.facts.times import SECOND_US
 from service.clock import STEP_TOLERANCE
 from service.events import Event
 from service.log import Log
@@ -78,7 +79,7 @@ class ScrapePace:
     @property
     def fresh_us(self) -> int:
         """Return how long an answer is used."""
-        return round((FRESH_INTERVALS * self.interval_seconds + self.timeout_seconds) * MICROSECOND)
+        return round((FRESH_INTERVALS * self.interval_seconds + self.timeout_seconds) * SECOND_US)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,7 @@ class ScrapeWatch:
         All times are moved along where it was set: looks are timed by the other clock.
         """
         ahead = self._ahead()
-        if abs(ahead - self._ahead_us) > STEP_TOLERANCE.total_seconds() * MICROSECOND:
+        if abs(ahead - self._ahead_us) > STEP_TOLERANCE.total_seconds() * SECOND_US:
             self._ahead_us = ahead
         return self._ahead_us
 
@@ -303,7 +304,7 @@ class ScrapeWatch:
 
     # -------------------------------------------------------------- time
     def _uptime_us(self) -> int:
-        return round(self._monotonic() * MICROSECOND)
+        return round(self._monotonic() * SECOND_US)
 
     def _ahead(self) -> int:
         """Return by how much the wall clock is ahead of the monotonic one."""

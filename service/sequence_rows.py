@@ -6,16 +6,14 @@ The names are a contract with scripts: they may be added to, never changed.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Final
+from datetime import datetime, timedelta
 
 from rules.facts.episodes import Episode, LeaderChange
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.times import EPOCH
 from rules.sequence.explained import Explained, explain_episode
 from service.snapshot_rows import Row
-
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def episode_row(episode: Episode) -> Row:

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
-from rules.facts.last_look import MICROSECOND
 from rules.facts.scrapes import RISES_KEPT, Rise
+from rules.facts.times import EPOCH, SECOND_US
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MAX_RISES: Final = 64  # of one series; at the usual interval 60 fit into the time they are kept
 MISSES: Final = 2  # whole answers without it, then it is gone: one may have been cut short unsaid
 MISSES_CUT: Final = (
     20  # likewise, answers that were not whole: what is never seen would stay for ever
 )
 # A client's own rates are averages over up to two samples of 30 s.
-RATE_WINDOW_US: Final = 60 * MICROSECOND
-KEPT_US: Final = round(RISES_KEPT.total_seconds() * MICROSECOND)
+RATE_WINDOW_US: Final = 60 * SECOND_US
+KEPT_US: Final = round(RISES_KEPT.total_seconds() * SECOND_US)
 # A series that is back within a day goes on from where it was: it may have been hidden, and what it
 # counted before must not be told as new.
-BASE_KEPT_US: Final = 24 * 3600 * MICROSECOND
+BASE_KEPT_US: Final = 24 * 3600 * SECOND_US
 
 
 def wall(moment_us: int) -> datetime:
@@ -81,7 +80,7 @@ class Kept:
         """Return the increase per second."""
         if self.increase is None or self.since_us is None:
             return None
-        return self.increase * MICROSECOND / max(self.seen.ended_us - self.since_us, 1)
+        return self.increase * SECOND_US / max(self.seen.ended_us - self.since_us, 1)
 
     def next_total(self, value: float, now: Moment, *, lag_us: int) -> None:
         """Take the next value of a counter."""

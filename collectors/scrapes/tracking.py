@@ -17,12 +17,12 @@ from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
 from collectors.scrapes.readings import Readings, readings_of
 from collectors.scrapes.wanted import Series
-from rules.facts.last_look import MICROSECOND
 from rules.facts.scrapes import EndpointKind, EndpointState, Trouble
+from rules.facts.times import SECOND_US
 
 # Micrometer looks for new series of a client once a minute, so that one may be older than it seems.
-LATE_US: Final = 60 * MICROSECOND
-PROMETHEUS_LAG_US: Final = round(PROMETHEUS_LAG.total_seconds() * MICROSECOND)
+LATE_US: Final = 60 * SECOND_US
+PROMETHEUS_LAG_US: Final = round(PROMETHEUS_LAG.total_seconds() * SECOND_US)
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Tracker:
     def answered_within(self, seconds: float, now_us: int) -> bool:
         """Whether there was an answer so lately."""
         answered = self._answered
-        return answered is not None and now_us - answered.ended_us <= seconds * MICROSECOND
+        return answered is not None and now_us - answered.ended_us <= seconds * SECOND_US
 
     # -------------------------------------------------------------- one series
     def _take(self, series: Series, value: float, now: Moment) -> None:
@@ -144,7 +144,7 @@ class Tracker:
         return PROMETHEUS_LAG_US if self.endpoint.kind is EndpointKind.PROMETHEUS else 0
 
     def _attempted(self, now: Moment, troubles: Sequence[Trouble], *, failed: bool) -> None:
-        self._took_seconds = (now.ended_us - now.began_us) / MICROSECOND
+        self._took_seconds = (now.ended_us - now.began_us) / SECOND_US
         self.troubles = tuple(troubles)
         self.failures = self.failures + 1 if failed else 0
         self._drop(now.ended_us)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
 
 import numpy as np
 
@@ -24,8 +23,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
-
-MICROSECOND: Final = 1_000_000
+from rules.facts.times import SECOND_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -242,4 +240,4 @@ def _with_older(
 
 def microseconds(moment: datetime) -> int:
     """Return a moment as microseconds since 1970-01-01 UTC."""
-    return round(moment.timestamp() * MICROSECOND)
+    return round(moment.timestamp() * SECOND_US)

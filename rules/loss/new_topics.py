@@ -15,12 +15,12 @@ import numpy as np
 from rules.facts.identity import TopicId
 from rules.facts.last_look import microseconds
 from rules.facts.partitions import Partitions
+from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic
 from rules.view import View
 
 NEW_FOR: Final = timedelta(hours=1)  # a line of a broker may be read so late
 MAX_NEW: Final = 1000  # more at once were not made, but are seen for the first time
-MICROSECOND: Final = timedelta(microseconds=1)
 
 Counts: TypeAlias = Mapping[tuple[str, TopicId | None], int]  # partitions of each topic
 

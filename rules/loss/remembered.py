@@ -28,6 +28,7 @@ from rules.facts.broker_log import (
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.new_topics import new_topics
 from rules.loss.proof import Proof, plain_changes, proofs
@@ -43,7 +44,6 @@ LINES_KEPT: Final = timedelta(minutes=5)  # of partitions without a loss
 ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it dies
 MAX_LINES: Final = 5000  # those of losses, then the latest
 OF_A_CUT: Final = (LogTruncated, WatermarkWentBack)
-MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def remember_losses(view: View) -> LossMemory:

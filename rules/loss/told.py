@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 import numpy as np
@@ -12,12 +12,12 @@ from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import EPOCH
 from rules.loss.election import Election
 from rules.loss.proof import Proof, Span
 from rules.view import View
 
 SHOWN: Final = 20  # groups, transactional ids
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 KEEP_IT_DOWN: Final = (
     "The disk of broker {leader} holds the only copy of what is missing, and it truncates its log "
     "as soon as it follows the new leader: keep it down, copy the folder {name} of its log "

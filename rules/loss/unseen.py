@@ -20,6 +20,7 @@ from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
 from rules.facts.last_look import LastLook, microseconds
 from rules.facts.loss_memory import ReplicaLine, ToldLoss
+from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
@@ -28,7 +29,6 @@ from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
 MAX_KEPT: Final = 1000
-MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

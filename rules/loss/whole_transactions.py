@@ -20,9 +20,10 @@ from rules.evidence import EvidenceValue, Scalar
 from rules.facts.batches import BatchesOf, MarkerSeen
 from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import ToldLoss
+from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.loss.returned import row_of
-from rules.loss.told import EPOCH, SHOWN, moment
+from rules.loss.told import SHOWN, moment
 from rules.question import BatchesQuestion, WantedBatches
 from rules.view import View
 

@@ -14,7 +14,8 @@ from typing import Final
 from rules.catalogue.transaction_hanging import LOOKED_AT_BY
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
-from rules.facts.last_look import MICROSECOND, microseconds
+from rules.facts.last_look import microseconds
+from rules.facts.times import SECOND_US
 from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import sighting_key
 from rules.facts.transactions import Sight, Transaction
@@ -139,4 +140,4 @@ def _first_seen_us(view: View, held: HoldUp) -> int:
 
 
 def _seconds_since(view: View, moment_us: int) -> float:
-    return (microseconds(view.now) - moment_us) / MICROSECOND
+    return (microseconds(view.now) - moment_us) / SECOND_US

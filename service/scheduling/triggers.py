@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo
 
 from apscheduler.triggers.cron import CronTrigger
 
+from rules.facts.times import EPOCH
+
 MOST_COUNTED: Final = 1000  # due times that passed; more are told as so many
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 # How far to look back for the latest due time: nothing of ours is due less often than yearly.
 BACK: Final = tuple(timedelta(days=days) for days in (1, 8, 32, 367))
 

@@ -12,6 +12,7 @@ from typing import Final
 
 from rules.errors import StoreError
 from rules.facts.last_look import microseconds
+from rules.facts.times import EPOCH
 from rules.open_findings import OpenFinding
 from service.latest import Look
 from service.storage.history import PastFinding, Wanted
@@ -23,7 +24,6 @@ from service.web.problems import ProblemError, not_found, unavailable
 from service.web.queries import PageQuery
 from service.web.stamps import stamp, stored_stamp
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
 
 

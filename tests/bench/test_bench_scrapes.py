@@ -20,8 +20,8 @@ from collectors.scrapes.page import read_page
 from collectors.scrapes.tracking import Tracker
 from collectors.scrapes.wanted import Series, wanted
 from rules.catalogue import record_error_rate_high
-from rules.facts.last_look import MICROSECOND
 from rules.facts.scrapes import EndpointKind, Trouble
+from rules.facts.times import SECOND_US
 from rules.remembering import view_of_round
 from service.clock import monotonic, utc_now
 from service.scrape_watch import ScrapePace, ScrapeWatch
@@ -102,14 +102,14 @@ def test_counters_of_one_large_endpoint() -> None:
 
     def look() -> None:
         number = next(looks)
-        at_us = number * 15 * MICROSECOND
+        at_us = number * 15 * SECOND_US
         values = dict.fromkeys(known, float(number))  # every one of them rises
         tracker.note(Samples(values=values), Moment(at_us, at_us + 1000))
 
     for _ in range(60):
         look()
     noted = timed(look)
-    read = timed(lambda: tracker.readings(0, 1000 * 15 * MICROSECOND), times=3)
+    read = timed(lambda: tracker.readings(0, 1000 * 15 * SECOND_US), times=3)
     print(f"\n20,000 counters, all rising: a look {noted:.0f} ms, their facts {read:.0f} ms")
 
 

@@ -15,8 +15,8 @@ import pytest
 from collectors.risk_looks import RiskLook, RiskReader, RiskTargets
 from collectors.security import Security
 from collectors.wire.pool import Pool
-from rules.facts.last_look import MICROSECOND
 from rules.facts.risk_looks import RiskLooks
+from rules.facts.times import SECOND_US
 from service.clock import monotonic, utc_now, wait_until
 from service.risk_watch import RiskPace, RiskWatch
 from service.rounds import ClusterReader, Scope
@@ -186,8 +186,8 @@ def test_looks_see_the_high_watermark_jump_and_outlive_the_leader(
         before = made.view.before.looks[0]
         assert before is not None
         assert (before.leader_epoch, before.high_watermark, before.log_end_offset) == (0, 22, 22)
-        assert before.looked_at_us > last.at.timestamp() * MICROSECOND
-        assert before.looked_at_us < made.at.timestamp() * MICROSECOND
+        assert before.looked_at_us > last.at.timestamp() * SECOND_US
+        assert before.looked_at_us < made.at.timestamp() * SECOND_US
         assert partition(made.snapshot, topic)["leader_epoch"] == 1
 
         # The ISR of the new leader lacks the dead one: it is looked at in its own epoch.

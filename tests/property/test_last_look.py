@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, remember
+from rules.facts.last_look import SECOND_US, LastLook, LastLooks, remember
 from tests.factories import at
 from tests.property.strategies import Topics, snapshot_of, topics
 
@@ -55,7 +55,7 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 log_end_offset=end.log_end_offset,
                 isr=end.isr,
                 elr=(),
-                looked_at_us=round(at(seconds).timestamp() * MICROSECOND),
+                looked_at_us=round(at(seconds).timestamp() * SECOND_US),
             )
     return memory
 

@@ -17,7 +17,7 @@ from collectors.scrapes.page import read_page
 from collectors.scrapes.query import read_answer
 from collectors.scrapes.tracking import Tracker
 from collectors.scrapes.wanted import Quantity, wanted
-from rules.facts.last_look import MICROSECOND
+from rules.facts.times import SECOND_US
 
 NAMES: Final = st.sampled_from(
     [
@@ -141,7 +141,7 @@ def test_rises_of_a_counter_are_never_more_than_it_can_have_counted(
     assert series is not None
     moment = Moment(0, 0)
     for number, value in enumerate(looks):
-        moment = Moment(number * MICROSECOND, number * MICROSECOND + 1)
+        moment = Moment(number * SECOND_US, number * SECOND_US + 1)
         tracker.note(Samples(values={} if value is None else {series: value}), moment)
     readings = tracker.readings(0, moment.ended_us).clients
     told = sum(rise.count or 0 for one in readings if one.errors for rise in one.errors.rises)
@@ -165,7 +165,7 @@ def test_quantities_do_not_mix(looks: list[int | None]) -> None:
     assert errors is not None
     assert retries is not None
     for number, value in enumerate(looks):
-        moment = Moment(number * MICROSECOND, number * MICROSECOND + 1)
+        moment = Moment(number * SECOND_US, number * SECOND_US + 1)
         tracker.note(Samples(values={errors: 0.0, retries: float(value or 0)}), moment)
     for one in tracker.readings(0, moment.ended_us).clients:
         assert one.errors is not None

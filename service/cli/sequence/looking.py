@@ -21,11 +21,11 @@ from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.memory import Memory
 from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
+from rules.facts.times import MICROSECOND
 from rules.question import EpochEndQuestion, Question
 from rules.remembering import view_of_round
 from rules.sequence.asking import questions_of
 from rules.sequence.gathering import row_of
-from rules.sequence.sight import MICROSECOND
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent

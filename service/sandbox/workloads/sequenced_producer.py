@@ -14,6 +14,7 @@ from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
+from rules.facts.refusals import SEQUENCES
 from service.clock import utc_now
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, patiently, require
@@ -26,7 +27,6 @@ from service.sandbox.workloads.raw_producer import (
 )
 from service.sandbox.workloads.record_batch import Batch
 
-SEQUENCES: Final = 2**31  # they go from 0 to 2147483647, and then from 0 again
 OUT_OF_ORDER: Final = "OUT_OF_ORDER_SEQUENCE_NUMBER"
 OLD_EPOCH: Final = "INVALID_PRODUCER_EPOCH"
 

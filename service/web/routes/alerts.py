@@ -9,6 +9,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from rules.facts.last_look import microseconds
+from rules.facts.times import EPOCH
 from rules.verdict import Kind
 from service.alerts.alert import AlertState
 from service.storage.acknowledgements import StoredClosing
@@ -30,7 +31,7 @@ from service.web.alert_views import (
 )
 from service.web.changing import KEY_HEADER, Done, changed, stamp_of
 from service.web.delivery_views import delivery_view
-from service.web.finding_lists import EPOCH, LAST_US
+from service.web.finding_lists import LAST_US
 from service.web.paging import Key, decode_cursor
 from service.web.ports import Sources
 from service.web.problems import ProblemError, conflict, not_found

@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Path, Query, Request, Response
 
 from rules.facts.last_look import microseconds
+from rules.facts.times import EPOCH
 from service.alerts.matchers import MatcherError, Matchers, in_order, parse_matchers, text_of
 from service.alerts.silences import SilenceState
 from service.storage.audit import Action, Deed
@@ -19,7 +20,7 @@ from service.storage.silences import INSTANT, StoredSilence, WantedSilences
 from service.web import silence_models as models
 from service.web.alert_query import SilenceQuery
 from service.web.changing import KEY_HEADER, Done, changed, stamp_of
-from service.web.finding_lists import EPOCH, LAST_US
+from service.web.finding_lists import LAST_US
 from service.web.paging import decode_cursor
 from service.web.ports import Sources
 from service.web.problems import ProblemError, conflict, invalid, not_found

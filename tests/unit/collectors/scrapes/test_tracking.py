@@ -15,13 +15,13 @@ from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
 from collectors.scrapes.wanted import wanted
 from rules.facts.gap import GapCause
-from rules.facts.last_look import MICROSECOND
 from rules.facts.scrapes import ClientReading, Counted, EndpointState, Rise, Trouble
+from rules.facts.times import SECOND_US
 from tests.factories import NOON, at
 
 PAGE: Final = page_at("http://app-1:8081/metrics")
 SERVER: Final = server_at("http://prometheus:9090")
-AHEAD_US: Final = round(NOON.timestamp() * MICROSECOND)  # the monotonic clock shows 0 at noon
+AHEAD_US: Final = round(NOON.timestamp() * SECOND_US)  # the monotonic clock shows 0 at noon
 EVERY: Final = 15.0  # seconds from look to look
 LATE: Final = 60.0
 SILENT: Final = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
@@ -41,13 +41,13 @@ class Looked:
     """A tracker that is given answers every 15 s; each takes a second."""
 
     def __init__(self, endpoint: Endpoint = PAGE, *, max_series: int = 100) -> None:
-        fresh_us = round(50 * MICROSECOND)
+        fresh_us = round(50 * SECOND_US)
         self.tracker = Tracker(endpoint, fresh_us=fresh_us, max_series=max_series)
         self.now = -EVERY
 
     def moment(self, after: float) -> Moment:
         self.now += after
-        return Moment(round(self.now * MICROSECOND), round((self.now + 1) * MICROSECOND))
+        return Moment(round(self.now * SECOND_US), round((self.now + 1) * SECOND_US))
 
     def answer(
         self,
@@ -75,7 +75,7 @@ class Looked:
 
     @property
     def readings(self) -> Readings:
-        return self.tracker.readings(AHEAD_US, round((self.now + 1) * MICROSECOND))
+        return self.tracker.readings(AHEAD_US, round((self.now + 1) * SECOND_US))
 
     @property
     def client(self) -> ClientReading:
@@ -88,7 +88,7 @@ class Looked:
         return self.client.errors
 
     def state(self, after: float = 1.0) -> EndpointState:
-        return self.tracker.state(AHEAD_US, round((self.now + after) * MICROSECOND))
+        return self.tracker.state(AHEAD_US, round((self.now + after) * SECOND_US))
 
 
 def mine_of(seen: Looked) -> ClientReading:
@@ -339,8 +339,8 @@ def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
     for value in (1, 3, 4):
         found = [labelled(), labelled(RETRIES), labelled(RATE, client_id="x"), refusals, elections]
         seen.answer(*((one, value) for one in found))
-    hour, now_us = timedelta(hours=1), round((seen.now + 1) * MICROSECOND)
-    ahead_us = AHEAD_US + round(hour.total_seconds() * MICROSECOND)
+    hour, now_us = timedelta(hours=1), round((seen.now + 1) * SECOND_US)
+    ahead_us = AHEAD_US + round(hour.total_seconds() * SECOND_US)
     assert seen.readings.moved(hour) == seen.tracker.readings(ahead_us, now_us)
 
 
@@ -370,7 +370,7 @@ def test_a_failure_is_told_and_the_last_answer_is_still_used() -> None:
 def test_failures_in_a_row_are_counted_and_the_last_answer_is_remembered() -> None:
     seen = Looked().says(0).silence(3)
     assert seen.tracker.failures == 3
-    at_us = round(46 * MICROSECOND)  # the answer came to its end a second after noon
+    at_us = round(46 * SECOND_US)  # the answer came to its end a second after noon
     assert seen.tracker.answered_within(45, at_us)
     assert not seen.tracker.answered_within(44, at_us)
     assert seen.says(0).tracker.failures == 0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rules.facts.column import Column, Ragged
-from rules.facts.last_look import MICROSECOND, LastLook, LastLooks, refined, remember
+from rules.facts.last_look import SECOND_US, LastLook, LastLooks, refined, remember
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from tests.factories import (
@@ -26,7 +26,7 @@ from tests.factories import (
 
 
 def microseconds(seconds: float) -> int:
-    return round(at(seconds).timestamp() * MICROSECOND)
+    return round(at(seconds).timestamp() * SECOND_US)
 
 
 def look(looks: LastLooks, row: int) -> LastLook:
@@ -64,7 +64,7 @@ def test_a_look_holds_everything_that_a_proof_needs() -> None:
 def test_time_is_kept_to_the_microsecond() -> None:
     moment = NOON + timedelta(microseconds=123_457)
     looks = remember(snapshot(taken_at=moment))
-    assert look(looks, 0).looked_at_us % MICROSECOND == 123_457
+    assert look(looks, 0).looked_at_us % SECOND_US == 123_457
 
 
 @pytest.mark.parametrize("missing", ["leader_epoch", "last_stable_offset", "high_watermark"])

@@ -8,9 +8,12 @@ from datetime import UTC, datetime
 import psutil
 
 from service.metrics.totals import ProcessFigures
+from service.scheduling.figures import JobFigures
 
 
-def process_figures(restarts: Mapping[str, int], log_lines_lost: int) -> ProcessFigures:
+def process_figures(
+    restarts: Mapping[str, int], log_lines_lost: int, jobs: tuple[JobFigures, ...] = ()
+) -> ProcessFigures:
     """Return how the process is now; what the system does not tell is absent."""
     process = psutil.Process()
     try:
@@ -23,6 +26,7 @@ def process_figures(restarts: Mapping[str, int], log_lines_lost: int) -> Process
                 resident_bytes=process.memory_info().rss,
                 open_files=process.num_fds(),
                 started_at=datetime.fromtimestamp(process.create_time(), UTC),
+                jobs=jobs,
             )
     except (psutil.Error, OSError):  # out of file descriptors, say: the round goes on
-        return ProcessFigures(restarts=dict(restarts), log_lines_lost=log_lines_lost)
+        return ProcessFigures(restarts=dict(restarts), log_lines_lost=log_lines_lost, jobs=jobs)

@@ -68,6 +68,14 @@ from rules.names.itself import (
     VERDICTS,
     WATCHING_METRICS,
 )
+from rules.names.jobs import (
+    JOB_DURATION,
+    JOB_LAST_SUCCESS,
+    JOB_LATE_RUNS,
+    JOB_METRICS,
+    JOB_RUNNING,
+    JOB_RUNS,
+)
 from rules.names.metric import (
     CLUSTER_LABELS,
     COMMIT_LABELS,
@@ -156,6 +164,12 @@ __all__ = [
     "HAS_LEADER",
     "HIGH_WATERMARK",
     "IN_SYNC_REPLICAS",
+    "JOB_DURATION",
+    "JOB_LAST_SUCCESS",
+    "JOB_LATE_RUNS",
+    "JOB_METRICS",
+    "JOB_RUNNING",
+    "JOB_RUNS",
     "LAST_STABLE_OFFSET",
     "LAST_STABLE_OFFSET_AGE",
     "LAST_SUCCESS",

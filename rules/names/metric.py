@@ -38,6 +38,7 @@ class Unit(StrEnum):
     SUBJECTS = "subjects"  # what rules judge: partitions, commits, rules
     PARTITIONS = "partitions"
     ROUNDS = "rounds"
+    RUNS = "runs"
     LOOKS = "looks"
     TRANSITIONS = "transitions"
     STEPS = "steps"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from rules.names.jobs import JOB_METRICS
 from rules.names.metric import Metric, MetricType, Unit
 
 TASK_RESTARTS: Final = Metric(
@@ -58,6 +59,7 @@ STANDARD_METRICS: Final = (PROCESS_CPU, PROCESS_MEMORY, PROCESS_FILES, PROCESS_S
 PROCESS_METRICS: Final = (
     TASK_RESTARTS,
     LOG_LINES_LOST,
+    *JOB_METRICS,
     BUILD_INFO,
     *STANDARD_METRICS,
 )  # no cluster

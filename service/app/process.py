@@ -240,7 +240,9 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         exposition=base.exposition,
         latest=base.latest,
         monotonic=monotonic,
-        process=lambda: process_figures(base.supervisor.restarts, base.writer.lost),
+        process=lambda: process_figures(
+            base.supervisor.restarts, base.writer.lost, base.jobs.runner.figures()
+        ),
         risk=base.risk,
         endpoints=tuple if base.scrapes is None else base.scrapes.endpoints,
         alerting=make_alerting(settings.alerting, base.supervisor),

@@ -17,6 +17,7 @@ from service.metrics.alerting import AlertFigures, DeliveryFigures
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_figures import LogFigures
 from service.metrics.sequence_figures import SequenceFigures
+from service.scheduling.figures import JobFigures
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
@@ -54,6 +55,7 @@ class ProcessFigures:
     resident_bytes: int | None = None
     open_files: int | None = None
     started_at: datetime | None = None  # aware, UTC
+    jobs: tuple[JobFigures, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

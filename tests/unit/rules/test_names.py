@@ -19,6 +19,7 @@ LABELS = {
     "endpoint",
     "failure",
     "group",
+    "job_name",
     "outcome",
     "partition",
     "phase",

@@ -21,6 +21,7 @@ from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
+from service.scheduling.figures import JobFigures
 from service.snapshot_rows import commit_rows, partition_rows
 from tests.unit.service.metrics.alerting_reference import (
     DURATION,
@@ -214,6 +215,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
 
 
 def process_samples(process: ProcessFigures) -> Iterator[Sample]:
+    yield from job_samples(process.jobs)
     for task, restarts in process.restarts.items():
         yield "tidemark_task_restarts_total", {"task": task}, restarts
     yield "tidemark_log_lines_lost_total", {}, process.log_lines_lost
@@ -222,6 +224,22 @@ def process_samples(process: ProcessFigures) -> Iterator[Sample]:
     yield "process_open_fds", {}, process.open_files
     started = None if process.started_at is None else process.started_at.timestamp()
     yield "process_start_time_seconds", {}, started
+
+
+def job_samples(jobs: Sequence[JobFigures]) -> Iterator[Sample]:
+    for one in jobs:
+        labels = {"job_name": one.name}
+        for outcome, count in one.ends.items():
+            yield "tidemark_job_runs_total", {**labels, "outcome": str(outcome)}, count
+        yield "tidemark_job_late_runs_total", labels, one.late
+        yield "tidemark_job_running", labels, int(one.is_running)
+        yield "tidemark_job_duration_seconds", labels, one.took_seconds
+        if one.last_success is not None:
+            yield (
+                "tidemark_job_last_success_timestamp_seconds",
+                labels,
+                one.last_success.timestamp(),
+            )
 
 
 def risk_samples(totals: SelfMetrics) -> Iterator[Sample]:

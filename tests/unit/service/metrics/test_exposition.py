@@ -28,6 +28,7 @@ from service.metrics.log_figures import LogFigures
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
+from service.scheduling.figures import JobFigures
 from tests.factories import (
     NOON,
     at,
@@ -86,6 +87,10 @@ TOTALS_OF_A_DAY = SelfMetrics(
         resident_bytes=2**27,
         open_files=40,
         started_at=NOON,
+        jobs=(
+            JobFigures(name="idle"),
+            JobFigures(name="busy", is_running=True, late=1, took_seconds=2.5, last_success=at(9)),
+        ),
     ),
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},

@@ -1,0 +1,36 @@
+"""The sample lines of jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rules import names
+from rules.names import Metric
+from service.metrics.lines import line
+from service.scheduling.figures import JobFigures
+
+
+def job_samples(jobs: Sequence[JobFigures]) -> dict[Metric, bytes]:
+    """Return the lines of all jobs; every outcome has a number from the start, for alerts on it."""
+    ends = (
+        line(names.JOB_RUNS, {"job_name": one.name, "outcome": outcome.value}, count)
+        for one in jobs
+        for outcome, count in one.ends.items()
+    )
+    return {
+        names.JOB_RUNS: b"".join(ends),
+        names.JOB_LATE_RUNS: _each(names.JOB_LATE_RUNS, {one.name: one.late for one in jobs}),
+        names.JOB_RUNNING: _each(names.JOB_RUNNING, {one.name: one.is_running for one in jobs}),
+        names.JOB_DURATION: _each(
+            names.JOB_DURATION,
+            {one.name: one.took_seconds for one in jobs if one.took_seconds is not None},
+        ),
+        names.JOB_LAST_SUCCESS: _each(
+            names.JOB_LAST_SUCCESS,
+            {one.name: one.last_success.timestamp() for one in jobs if one.last_success},
+        ),
+    }
+
+
+def _each(metric: Metric, values: dict[str, float] | dict[str, int] | dict[str, bool]) -> bytes:
+    return b"".join(line(metric, {"job_name": name}, +one) for name, one in values.items())

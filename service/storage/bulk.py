@@ -13,13 +13,18 @@ from typing import Any, Final
 NOTHING: Final = "\\N"  # as in COPY
 _SPACES: Final = str.maketrans({"\t": " ", "\n": " ", "\0": "\N{SYMBOL FOR NULL}"})
 _NUL: Final = "\\u0000"
+_ENCODE: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def lines_of(rows: Iterable[Sequence[str | None]]) -> str:
-    """Return rows as the parameter; no value may have a tab or a line end, as JSON has none."""
-    return "\n".join(
-        "\t".join([NOTHING if value is None else value for value in row]) for row in rows
+    """Return rows as the parameter; no value may have a tab or a line end, as JSON has none.
+
+    Half of a surrogate pair, which PostgreSQL does not take, becomes a question mark.
+    """
+    text = "\n".join(
+        ["\t".join([NOTHING if value is None else value for value in row]) for row in rows]
     )
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def rows_from(parameter: str, columns: Mapping[str, str]) -> str:
@@ -49,8 +54,8 @@ def plain(text: str) -> str:
 
 def json_value(value: Any) -> str:
     """Return what JSON can hold as a value of a line; PostgreSQL takes no NUL, and a symbol stands for it."""
-    text = json.dumps(value)
-    return json.dumps(_without_nul(value)) if _NUL in text else text
+    text = _ENCODE(value)
+    return _ENCODE(_without_nul(value)) if _NUL in text else text
 
 
 def _without_nul(value: Any) -> Any:

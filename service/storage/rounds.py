@@ -114,6 +114,8 @@ def _save_alerts(connection: Connection, cluster: int, delta: AlertDelta) -> str
         if exc.retryable:
             raise
         return str(exc)
+    except (TypeError, ValueError) as exc:  # a defect of ours in writing them: no round dies of it
+        return f"alerts cannot be written: {exc!r}"
     return None
 
 

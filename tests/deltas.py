@@ -1,0 +1,61 @@
+"""A life of alerts of which everything is stored: what a process leaves, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from itertools import count
+
+from service.alerts.alert import Alert
+from service.alerts.delta import AlertDelta, delta_of, whole_delta
+from service.alerts.evaluate import AlertingConfig, Stepped
+from service.alerts.lifecycle import Seen
+from service.alerts.telling import Telling
+from service.notify.receiver_url import ReceiverUrl
+from service.notify.receivers import WebhookReceiver
+from tests.alerting import Life, Said
+from tests.factories import at
+
+PAGER = WebhookReceiver(name="pager", url=ReceiverUrl("https://pager.example/hook"))
+TELLING = Telling(receivers={"pager": PAGER}, external_url="https://tidemark.example")
+
+
+class KeptLife(Life):
+    """Gives a delta for each of its steps."""
+
+    def __init__(self, settings: AlertingConfig | None = None) -> None:
+        super().__init__(settings)
+        self.deltas: list[AlertDelta] = []
+        self._ids = count(1)
+
+    def _keep(self, seen: Seen | None, seconds: float) -> Stepped:
+        before = self.state
+        done = super()._keep(seen, seconds)
+        outgoing = [TELLING.outgoing(one, f"msg-{next(self._ids)}") for one in done.notifications]
+        self.deltas.append(
+            delta_of(
+                before,
+                done,
+                seen,
+                at(seconds),
+                tuple(one for one in outgoing if one is not None),
+            )
+        )
+        return done
+
+    def shift(self, seconds: float, by: float) -> None:
+        """Set the clock, at a time by its old setting."""
+        step = timedelta(seconds=by)
+        self.state = self.state.shifted(step)
+        self.open = {key: entry.shifted(step) for key, entry in self.open.items()}
+        self.deltas.append(whole_delta(self.state, at(seconds + by)))
+
+    def rounds_of(self, said: Mapping[float, Mapping[str, Said]]) -> None:
+        """Make rounds at these seconds."""
+        for seconds, one in said.items():
+            self.round(seconds, one)
+
+    @property
+    def fingerprints(self) -> dict[str, Alert]:
+        """Return the alerts that are remembered, by fingerprint."""
+        return {one.fingerprint: one for one in self.state.alerts.values()}

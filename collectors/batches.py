@@ -15,8 +15,9 @@ from typing import Final, TypeAlias
 from collectors.batch_looks import BatchLook
 from collectors.naming import counted, listed
 from collectors.offsets_at_times import AtTime, offsets_at_times
-from collectors.range_fetch import READ_UNCOMMITTED, Reach, fetch
+from collectors.range_fetch import Reach, fetch
 from collectors.session import Session
+from collectors.wire.api import READ_UNCOMMITTED
 from collectors.wire.failure import Failure
 from rules.facts.batches import BatchesOf
 from rules.facts.gap import GapCause, GapScope

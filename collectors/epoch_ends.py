@@ -22,7 +22,7 @@ from collectors.naming import counted, listed
 from collectors.session import Ask, Reply, Session
 from collectors.translate import failure_of
 from collectors.wire import codec
-from collectors.wire.api import OFFSET_FOR_LEADER_EPOCH
+from collectors.wire.api import CONSUMER, OFFSET_FOR_LEADER_EPOCH
 from collectors.wire.failure import Failure
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.epoch_ends import EPOCHS, EpochEnds
@@ -34,7 +34,6 @@ from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.question import EpochEndQuestion
 
-CONSUMER: Final = -1  # the replica id of whoever keeps no copy
 MAX_PER_LEADER: Final = 5000  # epochs in one round: some ten milliseconds of work for either side
 # Epochs of one partition in one round. An answer names the partition and not the epoch that was
 # asked about, so that each further epoch is a request of its own.

@@ -14,15 +14,13 @@ from typing import Any, Final
 from collectors.session import Ask, Reply, Session
 from collectors.translate import failure_of, present
 from collectors.wire import codec
-from collectors.wire.api import LIST_OFFSETS
+from collectors.wire.api import CONSUMER, LIST_OFFSETS, READ_UNCOMMITTED
 from collectors.wire.blocks import TIMEOUT_FIELD_SINCE
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker, TopicPartition
 
 TIMEOUT: Final = timedelta(seconds=5)  # for tiered storage, which is not on the leader's disk
-_CONSUMER: Final = -1
-_READ_UNCOMMITTED: Final = 0
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -90,8 +88,8 @@ class _Request:
         limit = {"timeout": TIMEOUT} if version >= TIMEOUT_FIELD_SINCE else {}
         return codec.encode(
             request(
-                replica_id=_CONSUMER,
-                isolation_level=_READ_UNCOMMITTED,
+                replica_id=CONSUMER,
+                isolation_level=READ_UNCOMMITTED,
                 topics=tuple(topic(name=t, partitions=tuple(p)) for t, p in by_topic.items()),
                 **limit,
             )

@@ -14,13 +14,11 @@ from typing import Any, Final
 from collectors.session import Ask, Session
 from collectors.translate import failure_of
 from collectors.wire import codec
-from collectors.wire.api import FETCH
+from collectors.wire.api import FETCH, READ_COMMITTED
 from collectors.wire.batches import AbortedTransaction, BatchHeader, holds_records, read_headers
 from collectors.wire.failure import Failure
 from rules.facts.identity import Broker, TopicPartition
 
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1  # the answer then ends at the LSO and lists aborted transactions
 ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch of a megabyte
 
 

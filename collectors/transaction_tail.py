@@ -20,14 +20,13 @@ from collectors.state_topic import STATE_TOPIC
 from collectors.transaction_endings import MAX_REMEMBERED, Endings
 from collectors.translate import failure_of, present
 from collectors.wire import blocks, codec
-from collectors.wire.api import FETCH, LIST_OFFSETS, Api
+from collectors.wire.api import FETCH, LIST_OFFSETS, READ_UNCOMMITTED, Api
 from collectors.wire.blocks import HIGH_WATERMARK, AskedTopic
 from collectors.wire.failure import Failure
 from collectors.wire.records import RecordSet, read_records
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker
 
-READ_UNCOMMITTED: Final = 0
 # Of one answer: large enough for 10,000 records, small enough for one per leader in memory.
 FETCH_BYTES: Final = 2 * 1024 * 1024
 _Body = Callable[[Sequence["Tail"]], Callable[[int], bytes]]

@@ -22,6 +22,11 @@ class Api:
     since: str  # the Kafka release that first offers `oldest`
 
 
+# Isolation levels: what an answer ends at, the high watermark or the LSO.
+READ_UNCOMMITTED: Final = 0
+READ_COMMITTED: Final = 1  # a fetch then lists aborted transactions, too
+CONSUMER: Final = -1  # the replica id of whoever keeps no copy: sees up to the high watermark
+
 FETCH: Final = Api(key=1, name="Fetch", oldest=12, newest=12, since="2.7")
 LIST_OFFSETS: Final = Api(key=2, name="ListOffsets", oldest=6, newest=10, since="2.8")
 METADATA: Final = Api(key=3, name="Metadata", oldest=10, newest=12, since="2.8")

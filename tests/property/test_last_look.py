@@ -7,7 +7,8 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.facts.last_look import SECOND_US, LastLook, LastLooks, remember
+from rules.facts.last_look import LastLook, LastLooks, remember
+from rules.facts.times import SECOND_US
 from tests.factories import at
 from tests.property.strategies import Topics, snapshot_of, topics
 

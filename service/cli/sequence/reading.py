@@ -5,27 +5,28 @@ Only bytes are read here: a log may be in any encoding, and a file may be anythi
 
 from __future__ import annotations
 
-import codecs
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from collectors.broker_log.files import packing_of
+
 MAX_LINE: Final = 1_000_000  # bytes; the rest of a longer line is read and left out
 BATCH: Final = 10_000  # lines that are given at a time
 STANDARD_INPUT: Final = "-"
 
-# What a file of another kind begins with, and how its text is had.
-MAGIC: Final = (
-    (b"\x1f\x8b", "compressed with gzip", "zcat"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "zstdcat"),
-    (b"BZh", "compressed with bzip2", "bzcat"),
-    (b"\xfd7zXZ\x00", "compressed with xz", "xzcat"),
-    (b"\x04\x22\x4d\x18", "compressed with lz4", "lz4cat"),
-    (b"PK\x03\x04", "a zip archive", "unzip -p"),
-    (codecs.BOM_UTF16_LE, "UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
-    (codecs.BOM_UTF16_BE, "UTF-16 text", "iconv -f UTF-16 -t UTF-8"),
-)
+# How the text of a file of another kind is had.
+TOOLS: Final = {
+    "compressed with gzip": "zcat",
+    "compressed with zstd": "zstdcat",
+    "compressed with bzip2": "bzcat",
+    "compressed with xz": "xzcat",
+    "compressed with lz4": "lz4cat",
+    "compressed with compress": "zcat",
+    "a zip archive": "unzip -p",
+    "UTF-16 text": "iconv -f UTF-16 -t UTF-8",
+}
 
 
 class UnusableInputError(Exception):
@@ -86,8 +87,8 @@ def _unreadable(name: str, error: OSError) -> UnusableInputError:
 
 
 def _check(line: bytes, name: str) -> None:
-    for magic, kind, tool in MAGIC:
-        if line.startswith(magic):
-            file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
-            told = f"{name} is {kind}: {tool}{file} | tidemark sequence explain -"
-            raise UnusableInputError(told)
+    kind = packing_of(line)
+    if kind is not None:
+        file = "" if name == STANDARD_INPUT else f" {shlex.quote(name)}"
+        told = f"{name} is {kind}: {TOOLS[kind]}{file} | tidemark sequence explain -"
+        raise UnusableInputError(told)

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from collectors.naming import counted, listed
+from rules.catalogue.read_committed_consumers_blocked import PASSING
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import TopicPartition
@@ -30,7 +31,6 @@ from service.watch import SnapshotSource
 AT_ONCE: Final = 4  # rounds at most, one right after the other
 NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again
 AT_MOST: Final = 6  # rounds, where a broker has just died or something new is seen meanwhile
-PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
 PASSING_CAUSES: Final = frozenset(
     {
         GapCause.TIMEOUT,

@@ -9,11 +9,11 @@ from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
+from rules.facts.refusals import SEQUENCES
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.sequence_lines import Refusal
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode
-from service.sandbox.workloads.sequenced_producer import SEQUENCES
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from collectors.wire import codec
-from collectors.wire.api import Api
+from collectors.wire.api import CONSUMER, Api
 from rules.facts.identity import BrokerId, TopicPartition
 from service.sandbox.workloads.raw_cluster import (
     LATEST,
@@ -23,7 +23,6 @@ from service.sandbox.workloads.raw_cluster import (
 )
 
 EARLIEST: Final = -2  # ListOffsets: the first offset still retained
-CONSUMER: Final = -1  # replica id: sees up to the high watermark
 DEBUGGING: Final = -2  # replica id: sees the log end of whichever replica is asked
 PREFERRED: Final = 0  # ElectLeaders: the first replica of the assignment
 CHANGE_TIMEOUT: Final = timedelta(seconds=10)

@@ -16,7 +16,7 @@ from collectors.session import Ask, Limits, Session, address_of
 from collectors.transactions import partition_of
 from collectors.translate import present, topic_id_of
 from collectors.wire import codec
-from collectors.wire.api import METADATA, Api
+from collectors.wire.api import DESCRIBE_PRODUCERS, METADATA, READ_COMMITTED, READ_UNCOMMITTED, Api
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.errors import SandboxError
@@ -30,8 +30,6 @@ T = TypeVar("T")
 ANSWER_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 15.0
 LATEST: Final = -1  # ListOffsets: the end of what the isolation level may read
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
 TRANSACTION_LOG: Final = "__transaction_state"
 OF_GROUP: Final = 0  # FindCoordinator: of which kind the key is
 OF_TRANSACTION: Final = 1
@@ -40,7 +38,6 @@ OF_TRANSACTION: Final = 1
 LIST_OFFSETS: Final = Api(key=2, name="ListOffsets", oldest=7, newest=7, since="2.8")
 OFFSET_COMMIT: Final = Api(key=8, name="OffsetCommit", oldest=8, newest=8, since="2.4")
 FIND_COORDINATOR: Final = Api(key=10, name="FindCoordinator", oldest=4, newest=4, since="3.0")
-DESCRIBE_PRODUCERS: Final = Api(key=61, name="DescribeProducers", oldest=0, newest=0, since="2.8")
 LIST_TRANSACTIONS: Final = Api(key=66, name="ListTransactions", oldest=0, newest=0, since="3.0")
 
 # Of a coordinator that was just elected, or still writes what it decided before.

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from rules.facts.column import Column, Ragged
-from rules.facts.last_look import SECOND_US, LastLook, LastLooks, refined, remember
+from rules.facts.last_look import LastLook, LastLooks, refined, remember
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
 from tests.factories import (
     NOON,
     at,

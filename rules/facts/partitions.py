@@ -79,6 +79,11 @@ class Partitions:
         position = int(np.searchsorted(self.index.starts, row, side="right")) - 1
         return self.topic_ids[position]
 
+    def id_of(self, topic: str) -> TopicId | None:
+        """Return the id of a topic, None where it has none, or there is no such topic."""
+        position = self.index.position_of_topic.get(topic)
+        return None if position is None else self.topic_ids[position]
+
     def with_topics_of(self, older: Partitions, positions: Sequence[int]) -> Partitions:
         """Return these partitions, then those of some topics of `older` that are not here."""
         if not positions:

@@ -125,9 +125,10 @@ def distinct(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
     """Return each distinct refusal once, with its count, in the order of their times."""
     found: dict[RefusalKey, Refusal] = {}
     for refusal in refusals:
-        known = found.get(refusal.key)
-        found[refusal.key] = refusal if known is None else merged(known, refusal)
-    return tuple(sorted(found.values(), key=order))
+        key = refusal.key
+        known = found.get(key)
+        found[key] = refusal if known is None else merged(known, refusal)
+    return tuple(found.values() if len(found) == 1 else sorted(found.values(), key=order))
 
 
 def merged(known: Refusal, again: Refusal) -> Refusal:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from rules.facts.changed import changed
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, Phase, SequenceClass, SequenceReason
@@ -74,14 +75,14 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
 def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     """Return an episode with what is said of it now, and whether it asks for more."""
     refusals = proven(episode, sight)
-    if refusals != episode.refusals:
-        episode = replace(episode, refusals=refusals)
+    if refusals is not episode.refusals:
+        episode = changed(episode, refusals=refusals)
     if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(episode, is_asking=False, is_waiting=False)  # nothing is left to refute it
     decided = _still_said(episode, refusals, leading(episode, sight, only_failed))
     place = refusals.index(decided.refusal)
     is_asking = _wants_more(episode, decided, sight)
-    return replace(
+    return changed(
         episode,
         verdict=decided.verdict,
         leading=place,

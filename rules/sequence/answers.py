@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from rules.facts.batches import BatchesOf
+from rules.facts.changed import changed
 from rules.facts.episodes import Episode, LeaderChange, StateLook
 from rules.facts.identity import TopicPartition
 from rules.facts.refusals import Refusal
@@ -35,7 +36,9 @@ def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownC
 
 def proven(episode: Episode, sight: Sight) -> tuple[Refusal, ...]:
     """Return the refusals with what is proven of them by now."""
-    return tuple(_proven(refusal, episode, sight) for refusal in episode.refusals)
+    found = tuple(_proven(refusal, episode, sight) for refusal in episode.refusals)
+    is_same = all(one is other for one, other in zip(found, episode.refusals, strict=True))
+    return episode.refusals if is_same else found
 
 
 def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
@@ -44,7 +47,7 @@ def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
     if proof is refusal.proof and not is_new:
         return refusal
     epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
-    return replace(refusal, proof=proof, proof_leader_epoch=epoch)
+    return changed(refusal, proof=proof, proof_leader_epoch=epoch)
 
 
 def _end(sights: Sights, sight: Sight) -> int | None:
@@ -57,7 +60,7 @@ def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | No
     epochs += [one.producer_epoch for one in found.markers]
     is_whole = reaches(episode.refusals, found)
     is_to_end = is_whole and end is not None and found.looked_to >= end
-    return replace(
+    return changed(
         episode,
         refusals=looked_up(episode.refusals, found),
         largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
@@ -84,7 +87,7 @@ def _state_look(episode: Episode, sights: Sights, sight: Sight) -> StateLook | N
 
 def _with_state(episode: Episode, look: StateLook) -> Episode:
     epochs = [] if look.state is None else [look.state.producer_epoch]
-    return replace(
+    return changed(
         episode,
         first_state=episode.first_state or look,
         last_state=look,

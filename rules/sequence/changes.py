@@ -45,6 +45,8 @@ def advance_changes(view: View, before: SequenceMemory) -> tuple[Kept, Leadershi
             _add_line(found, view, event)
     for loss in view.memory.losses.told:
         _settle(found, loss, microseconds(view.now))
+    if not found:
+        return found, watch
     return _forgotten(found, watch, _refusing(view.snapshot, before), microseconds(view.now))
 
 
@@ -208,8 +210,6 @@ def _forgotten(
     found: Kept, watch: Leaderships, refusing: Container[TopicPartition | None], now_us: int
 ) -> tuple[Kept, Leaderships]:
     """Forget the oldest changes, and begin the watch of their partitions anew behind them."""
-    if not found:
-        return found, watch
     oldest = now_us - CHANGE_KEPT // timedelta(microseconds=1)
     kept = {
         name: tuple(one for one in changes if one.seen_us > oldest)

@@ -49,7 +49,8 @@ class Decided:
 def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Decided:
     """Return what is said of an episode by all that is known of it, and the refusal that decides."""
     suspicions = suspicions_of(episode.refusals, episode.largest_batch)
-    worst = min((_judged(episode, suspicion, sight) for suspicion in suspicions), key=_badness)
+    judged = [_judged(episode, suspicion, sight) for suspicion in suspicions]
+    worst = judged[0] if len(judged) == 1 else min(judged, key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
         return Decided(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))

@@ -108,7 +108,7 @@ def _opened(
 ) -> Episode:
     name, now = partition_of(event), microseconds(snapshot.taken_at)
     row = row_of(snapshot, name)
-    known = None if row is None else snapshot.partitions.topic_id(row)
+    known = None if row is None or name is None else snapshot.partitions.id_of(name.topic)
     told = f"{snapshot.cluster_id}|{topic_id or known}|{name}|{event.producer_id}|{now}"
     return Episode(
         id=blake2b(told.encode(), digest_size=ID_BYTES).hexdigest(),
@@ -119,7 +119,7 @@ def _opened(
         refusal_count=sum(one.count for one in refusals),
         first_seen_us=now,
         last_seen_us=now,
-        leader_epoch=_leader_epoch(snapshot, name),
+        leader_epoch=None if row is None else snapshot.offsets.leader_epoch[row],
         verdict=UNJUDGED,
     )
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
+from rules.facts.changed import changed
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.sequence.sight import MICROSECOND
@@ -84,7 +85,7 @@ def _taking_turns(episodes: Iterable[Episode]) -> dict[EpisodeKey, Episode]:
     )
     for one in asking[MAX_ASKING:]:
         asked, in_all = one.asked - 1, one.asked_in_all - 1
-        found[one.key] = replace(
+        found[one.key] = changed(
             one, is_asking=False, is_waiting=True, asked=asked, asked_in_all=in_all
         )
     return found

@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.broker_log import SequenceForm
+from rules.facts.changed import changed
 from rules.facts.refusals import LogEntry, Refusal
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.numbers import NO_BATCH, is_behind, last_sequence
@@ -95,7 +96,7 @@ def _looked_up(refusal: Refusal, entries: Sequence[LogEntry], found: BatchesOf) 
         (is_whole and last.base_offset >= found.looked_from)
         or (last_sequence(refusal) != NO_BATCH and is_last(last, refusal))
     )
-    return replace(
+    return changed(
         refusal,
         before=last if is_known else refusal.before,
         marker=_marker_after(last, earlier) if is_whole else refusal.marker,

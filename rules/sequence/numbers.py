@@ -78,6 +78,8 @@ def suspicions_of(
     refusals: Sequence[Refusal], largest_batch: int | None = None
 ) -> tuple[Suspicion, ...]:
     """Return what the numbers of each refusal say, seen beside the others of its producer."""
+    if len(refusals) == 1:  # nearly all of them, when very many producers are refused at once
+        return (_alone(refusals[0], largest_batch),)
     groups: dict[_Stand, list[Refusal]] = {}
     for refusal in refusals:
         if not is_behind(refusal):
@@ -100,6 +102,19 @@ def suspicions_of(
     return tuple(found)
 
 
+def _alone(refusal: Refusal, largest_batch: int | None) -> Suspicion:
+    """Return what the numbers of a producer's only refusal say."""
+    phase = Phase.SUSPECTED
+    if refusal.form is SequenceForm.EARLIEST_SEEN:
+        said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
+    elif is_behind(refusal):
+        said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
+    else:
+        said = _of_group((refusal,), largest_batch)
+    class_, reason = said
+    return Suspicion(class_=class_, phase=phase, reason=reason, refusal=refusal)
+
+
 def standing_with(refusal: Refusal, among: Iterable[Refusal]) -> tuple[Refusal, ...]:
     """Return the refusals of batches that waited for the same one."""
     return tuple(one for one in among if _stand(one) == _stand(refusal))
@@ -117,8 +132,9 @@ def _of_group(
 
     Those behind it were sent when the nearer ones had been refused already.
     """
-    gap = min(gap_of(one) or 0 for one in beside)
-    if sum(one.count for one in beside if gap_of(one) == gap) >= REPEATS:
+    gaps = [gap_of(one) or 0 for one in beside]
+    gap = min(gaps)
+    if sum(one.count for one, own in zip(beside, gaps, strict=True) if own == gap) >= REPEATS:
         return SequenceClass.LOSS, SequenceReason.SAME_AGAIN
     if gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch):
         return REORDERING, SequenceReason.SMALL_GAP
@@ -148,6 +164,8 @@ def records_per_batch(beside: Sequence[Refusal], largest_batch: int | None = Non
     """
     if largest_batch is not None:
         return max(largest_batch, 1)
+    if len(beside) == 1:
+        return 1
     gaps = sorted({gap_of(one) or 0 for one in beside})
     return min((later - earlier for earlier, later in pairwise(gaps)), default=1)
 
@@ -178,9 +196,12 @@ def last_sequence(refusal: Refusal) -> int:
 
 def gap_of(refusal: Refusal) -> int | None:
     """Return how many records are missing before the refused batch; None: it is behind."""
-    if is_behind(refusal):
+    last = last_sequence(refusal)
+    if last != NO_BATCH and not is_ahead(refusal.incoming_sequence, of=last):
         return None
-    return (refusal.incoming_sequence - expected_sequence(refusal)) % SEQUENCES
+    is_earliest = refusal.form is SequenceForm.EARLIEST_SEEN
+    expected = expected_sequence(refusal) if is_earliest else last + 1
+    return (refusal.incoming_sequence - expected) % SEQUENCES
 
 
 def is_behind(refusal: Refusal) -> bool:

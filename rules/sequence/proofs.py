@@ -46,7 +46,7 @@ def _continuity(refusal: Refusal, among: Iterable[Refusal], sight: Sight) -> Seq
         return None
     if epoch == 0 and _began_before(refusal, sight):
         return SequenceReason.FIRST_LEADER_EPOCH
-    if any(_moved_since(refusal, other, sight) for other in among):
+    if any(_moved_since(refusal, other, sight) for other in among if other is not refusal):
         return SequenceReason.MOVED_IN_LEADER_EPOCH
     return None
 
@@ -79,6 +79,8 @@ def _knows_of_state(refusal: Refusal, episode: Episode) -> bool:
 # ------------------------------------------------------------------ healing
 def is_filled(refusal: Refusal, episode: Episode) -> bool:
     """Whether what was missing came later."""
+    if refusal.after is None and episode.last_state is None:
+        return False
     return _is_next(refusal.after, refusal) or _state_moved(refusal, episode)
 
 

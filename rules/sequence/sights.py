@@ -52,10 +52,12 @@ class Sights:
             told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
             return Sight(now_us=self.now_us, trouble=told[episode.name is not None])
         epoch = self.snapshot.offsets.leader_epoch[row]
-        trouble = self._trouble(episode, row, epoch)
+        trouble = self._trouble(episode, epoch)
         if trouble is SequenceReason.TOPIC_RECREATED:
             return Sight(now_us=self.now_us, trouble=trouble)  # what is seen is of another topic
-        known, watch = self.leaderships.row(episode.name), self.leaderships
+        watch = self.leaderships
+        is_same = watch.partitions is self.snapshot.partitions
+        known = row if is_same else watch.row(episode.name)
         is_unanswered = episode.asked > 0 and episode.key not in self.batches
         return Sight(
             now_us=self.now_us,
@@ -69,8 +71,10 @@ class Sights:
             look_trouble=self._look_trouble(episode.name) if is_unanswered else None,
         )
 
-    def _trouble(self, episode: Episode, row: int, epoch: int | None) -> SequenceReason | None:
-        present = self.snapshot.partitions.topic_id(row)
+    def _trouble(self, episode: Episode, epoch: int | None) -> SequenceReason | None:
+        present = (
+            None if episode.name is None else self.snapshot.partitions.id_of(episode.name.topic)
+        )
         if None not in (present, episode.topic_id) and present != episode.topic_id:
             return SequenceReason.TOPIC_RECREATED
         if epoch is None:

@@ -10,7 +10,7 @@ from rules.facts.memory import Memory
 from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next_changes
 from rules.verdict import Severity, Verdict
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
-from tests.unit.rules.catalogue.test_sequence_rules import breaches
+from tests.unit.rules.catalogue.sequence_rules import breaches
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
 from tests.unit.rules.sequence.test_classes import (

@@ -382,6 +382,7 @@ def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
     ]
     assert said == [
         (at(12), "sequence_gap_loss", "lost"),
+        (at(41), "sequence_gap_loss", "refuted"),
         (at(41), "sequence_gap_reordering", "reordered"),
     ]
 

@@ -1,0 +1,84 @@
+"""Looks at one partition before and after its leader changed."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from rules.catalogue import (
+    committed_records_lost,
+    records_possibly_lost,
+    unclean_leader_election,
+    unreplicated_records_lost,
+)
+from rules.facts.column import Column, Ragged
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Finding
+from rules.verdict import Verdict
+from tests.factories import (
+    at,
+    epoch_ends,
+    offsets,
+    partitions,
+    snapshot,
+)
+from tests.unit.rules.catalogue.judging import Judge, view_of
+
+OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
+UNCLEAN_ALLOWED: Final = Column.of([1])
+RULES: Final = {
+    "committed": committed_records_lost.judge,
+    "possibly": records_possibly_lost.judge,
+    "unreplicated": unreplicated_records_lost.judge,
+    "unclean": unclean_leader_election.judge,
+}
+
+
+def placed(leader: int = 1, *, isr: tuple[int, ...] = (1, 2, 3), **more: Any) -> dict[str, Any]:
+    return {
+        "partitions": partitions(
+            {"orders": 1}, leader=Column.of([leader]), isr=Ragged.of([isr]), **more
+        )
+    }
+
+
+def led_by_1(
+    *, stable: int = 100, watermark: int = 100, end: int | None = 100, **more: Any
+) -> dict[str, Any]:
+    """Return a look in epoch 5."""
+    return {
+        **placed(1, **more),
+        "offsets": offsets(
+            1, last_stable_offset=[stable], high_watermark=[watermark], log_end_offset=[end]
+        ),
+    }
+
+
+def led_by_2(
+    epoch_end: int | None, *, epoch: int = 6, leader: int = 2, now: int = 100, **more: Any
+) -> dict[str, Any]:
+    """Return a look after the change; epoch 5 ended at `epoch_end`, None: nobody has told."""
+    told = () if epoch_end is None else ((0, 5, epoch_end),)
+    isr: tuple[int, ...] = more.pop("isr", (leader, 3))
+    return {
+        **placed(leader, isr=isr, leader_epoch=Column.of([epoch]), **more),
+        "offsets": offsets(
+            1,
+            leader_epoch=[epoch],
+            last_stable_offset=[now],
+            high_watermark=[now],
+            log_end_offset=[now],
+        ),
+        "epoch_ends": epoch_ends(*told),
+    }
+
+
+def rounds(*looks: dict[str, Any]) -> list[Snapshot]:
+    return [snapshot(taken_at=at(15 * number), **look) for number, look in enumerate(looks)]
+
+
+def said(judge: Judge, *looks: dict[str, Any]) -> Finding:
+    return judge(view_of(rounds(*looks))).finding(0)
+
+
+ALONE: Final = led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED)
+AHEAD: Final = led_by_1(end=120, unclean_election_enabled=UNCLEAN_ALLOWED)

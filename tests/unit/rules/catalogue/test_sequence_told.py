@@ -1,0 +1,290 @@
+"""What is told of refused sequences once, again, and never."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rules.catalogue import (
+    sequence_gap_loss,
+    sequence_gap_reordering,
+)
+from rules.completeness import Completeness
+from rules.facts.broker_log import BrokerLog, LogSource, SequenceRefused
+from rules.facts.gap import GapScope
+from rules.judgement import Judgement
+from rules.open_findings import (
+    EVENT_LASTS,
+    Identity,
+    OpenFinding,
+    Step,
+    apply_changes,
+    next_changes,
+)
+from rules.question import BatchesQuestion, ProducersQuestion
+from rules.sequence.keeping import MAX_ENDED, MAX_OPEN
+from rules.verdict import Severity, Verdict
+from rules.view import View
+from tests.factories import gap, partitions, snapshot
+from tests.unit.rules.catalogue.judging import view_of
+from tests.unit.rules.catalogue.sequence_rules import RULES, TEXTBOOK, breaches
+from tests.unit.rules.sequence.lines import earliest_seen, refused
+from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
+from tests.unit.rules.sequence.test_classes import (
+    CASES,
+    NOT_READABLE,
+    OLD_BATCH,
+    of_2,
+)
+
+
+# ------------------------------------------------------------------ told once
+def test_a_confirmed_loss_stays_one_when_its_producer_is_refused_again() -> None:
+    """After an unclean change a later refusal starts the waiting anew, for itself alone."""
+    looks = (*CASES["unclean-and-unhealed"].looks, of_2(200, lines=(refused(9, 2, broker=2),)))
+    later = [of_2(201 + n, found=[found(OLD_BATCH)]) for n in range(6)]
+    assert breaches(play((*looks, *later))) == [(3, "loss", "lost")]
+
+
+def test_what_is_asked_again_and_answered_the_same_is_not_told_again() -> None:
+    unread = [of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4)]
+    later = [of_2(140 + n, gaps=(NOT_READABLE,)) for n in range(5)]
+    looks = (Look(second=0), of_2(11, lines=(refused(600, 2, broker=2),)), *unread, *later)
+    assert [said[1:] for said in breaches(play(looks))] == [("loss", "possibly_lost")]
+
+
+def test_a_producer_that_is_refused_again_and_again_is_one_event() -> None:
+    looks = [Look(second=0)]
+    for number in range(20):
+        line = refused(600 + number, 2, second=10 + 5 * number, offset=100 + number)
+        looks.append(Look(second=11 + 5 * number, lines=(line,), gaps=(NOT_READABLE,)))
+        looks += [Look(second=12 + 5 * number + quiet, gaps=(NOT_READABLE,)) for quiet in range(4)]
+    assert [said[1:] for said in breaches(play(looks))] == [("loss", "possibly_lost")]
+
+
+def test_a_producer_that_is_refused_for_a_day_is_told_again() -> None:
+    """A finding expires a day after it was told."""
+    hour = 3600
+    looks = [Look(second=0)]
+    for number in range(48):
+        second = 11 + number * hour / 2
+        line = refused(600, 2, second=second - 1)
+        looks.append(Look(second=second, lines=(line,), gaps=(NOT_READABLE,)))
+        looks += [Look(second=second + n, gaps=(NOT_READABLE,)) for n in range(1, 4)]
+    views = play(looks)
+    told = [views[number].now for number, *_ in breaches(views)]
+    assert len(told) == 2
+    assert told[1] - told[0] < EVENT_LASTS
+
+
+def test_a_client_failure_stays_one_when_its_metrics_are_forgotten() -> None:
+    later = refused(9, 5, second=250, offset=110)
+    looks = (
+        *CASES["same-leader-epoch"].looks,
+        Look(second=251, lines=(later,)),
+        Look(second=252, found=[found(batch(97, 0, 3), batch(107, 3, 3))]),
+        Look(second=253),
+    )
+    answers = iter(["the client", *[None] * 20])
+    views = play(looks, only_failed=lambda *_: next(answers))
+    assert breaches(views) == [(2, "reordering", "client_failure")]
+
+
+# ------------------------------------------------------------------ what is asked
+def test_an_open_episode_asks_for_batches_and_for_the_producer() -> None:
+    states, batches = sequence_gap_loss.judge(play(TEXTBOOK[:2])[-1]).questions
+    assert isinstance(states, ProducersQuestion)
+    assert (states.rows.tolist(), states.wants_states_of) == ([0], frozenset({7}))
+    assert isinstance(batches, BatchesQuestion)
+    [wanted] = batches.wanted
+    assert (str(wanted.name), wanted.producer_id) == ("orders-0", 7)
+    assert (wanted.offset, wanted.sequence) == (100, 2)
+
+
+def test_what_is_proven_is_asked_no_more() -> None:
+    assert sequence_gap_loss.judge(play(TEXTBOOK)[-1]).questions == ()
+
+
+def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
+    seconds = [12.0 + n for n in range(6)] + [12 + PATIENCE + n for n in range(6)]
+    looks = [
+        Look(second=0),
+        Look(second=11, lines=(refused(6, 2),)),
+        *(Look(second=second) for second in seconds),
+    ]
+    asked = [bool(sequence_gap_loss.judge(view).questions) for view in play(looks)]
+    assert asked == [False] + [True] * 3 + [False] * 4 + [True] * 3 + [False] * 3
+
+
+# ------------------------------------------------------------------ nobody reads the logs
+@pytest.mark.parametrize("judge", RULES.values(), ids=list(RULES))
+@pytest.mark.parametrize(
+    ("log", "gaps", "verdict", "reason"),
+    [
+        pytest.param(BrokerLog.unread(), (), Verdict.OK, "no_source", id="nobody-asked-for-it"),
+        pytest.param(BrokerLog(is_read=True), (), Verdict.OK, "nothing_new", id="quiet"),
+        pytest.param(
+            BrokerLog(is_read=True, sources=(LogSource(name="b", trouble="gone"),)),
+            (gap(scope=GapScope.BROKER_LOG),),
+            Verdict.UNKNOWN,
+            "log_not_read",
+            id="a-source-in-trouble",
+        ),
+        pytest.param(
+            BrokerLog.unread(),
+            (gap(scope=GapScope.BROKER_LOG),),
+            Verdict.UNKNOWN,
+            "log_not_read",
+            id="not-yet",
+        ),
+    ],
+)
+def test_where_nothing_was_refused(
+    judge: Callable[[View], Judgement],
+    log: BrokerLog,
+    gaps: tuple[Any, ...],
+    verdict: Verdict,
+    reason: str,
+) -> None:
+    judgement = judge(view_of([snapshot(broker_log=log, gaps=gaps)]))
+    finding = judgement.finding(0)
+    assert (len(judgement.verdicts), finding.verdict, finding.reason) == (1, verdict, reason)
+    assert not judgement.rule.is_critical
+
+
+# ------------------------------------------------------------------ from round to round
+def carried(looks: Iterable[Look]) -> dict[Identity, OpenFinding]:
+    """Return the open findings about lost records after these rounds."""
+    entries: dict[Identity, OpenFinding] = {}
+    for view in play(looks):
+        said = [sequence_gap_loss.judge(view)]
+        complete = Completeness.of(view.snapshot)
+        changes = next_changes(entries, said, completeness=complete, now=view.now)
+        entries = apply_changes(entries, changes, view.now)
+    return entries
+
+
+def test_a_loss_stays_a_breach_while_nothing_new_is_said() -> None:
+    entries: dict[Identity, OpenFinding] = {}
+    steps: list[Step] = []
+    for view in play([*TEXTBOOK, of_2(30), of_2(3800), of_2(3900)]):
+        said = [sequence_gap_loss.judge(view)]
+        complete = Completeness.of(view.snapshot)
+        changes = next_changes(entries, said, completeness=complete, now=view.now)
+        entries = apply_changes(entries, changes, view.now)
+        steps += [change.step for change in changes]
+    assert steps == [Step.OPENED, Step.HELD, Step.HELD, Step.HELD]
+    [entry] = entries.values()
+    assert entry.evidence["lost_offsets"] == 24
+
+
+def test_a_suspicion_of_another_producer_leaves_a_confirmed_loss_first() -> None:
+    other = refused(600, 2, broker=2, producer_id=8, second=20, offset=130)
+    unread = [of_2(22 + n, gaps=(NOT_READABLE,)) for n in range(4)]
+    looks = [*TEXTBOOK, of_2(21, lines=(other,), gaps=(NOT_READABLE,)), *unread]
+    [entry] = carried(looks).values()
+    assert (entry.reason, entry.severity) == ("lost", Severity.CRITICAL)
+    assert (entry.evidence["producer_id"], entry.evidence["lost_offsets"]) == (7, 24)
+    episodes = entry.evidence["episodes"]
+    assert isinstance(episodes, list)
+    assert [(one["producer_id"], one["phase"], one["is_new"]) for one in episodes] == [
+        (7, "confirmed", False),
+        (8, "suspected", True),
+    ]
+
+
+def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
+    unseen = {"partitions": partitions({"other": 1})}
+    looks = [
+        Look(second=0, more=unseen),
+        Look(second=11, lines=(refused(27, 2),), more=unseen),
+        *(Look(second=20 + n, more=unseen) for n in range(4)),
+    ]
+    entries = carried(looks)
+    assert [entry.reason for entry in entries.values()] == ["possibly_lost"]
+
+
+def nameless(line: SequenceRefused) -> View:
+    return play((Look(second=0), Look(second=11, lines=(line,))))[-1]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_line_without_its_partition_leaves_every_rule_unknown(name: str) -> None:
+    view = nameless(refused(60000, 2, topic=None))
+    assert breaches([view]) == []
+    assert len(view.memory.sequences.episodes) == 1
+    finding = RULES[name](view).finding(0)
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+    assert finding.evidence["without_partition_count"] == 1
+
+
+def test_a_proven_reordering_without_its_partition_puts_no_loss_in_question() -> None:
+    view = nameless(earliest_seen(3, 0, topic=None))
+    assert breaches([view]) == []
+    said = {name: judge(view).finding(0).verdict for name, judge in RULES.items()}
+    assert said == dict.fromkeys(RULES, Verdict.OK) | {"reordering": Verdict.UNKNOWN}
+
+
+def test_a_line_without_its_partition_may_be_of_any_partition() -> None:
+    unnamed = Look(second=20, lines=(refused(60000, 2, topic=None, producer_id=8),))
+    view = play((*CASES["same-leader-epoch"].looks, unnamed))[-1]
+    finding = sequence_gap_loss.judge(view).finding(0)
+    assert finding.labels["topic"] == "orders"
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "partition_not_told")
+
+
+def test_lines_without_a_partition_are_in_question_for_a_day() -> None:
+    line = refused(60000, 2, topic=None)
+    looks = (Look(second=0), Look(second=11, lines=(line,)), Look(second=4000))
+    later = (*looks, Look(second=100_000))
+    verdicts = [sequence_gap_loss.judge(view).finding(0).verdict for view in play(later)]
+    assert verdicts == [Verdict.OK, Verdict.UNKNOWN, Verdict.UNKNOWN, Verdict.OK]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_log_that_cannot_be_read_is_unknown_beside_remembered_episodes(name: str) -> None:
+    unread = gap(scope=GapScope.BROKER_LOG)
+    look = Look(second=20, gaps=(unread,))
+    view = play((*CASES["same-leader-epoch"].looks, look))[-1]
+    finding = RULES[name](view).finding(0)
+    assert (finding.verdict, finding.reason) == (Verdict.UNKNOWN, "log_not_read")
+
+
+# ------------------------------------------------------------------ too many
+def storm(count: int, second: float, **overrides: Any) -> list[SequenceRefused]:
+    return [
+        refused(600, 2, second=second, producer_id=1000 + number, **overrides)
+        for number in range(count)
+    ]
+
+
+def test_a_storm_that_is_more_than_is_remembered_leaves_the_rest_unknown() -> None:
+    flood = storm(MAX_OPEN + MAX_ENDED + 50, 10, topic="other")
+    looks = (*CASES["same-leader-epoch"].looks, Look(second=20, lines=flood))
+    later = Look(second=100_000)
+    _, _, _, stormy, over = play((*looks, later))
+    assert stormy.memory.sequences.untold == 50, "the one before had been told"
+    [quiet] = sequence_gap_reordering.judge(stormy).findings(Verdict.UNKNOWN)
+    assert (quiet.reason, quiet.evidence["untold_episodes"]) == ("too_many", 50)
+    assert sequence_gap_loss.judge(over).finding(0).verdict is Verdict.OK
+
+
+def test_a_partition_whose_episode_had_to_go_keeps_its_finding() -> None:
+    """It is forgotten, and not gone."""
+    looks = [*TEXTBOOK, of_2(4000)]
+    views = play(looks)
+    entries = carried(looks)
+    other = play([Look(second=0), Look(second=4001, lines=storm(1, 4000, topic="other"))])[-1]
+    for second in range(5):
+        judgement = sequence_gap_loss.judge(other)
+        changes = next_changes(
+            entries,
+            [judgement],
+            completeness=Completeness.of(views[-1].snapshot),
+            now=views[-1].now + timedelta(seconds=second),
+        )
+        entries = apply_changes(entries, changes, views[-1].now)
+    assert "orders" in {dict(labels)["topic"] for _, labels in entries}

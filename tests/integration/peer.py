@@ -9,8 +9,10 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
+from collectors.security import Security, SecurityProtocol
 from collectors.wire.blocks import read_list_offsets
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
@@ -170,3 +172,24 @@ def has_ipv6() -> bool:
             return True
     except OSError:
         return False
+
+
+# ------------------------------------------------------------------ TLS
+# Made with `openssl req -x509 -nodes -days 36500` for localhost and 127.0.0.1; guards nothing.
+DATA: Final = Path(__file__).parent.parent / "data"
+CERTIFICATE: Final = DATA / "localhost.pem"
+KEY: Final = DATA / "localhost-key.pem"
+
+
+def server_tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE, KEY)
+    return context
+
+
+def trusting(ca: Path | None, *, check_hostname: bool = True) -> Security:
+    return Security(
+        protocol=SecurityProtocol.SSL,
+        ssl_ca_location=str(ca) if ca else None,
+        ssl_check_hostname=check_hostname,
+    )

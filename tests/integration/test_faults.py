@@ -6,21 +6,15 @@ collectors, and client libraries.
 
 from __future__ import annotations
 
-import json
 import shlex
-import signal
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so
-    AdminClient,
-    ConfigEntry,
     ConfigResource,
     ConfigSource,
 )
@@ -30,30 +24,28 @@ from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.cli.exit_codes import ExitCode
 from service.clock import wait_until
 from service.rounds import ClusterReader
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker
 from service.sandbox.faults import Truth, make_fault
-from service.sandbox.layout import node_layout
-from service.sandbox.processes import Liveness, find_marked
-from service.sandbox.tools import TOOLS, run_quietly
+from service.sandbox.processes import Liveness
+from service.sandbox.tools import run_quietly
 from tests.integration.clients import produce_in_transaction, transactional_producer
+from tests.integration.fault_truths import (
+    BEFORE,
+    HELD,
+    RELEASED,
+    SOON,
+    TRANSACTIONS,
+    Named,
+    setting,
+)
 from tests.integration.looking import ends, only
 
 pytestmark = pytest.mark.integration
-
-SOON = 60.0
-BEFORE, RECORDS = 5, 3  # committed ones, and those of the transaction
-HELD = (BEFORE, BEFORE + RECORDS, BEFORE + RECORDS)
-RELEASED = (BEFORE + RECORDS + 1,) * 3  # the marker takes an offset
 NONE = "-1"
 RULES = {rule.meta.rule_id for rule in EVERY}
-TRANSACTIONS = "kafka-transactions.sh"
-
-Named = Callable[[str], str]
 
 
 def table(cluster: Sandbox, *arguments: str) -> list[dict[str, str]]:
@@ -208,12 +200,6 @@ def set_for_broker(cluster: Sandbox, key: str) -> str | None:
     return str(entry.value) if is_own else None
 
 
-def setting(cluster: Sandbox, of: ConfigResource, key: str) -> ConfigEntry:
-    client = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    entry: ConfigEntry = client.describe_configs([of])[of].result(timeout=SOON)[key]
-    return entry
-
-
 def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
     cluster: Sandbox,
     other_topic: str,
@@ -330,112 +316,3 @@ def test_a_fault_that_cannot_be_made_says_why(
         make_fault("open-transaction", cluster, topic=topic, timeout=timedelta(hours=2)),
     ):
         pass
-
-
-# ---------------------------------------------------------------------- as commands
-def tidemark(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "service", "sandbox", *arguments]
-
-
-def test_the_command_holds_a_fault_until_it_is_interrupted(
-    cluster: Sandbox, reader: ClusterReader, new_name: Named
-) -> None:
-    topic = new_name("held")
-    words = ("--dir", str(cluster.directory), "--topic", topic, "--seconds", "600", "-o", "json")
-    with subprocess.Popen(
-        tidemark("fault", "open-transaction", *words),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stderr is not None
-        assert next(process.stderr) == "Making open-transaction ...\n"
-        assert next(process.stderr) == "Held for 600 s, and undone then.\n"
-        assert ends(reader, topic) == HELD
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=SOON)
-    assert (process.returncode, err) == (0, "Undone.\n")
-    truth = json.loads(out)
-    assert (truth["topic"], truth["hold_class"]) == (topic, "open")
-    assert ends(reader, topic) == RELEASED
-
-
-def test_a_command_that_is_killed_while_it_makes_a_fault_undoes_it(
-    cluster: Sandbox, new_name: Named
-) -> None:
-    topic = new_name("killed")
-    words = ("--dir", str(cluster.directory), "--topic", topic, "--timeout", "5")
-    log = ConfigResource(ConfigResource.Type.TOPIC, "__transaction_state")
-    with make_fault("open-transaction", cluster):  # so that there is such a log
-        usual = setting(cluster, log, "max.message.bytes").value
-    with subprocess.Popen(
-        tidemark("fault", "overdue-transaction", *words),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert wait_until(
-            lambda: setting(cluster, log, "max.message.bytes").value != usual,
-            timeout_seconds=SOON,
-        )
-        process.terminate()
-        out, err = process.communicate(timeout=SOON)
-    assert (process.returncode, out) == (ExitCode.INTERRUPTED, "")
-    assert "Undone." in err.splitlines()
-    assert wait_until(
-        lambda: setting(cluster, log, "max.message.bytes").value == usual, timeout_seconds=SOON
-    )
-
-
-def test_a_tool_has_its_own_input_output_and_exit_code(
-    cluster: Sandbox, admin: SandboxAdmin, new_name: Named
-) -> None:
-    topic, where = new_name("typed"), ("--dir", str(cluster.directory))
-    admin.create_topic(topic)
-    subprocess.run(
-        tidemark("tool", *where, "kafka-console-producer.sh", "--topic", topic),
-        input=b"one\ntwo\n",
-        check=True,
-    )
-    told = run_quietly(cluster, "kafka-get-offsets.sh", ["--topic", topic])
-    assert told.split() == [f"{topic}:0:2"]
-    wrong = ("abort", "--topic", topic, "--partition", "0", "--start-offset", "7")
-    done = subprocess.run(
-        tidemark("tool", *where, TRANSACTIONS, *wrong), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 1
-    assert "Could not find any open transactions starting at offset 7" in done.stdout + done.stderr
-
-
-def test_a_tool_ends_with_the_command_that_runs_it(cluster: Sandbox, new_name: Named) -> None:
-    words = ("kafka-console-consumer.sh", "--topic", "__consumer_offsets")
-    mark = marker(cluster.directory)
-    before = len(find_marked(mark))
-    with subprocess.Popen(
-        tidemark("tool", "--dir", str(cluster.directory), *words),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert wait_until(lambda: len(find_marked(mark)) > before, timeout_seconds=SOON)
-        process.terminate()
-        assert process.wait(SOON) in {0, 128 + signal.SIGTERM}
-    assert len(find_marked(mark)) == before
-
-
-def test_a_log_file_can_be_dumped(cluster: Sandbox) -> None:
-    logs = node_layout(cluster.directory, 1).data.glob("__transaction_state-*/*.log")
-    told = run_quietly(cluster, "kafka-dump-log.sh", ["--files", str(next(iter(logs)))])
-    assert "Log starting offset: 0" in told
-
-
-def test_every_tool_is_in_the_jars(cluster: Sandbox) -> None:
-    classes: set[str] = set()
-    for jar in (Path(cluster.state.cache) / "jars").glob("kafka*.jar"):
-        with zipfile.ZipFile(jar) as packed:
-            classes.update(packed.namelist())
-    missing = [
-        tool.main_class
-        for tool in TOOLS.values()
-        if f"{tool.main_class.replace('.', '/')}.class" not in classes
-    ]
-    assert missing == []

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import signal
-import socket
 import subprocess
 import sys
 import urllib.request
@@ -29,7 +26,7 @@ from service.sandbox import jars, processes
 from service.sandbox.admin import Permission, SandboxAdmin
 from service.sandbox.cluster import Sandbox, SandboxOptions
 from service.sandbox.commands import marker
-from service.sandbox.layout import default_cache, node_layout
+from service.sandbox.layout import node_layout
 from service.sandbox.processes import Liveness
 from service.sandbox.state import (
     PORTS_NEEDED,
@@ -40,10 +37,9 @@ from service.sandbox.state import (
     write_state,
 )
 from service.sandbox.users import OBSERVER, User
+from tests.integration.sandbox_commands import NODES, fake_java, run, tidemark
 
 pytestmark = pytest.mark.integration
-
-NODES = (100, 1, 2, 3)
 LOG_LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ .+ \([\w.$]+\)")
 
 
@@ -81,21 +77,6 @@ def client_of(sandbox: Sandbox, user: User, mechanism: str = "SCRAM-SHA-512") ->
             "log_level": 0,
         }
     )
-
-
-def tidemark(*arguments: str, directory: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "service", "sandbox", *arguments, "--dir", str(directory)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def run(*arguments: str, directory: Path) -> tuple[int, str, str]:
-    with tidemark(*arguments, directory=directory) as process:
-        out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
 
 
 def test_a_second_up_changes_nothing(sandbox: Sandbox) -> None:
@@ -330,22 +311,6 @@ def test_two_ups_at_once_make_one_cluster_and_down_leaves_only_foreign_files(
     assert sorted(path for path in directory.rglob("*") if path.is_file()) == sorted(foreign)
 
 
-def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
-    directory = tmp_path / "interrupted"
-    with tidemark("up", directory=directory) as process:
-        assert wait_until(
-            lambda: len(processes.find_marked(marker(directory))) == len(NODES),
-            timeout_seconds=60,
-        )
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
-    assert str(directory) in err
-    assert processes.find_marked(marker(directory)) == []
-    assert run("down", directory=directory)[0] == 0
-    assert not directory.exists()
-
-
 def test_a_stale_pid_that_belongs_to_a_stranger_is_never_signalled(tmp_path: Path) -> None:
     sandbox = Sandbox(tmp_path / "stale")
     sandbox.directory.mkdir()
@@ -385,48 +350,6 @@ def pretended_state(process: ProcessId) -> SandboxState:
     return state
 
 
-def test_without_a_sandbox_status_tells_how_to_start_one(tmp_path: Path) -> None:
-    code, out, _ = run("status", directory=tmp_path / "none")
-    assert (code, "tidemark sandbox up" in out) == (1, True)
-    code, _, err = run("kill", "1", directory=tmp_path / "none")
-    assert (code, err.count("\n"), "no sandbox" in err) == (7, 1, True)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_port_in_use_is_named_and_nothing_is_left(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        taken: int = server.getsockname()[1]
-        options = SandboxOptions(port_base=min(taken, 65_535 - PORTS_NEEDED))
-        with pytest.raises(SandboxError, match=r"port \d+ on 127\.0\.0\.1 is in use"):
-            Sandbox(tmp_path / "sandbox", options=options).up()
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("version", "told"),
-    [(None, "Java is not installed.*install one"), ("11.0.22", "Java 11, and Kafka needs 17")],
-    ids=["no Java", "old Java"],
-)
-def test_a_missing_or_old_java_is_told_with_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str | None, told: str
-) -> None:
-    if version is not None:
-        fake_java(tmp_path / "bin", f"echo 'openjdk version \"{version}\" 2024-01-16' >&2")
-    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    monkeypatch.delenv("JAVA_HOME", raising=False)
-    with pytest.raises(SandboxError, match=told):
-        Sandbox(tmp_path / "sandbox").up()
-    assert not (tmp_path / "sandbox").exists()
-
-
-def fake_java(folder: Path, script: str) -> Path:
-    folder.mkdir()
-    path = folder / "java"
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-    return path
-
-
 @pytest.mark.parametrize("harm", ["flip", "truncate", "remove"])
 def test_a_damaged_jar_is_found_and_a_failed_download_leaves_no_half_cache(
     tmp_path: Path, sandbox: Sandbox, harm: str
@@ -456,21 +379,6 @@ def damage(path: Path, harm: str) -> None:
             path.write_bytes(content[:-1])
 
 
-def test_the_lock_pins_every_jar_by_a_whole_hash() -> None:
-    listed = jars.parse_lock(jars.LOCK_FILE.read_text())
-    assert all(re.fullmatch("[0-9a-f]{64}", jar.sha256) for jar in listed)
-    assert jars.LOCK_FILE.read_text() == jars.render_lock(listed)
-
-
-def test_an_unwritable_folder_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(SandboxError, match=r"cannot use .*file"):
-        Sandbox(tmp_path / "file/sandbox").up()
-    with pytest.raises(SandboxError, match=r"cannot write the jar cache .*file/cache"):
-        Sandbox(tmp_path / "sandbox", cache=tmp_path / "file/cache").up()
-    assert not (tmp_path / "sandbox").exists()
-
-
 @pytest.mark.parametrize(
     "main_class",
     ["org.apache.kafka.tools.VerifiableProducer", "org.apache.kafka.tools.TransactionsCommand"],
@@ -481,12 +389,3 @@ def test_kafkas_tools_find_their_classes(main_class: str, sandbox: Sandbox) -> N
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert "usage" in done.stdout
     assert "NoClassDefFoundError" not in done.stderr
-
-
-def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TIDEMARK_SANDBOX__CACHE", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert default_cache("4.1.1") == Path("/somewhere/tidemark/kafka-4.1.1")
-    monkeypatch.setenv("TIDEMARK_SANDBOX__CACHE", "/elsewhere")
-    assert default_cache("4.1.1") == Path("/elsewhere")
-    assert os.environ["XDG_CACHE_HOME"] == "/somewhere"

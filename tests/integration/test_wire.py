@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import socket
-import ssl
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from collectors.security import Security, SecurityProtocol
+from collectors.security import Security
 from collectors.wire.api import LIST_OFFSETS
 from collectors.wire.blocks import read_list_offsets
 from collectors.wire.connection import Address
@@ -22,6 +20,7 @@ from collectors.wire.failure import Failure
 from collectors.wire.pool import Answer, Call, Pool
 from rules.facts.gap import GapCause
 from tests.integration.peer import (
+    CERTIFICATE,
     Peer,
     Script,
     body_with,
@@ -32,15 +31,12 @@ from tests.integration.peer import (
     listening,
     offset_of,
     only_versions,
+    server_tls,
+    trusting,
 )
 from tests.unit.collectors.wire.messages import api_versions_answer, list_offsets_answer
 
 pytestmark = pytest.mark.integration
-
-# Made with `openssl req -x509 -nodes -days 36500` for localhost and 127.0.0.1; guards nothing.
-DATA: Final = Path(__file__).parent.parent / "data"
-CERTIFICATE: Final = DATA / "localhost.pem"
-KEY: Final = DATA / "localhost-key.pem"
 
 ENOUGH: Final = 60.0  # seconds; a test that works needs none of it
 SHORT: Final = 1.5  # seconds; for a broker that never answers
@@ -322,18 +318,6 @@ def test_versions_that_cannot_be_read_end_the_connection(listen: Listen, pool: P
 
 
 # ------------------------------------------------------------------ TLS
-def server_tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE, KEY)
-    return context
-
-
-def trusting(ca: Path | None, *, check_hostname: bool = True) -> Security:
-    return Security(
-        protocol=SecurityProtocol.SSL,
-        ssl_ca_location=str(ca) if ca else None,
-        ssl_check_hostname=check_hostname,
-    )
 
 
 def test_every_address_of_a_name_is_tried(

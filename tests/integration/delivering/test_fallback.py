@@ -1,0 +1,88 @@
+"""Who else is told, and how much waits: the questions of upkeep on a real PostgreSQL."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from service.storage.delivered import RowState
+from service.storage.fallback import Backlog
+from service.storage.posting import Message, group_hash
+from tests.factories import at
+from tests.integration.delivering.given import Office, done, message
+from tests.integration.storage.conftest import MakeDatabase
+
+pytestmark = pytest.mark.integration
+AFTER = timedelta(minutes=5)
+REPEATED = "repeat interval elapsed"
+
+
+@pytest.fixture
+def office(new_database: MakeDatabase) -> Office:
+    return Office.of(new_database())
+
+
+def late(office: Office, seconds: float) -> list[int]:
+    """Return the ids of what the fallback receiver has to be told."""
+    return [one.id for one in office.backlogs.late("backup", after=AFTER, now=at(seconds))]
+
+
+def instead(row: int, *, is_firing: bool = True, seconds: float = 300) -> Message:
+    return message(
+        "pager/g",
+        receiver="backup",
+        group_hash=group_hash("pager/g", "fallback"),
+        is_firing=is_firing,
+        fallback_of=row,
+        at=at(seconds),
+    )
+
+
+def test_what_fires_and_waits_too_long_is_told_once(office: Office) -> None:
+    (first, *_) = office.post(
+        message("g"), message("over", is_firing=False), message("b", receiver="backup")
+    )
+    assert late(office, 299) == []
+    assert late(office, 300) == [first]
+    assert office.backlogs.post([instead(first), instead(first)]) == 1
+    assert late(office, 300) == []
+    assert late(office, 900) == [], "the fallback receiver has no fallback"
+
+
+def test_what_is_given_up_is_told_at_once(office: Office) -> None:
+    office.post(message("g"))
+    (one,) = office.claim()
+    office.deliveries.complete([done(one.id, at(1), RowState.DEAD)], at(1))
+    assert late(office, 1) == [one.id]
+    assert late(office, 90_000) == []
+
+
+def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
+    (begun,) = office.post(message("g"))
+    assert office.backlogs.post([instead(begun)]) == 1
+    again, over = office.post(message("g", at=at(310)), message("g", is_firing=False, at=at(320)))
+    assert late(office, 320) == [over]
+    assert office.backlogs.post([instead(over, is_firing=False, seconds=320)]) == 1
+    assert late(office, 330) == []
+    assert late(office, 700) == [again]
+
+
+def test_repetitions_are_no_news_to_the_fallback_receiver(office: Office) -> None:
+    (begun,) = office.post(message("g"))
+    office.backlogs.post([instead(begun)])
+    (_, other) = office.post(
+        message("g", reason=REPEATED, at=at(1)), message("h", reason=REPEATED, at=at(1))
+    )
+    assert late(office, 400) == [other]
+
+
+def test_what_waits_is_counted(office: Office) -> None:
+    office.post(message("a"), message("b", at=at(5)), message("c", receiver="other", at=at(9)))
+    (one, *_) = office.claim(10)
+    office.deliveries.complete([done(one.id, at(10), RowState.DEAD)], at(10))
+    assert office.backlogs.counts(at(10)) == {
+        "pager": Backlog(waiting=1, dead=1, oldest=at(5)),
+        "other": Backlog(waiting=1, dead=0, oldest=at(9)),
+    }
+    assert office.backlogs.counts(at(90_000))["pager"].dead == 0

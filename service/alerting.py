@@ -202,9 +202,14 @@ class Alerting:
 
         Receivers know the name alone: what ends here and fires there goes on for them.
         """
+        known = self.state(cluster_id)
+        goes_on = any(one.state is not AlertState.RESOLVED for one in known.alerts.values())
+        if not (goes_on or known.groups or cluster_id in self._owed):
+            self._states.pop(cluster_id, None)
+            return None
         delta = self.look(cluster_id, seen, at, tells=False)
-        gone = self._states.pop(cluster_id, None)
-        if gone is None or not gone.groups:
+        gone = self._states.pop(cluster_id)
+        if not gone.groups:
             return delta
         heir = self.state(successor)
         groups = {**heir.groups, **dict(_handed_over(gone.groups, heir.groups, at))}

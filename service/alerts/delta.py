@@ -21,7 +21,7 @@ from service.alerts.dedup import NotifyReason
 from service.alerts.evaluate import Stepped
 from service.alerts.grouping import Group
 from service.alerts.identity import AlertKey
-from service.alerts.lifecycle import AlertChange, AlertStep, Seen
+from service.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, AlertStep, Seen
 from service.alerts.routes import GroupId
 from service.alerts.state import AlertingState
 
@@ -161,7 +161,7 @@ def delta_of(
     """
     alerts = {one.fingerprint: one for one in _written(before, stepped, at)}
     if seen is not None:
-        for alert in _no_longer_judged(stepped.state, seen):
+        for alert in (*_no_longer_judged(stepped.state, seen), *_begun_anew(before, stepped.state)):
             alerts.setdefault(alert.fingerprint, alert)
     return AlertDelta(
         looked_at=stepped.state.looked_at,
@@ -207,6 +207,16 @@ def _no_longer_judged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
                 alert = state.alerts.get(key)
                 if alert is not None and alert.state is not AlertState.RESOLVED:
                     yield alert
+
+
+def _begun_anew(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
+    """Give what waits to fire and has to wait from the start, as nobody looked for long."""
+    now = after.looked_at
+    if before.looked_at is None or now is None or now - before.looked_at <= OUTAGE_TOLERANCE:
+        return
+    for alert in after.alerts.values():
+        if alert.state is AlertState.PENDING:
+            yield alert
 
 
 def _groups(

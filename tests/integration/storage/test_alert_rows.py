@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import reduce
@@ -12,13 +12,15 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from rules.errors import StoreError
+from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerts.alert import AlertState
-from service.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
+from service.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome, Outgoing
 from service.alerts.evaluate import Asked
 from service.alerts.state import AlertingState
 from service.storage import alerting, clusters
 from service.storage.clusters import ClusterKey
+from service.storage.enqueuing import enqueue
 from service.storage.rounds import store_rounds
 from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Said, Why, config, rule, silence
 from tests.deltas import KeptLife
@@ -80,8 +82,7 @@ def storable(state: AlertingState) -> AlertingState:
     )
 
 
-def _plain(evidence: object) -> dict[str, object]:
-    assert isinstance(evidence, dict)
+def _plain(evidence: Evidence) -> Evidence:
     return {
         name: value.replace("\0", "\N{SYMBOL FOR NULL}") if isinstance(value, str) else value
         for name, value in evidence.items()
@@ -252,13 +253,12 @@ def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_written(
     story, life = Story(database), KeptLife()
     life.round(15, {A: BREACH})
     made = replace(story.round({"a": BREACH}), alerts=life.deltas[-1])
-    enqueue: Callable[..., None] = alerting.enqueue
 
-    def killed(connection: Connection, *rest: object) -> None:
-        enqueue(connection, *rest)
+    def killed(connection: Connection, cluster: int, outgoing: Sequence[Outgoing]) -> None:
+        enqueue(connection, cluster, outgoing)
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    monkeypatch.setattr(alerting, "enqueue", killed)
+    monkeypatch.setattr("service.storage.alerting.enqueue", killed)
     with pytest.raises(StoreError) as caught:
         store_rounds(database, [made])
     assert caught.value.retryable

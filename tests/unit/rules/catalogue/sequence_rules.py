@@ -15,10 +15,8 @@ from rules.catalogue import (
 from rules.judgement import Judgement
 from rules.verdict import Verdict
 from rules.view import View
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import play
-from tests.unit.rules.sequence.test_classes import (
-    CASES,
-)
 
 RULES: Final[dict[str, Callable[[View], Judgement]]] = {
     "loss": sequence_gap_loss.judge,

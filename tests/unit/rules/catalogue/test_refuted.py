@@ -11,15 +11,10 @@ from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next
 from rules.verdict import Severity, Verdict
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from tests.unit.rules.catalogue.sequence_rules import breaches
+from tests.unit.rules.sequence.case_looks import ALONE, NOT_READABLE, OLD_BATCH, of_2
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
-from tests.unit.rules.sequence.test_classes import (
-    ALONE,
-    CASES,
-    NOT_READABLE,
-    OLD_BATCH,
-    of_2,
-)
 
 TEXTBOOK: Final = CASES["textbook"].looks
 CAME: Final = batch(100, 3, 24, leader_epoch=6)  # what was missing, after all

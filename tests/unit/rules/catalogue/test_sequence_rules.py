@@ -17,15 +17,10 @@ from rules.catalogue import (
 from rules.judgement import Finding
 from rules.verdict import Severity, Verdict
 from tests.unit.rules.catalogue.sequence_rules import RULES, TEXTBOOK, breaches, told
+from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import Look, batch, found, play
-from tests.unit.rules.sequence.test_classes import (
-    ALONE,
-    CASES,
-    OLD_BATCH,
-    line_of_2,
-    of_2,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

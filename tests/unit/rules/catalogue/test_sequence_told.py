@@ -31,14 +31,10 @@ from rules.view import View
 from tests.factories import gap, partitions, snapshot
 from tests.unit.rules.catalogue.judging import view_of
 from tests.unit.rules.catalogue.sequence_rules import RULES, TEXTBOOK, breaches
+from tests.unit.rules.sequence.case_looks import NOT_READABLE, OLD_BATCH, of_2
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import earliest_seen, refused
 from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
-from tests.unit.rules.sequence.test_classes import (
-    CASES,
-    NOT_READABLE,
-    OLD_BATCH,
-    of_2,
-)
 
 
 # ------------------------------------------------------------------ told once

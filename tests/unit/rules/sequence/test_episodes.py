@@ -21,6 +21,8 @@ from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
 from rules.sequence.keeping import MAX_ASKING, MAX_ENDED, MAX_OPEN
 from rules.view import View
 from tests.factories import at, partitions, topic_id
+from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import (
     NAME,
@@ -32,7 +34,6 @@ from tests.unit.rules.sequence.stage import (
     remembered,
     watched,
 )
-from tests.unit.rules.sequence.test_classes import ALONE, CASES, OLD_BATCH, line_of_2, of_2
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0

@@ -14,10 +14,21 @@ from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
 from rules.facts.column import Column
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.asking import questions_of
-from rules.sequence.explained import explain_episode
 from rules.sequence.words import WORDS
 from rules.verdict import Verdict
 from tests.factories import at, partitions, topic_id
+from tests.unit.rules.sequence.case_looks import (
+    ALONE,
+    CONFIRMED,
+    LOST,
+    OLD_BATCH,
+    SEEMINGLY_CLEAN,
+    SUSPECTED,
+    Case,
+    line_of_2,
+    of_2,
+)
+from tests.unit.rules.sequence.cases import CASES as CLASSES
 from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
@@ -29,20 +40,6 @@ from tests.unit.rules.sequence.stage import (
     remembered,
     verdict,
     watched,
-)
-from tests.unit.rules.sequence.test_classes import (
-    ALONE,
-    CONFIRMED,
-    LOST,
-    OLD_BATCH,
-    SEEMINGLY_CLEAN,
-    SUSPECTED,
-    Case,
-    line_of_2,
-    of_2,
-)
-from tests.unit.rules.sequence.test_classes import (
-    CASES as CLASSES,
 )
 
 MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
@@ -390,17 +387,3 @@ def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:
 def test_nobody_is_told_to_write_again_what_a_client_may_still_send() -> None:
     for reason in (SequenceReason.LOSS_PROVEN, SequenceReason.UNCLEAN_AND_UNHEALED):
         assert "delivery.timeout.ms" in WORDS[reason].check
-
-
-@pytest.mark.parametrize(
-    ("name", "is_told"),
-    [
-        pytest.param("filled", False, id="it never changed"),
-        pytest.param("filled-after-a-change-of-leader", True, id="it changed, and the gap healed"),
-        pytest.param("textbook", True, id="it changed"),
-        pytest.param("stale-retry", False, id="behind"),
-    ],
-)
-def test_a_leader_is_said_to_have_changed_only_if_it_has(name: str, *, is_told: bool) -> None:
-    said = str(explain_episode(watched(*CLASSES[name].looks)).evidence)
-    assert ("the leader has changed since" in said) == is_told

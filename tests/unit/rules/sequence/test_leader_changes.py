@@ -11,9 +11,9 @@ from rules.facts.broker_log import Origin, UncleanChange
 from rules.facts.identity import BrokerId
 from rules.sequence import changes
 from tests.factories import at, offsets, topic_id
+from tests.unit.rules.sequence.case_looks import ALONE, LOST, OLD_BATCH, of_2
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import NAME, PATIENCE, Look, found, play, verdict
-from tests.unit.rules.sequence.test_classes import ALONE, LOST, OLD_BATCH, of_2
 
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
 LATE: Final = 12 + PATIENCE

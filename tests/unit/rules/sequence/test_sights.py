@@ -8,8 +8,8 @@ import pytest
 
 from rules.facts.gap import GapCause, GapScope
 from tests.factories import gap
+from tests.unit.rules.sequence.case_looks import ALONE, line_of_2, of_2
 from tests.unit.rules.sequence.stage import verdict
-from tests.unit.rules.sequence.test_classes import ALONE, line_of_2, of_2
 
 
 @pytest.mark.parametrize(

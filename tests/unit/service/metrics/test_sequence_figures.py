@@ -5,8 +5,8 @@ from __future__ import annotations
 from rules.facts.broker_log import BrokerLog
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from service.metrics.sequence_figures import SequenceFigures
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import Look, play
-from tests.unit.rules.sequence.test_classes import CASES
 
 
 def test_lines_add_up_and_episodes_are_shown_as_they_are_judged() -> None:

@@ -11,8 +11,9 @@ from rules.errors import StoreError
 from rules.facts.memory import Memory
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from service.storage.sequence_format import plain_sequences, sequences_of
+from tests.unit.rules.sequence.case_looks import ALONE, of_2
+from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import play
-from tests.unit.rules.sequence.test_classes import ALONE, CASES, of_2
 
 
 def restarted(memory: Memory) -> Memory:

@@ -1,0 +1,227 @@
+"""Batches that arrived in another order, were sent again, or begin above 0: nothing is missing."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.unit.rules.sequence.case_looks import (
+    ALONE,
+    CONFIRMED,
+    OLD_BATCH,
+    REORDERED,
+    SUSPECTED,
+    Case,
+    line_of_2,
+    of_2,
+)
+from tests.unit.rules.sequence.lines import (
+    BIGGEST,
+    earliest_seen,
+    expected_zero,
+    new_epoch,
+    refused,
+)
+from tests.unit.rules.sequence.stage import (
+    PATIENCE,
+    Look,
+    batch,
+    found,
+    marker,
+    remembered,
+)
+
+HARMLESS: Final = {
+    # ---------------------------------------------------------------- reordering
+    "just-seen": Case(
+        because="nobody has looked yet: the numbers suspect",
+        looks=(Look(second=0), REORDERED),
+        says=("reordering", SUSPECTED, "small_gap"),
+    ),
+    "same-leader-epoch": Case(
+        because="the last sequence was appended in the epoch that is still current",
+        looks=(Look(second=0), REORDERED, Look(second=12, found=[found(batch(97, 0, 3))])),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "a-large-gap-in-the-same-epoch": Case(
+        because="a leader loses nothing that it appended, however large the gap is",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(500, 2),)),
+            Look(second=12, found=[found(batch(97, 0, 3))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "filled": Case(
+        because="what was missing came after the refusal, in the same producer epoch",
+        looks=(
+            Look(second=0),
+            REORDERED,
+            Look(second=12, found=[found(batch(97, 0, 3), batch(100, 3, 3), batch(103, 6, 3))]),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "filled-after-a-change-of-leader": Case(
+        because="nobody sends again what was acknowledged, whoever leads",
+        looks=(
+            ALONE,
+            line_of_2(),
+            of_2(12, found=[found(OLD_BATCH, batch(100, 3, 24, leader_epoch=6))]),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "bumped-in-the-same-epoch": Case(
+        because="librdkafka raises its epoch after a healed reordering: continuity still proves it",
+        looks=(
+            Look(second=0),
+            REORDERED,
+            Look(second=12, found=[found(batch(97, 0, 3), batch(100, 0, 6, epoch=1))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "filled-by-the-state": Case(
+        because="the leader remembered the last sequence after the refusal, and then a later one",
+        looks=(
+            Look(second=0),
+            REORDERED,
+            Look(second=12, states=remembered(2)),
+            Look(second=13, states=remembered(8)),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "another-epoch-in-the-state": Case(
+        because="a raised epoch proves nothing",
+        looks=(
+            Look(second=0),
+            REORDERED,
+            Look(second=12, states=remembered(2)),
+            Look(second=13, states=remembered(8, epoch=1)),
+        ),
+        says=("reordering", SUSPECTED, "small_gap"),
+    ),
+    "moved-within-the-epoch": Case(
+        because="it was another one before, while the leader stayed; the first is proven by the log",
+        looks=(
+            Look(second=0),
+            Look(
+                second=15,
+                lines=(
+                    refused(6, 2, second=10, offset=100),
+                    refused(12, 8, second=12, offset=106),
+                ),
+            ),
+            Look(second=16, found=[found(batch(97, 0, 3), looked=(0, 101))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
+    "first-leader-epoch": Case(
+        because="a partition that never had another leader has lost nothing",
+        looks=(
+            Look(second=0, epoch=0),
+            Look(second=11, epoch=0, lines=(refused(27, 2),)),
+            Look(second=12, epoch=0),
+        ),
+        says=("reordering", CONFIRMED, "first_leader_epoch"),
+    ),
+    "earliest-seen": Case(
+        because="the broker says itself that an earlier one came later",
+        looks=(Look(second=0), Look(second=11, lines=(earliest_seen(3, 0),))),
+        says=("reordering", CONFIRMED, "earliest_seen"),
+    ),
+    "over-the-wrap": Case(
+        because="0 follows 2^31-1",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(2, BIGGEST),)),
+            Look(second=12, found=[found(batch(98, BIGGEST - 1, 2), batch(100, 0, 2))]),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "start-of-a-transaction": Case(
+        because="the same text as of a lost start, and the start came",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(3),)),
+            Look(second=12, found=[found(batch(100, 0, 3), batch(103, 3, 3))]),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "start-of-an-epoch": Case(
+        because="the new epoch came in order after all",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(new_epoch(3, 1),)),
+            Look(second=12, found=[found(batch(97, 0, 3), batch(100, 0, 6, epoch=1))]),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    "after-a-marker": Case(
+        because="the epoch of the last marker is the one of the next transaction",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(3, -1),)),
+            Look(
+                second=12,
+                found=[found(batch(100, 0, 6, epoch=1), markers=(marker(99, epoch=1),))],
+            ),
+        ),
+        says=("reordering", CONFIRMED, "filled"),
+    ),
+    # ---------------------------------------------------------------- behind
+    "stale-retry": Case(
+        because="the refused batch is in the log",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=12, found=[found(*(batch(94 + n, n) for n in range(6)))]),
+        ),
+        says=("stale_retry", CONFIRMED, "persisted"),
+    ),
+    "stale-retry-compacted": Case(
+        because="the last one was appended in this leader epoch, and what is behind it before",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=12, found=[found(batch(99, 5))]),
+        ),
+        says=("stale_retry", CONFIRMED, "same_leader_epoch"),
+    ),
+    "stale-retry-after-a-loss": Case(
+        because="what is behind is there, whatever was lost",
+        looks=(
+            ALONE,
+            line_of_2(0, 5),
+            of_2(12, found=[found(*(batch(94 + n, n) for n in range(6)))]),
+        ),
+        says=("stale_retry", CONFIRMED, "persisted"),
+    ),
+    # ---------------------------------------------------------------- starting above 0
+    "epochs-above-zero": Case(
+        because="two new epochs began above 0 and nothing was lost: the client does not begin anew",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(new_epoch(5, 1), new_epoch(7, 2, second=10.5))),
+            Look(second=12, found=[found(batch(97, 0, 3))]),
+        ),
+        says=("sequence_restart", CONFIRMED, "epochs_above_zero"),
+    ),
+    "one-epoch-above-zero-again-and-again": Case(
+        because="it may still heal",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=[new_epoch(5, 1, second=7 + n) for n in range(4)]),
+            Look(second=12, found=[found(batch(97, 0, 3))]),
+        ),
+        says=("reordering", SUSPECTED, "same_leader_epoch"),
+    ),
+    "one-epoch-above-zero-for-good": Case(
+        because="it did not heal in the time of a client",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=[new_epoch(5, 1, second=7 + n) for n in range(4)]),
+            Look(second=12, found=[found(batch(97, 0, 3))]),
+            Look(second=11 + PATIENCE),
+            Look(second=12 + PATIENCE, found=[found(batch(97, 0, 3))]),
+        ),
+        says=("sequence_restart", CONFIRMED, "epochs_above_zero"),
+    ),
+}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TextIO
 
 import click
 
+from collectors.naming import counted
 from rules.errors import SandboxError, SettingsError
 from service.cli.printable import printable
 from service.cli.stopping import stop_signals
@@ -129,9 +130,10 @@ class _Tally:
     def summary(self) -> str:
         """Return what came in all."""
         refused = self._requests - self._taken
+        told = counted(self._taken - self._repeats, "notification")
         return (
-            f"{self._taken - self._repeats} notifications in {self._requests} requests; "
-            f"{self._repeats} came again after they were taken, {refused} were refused"
+            f"{told} in {counted(self._requests, 'request')}; refused: {refused}; "
+            f"came again after they had been taken: {self._repeats}"
         )
 
 

@@ -59,7 +59,9 @@ def test_it_prints_and_records_what_arrives_in_order(tmp_path: Path) -> None:
     told = [re.split(r" {2,}", line.strip()) for line in out.splitlines()]
     assert [cells[2] for cells in told] == ["a", "a", "b", "b", "no webhook-id"]
     assert "AGAIN" in out.splitlines()[3]
-    assert "2 notifications in 5 requests; 1 came again" in err
+    assert (
+        "2 notifications in 5 requests; refused: 2; came again after they had been taken: 1" in err
+    )
     rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert [row["signature"] for row in rows] == [*["verified"] * 4, "missing"]
     assert record.stat().st_mode & 0o077 == 0

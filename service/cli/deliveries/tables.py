@@ -9,6 +9,7 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from collectors.naming import counted
 from service.cli.listing import SHOWN, Row, more, text, time, utc
 from service.cli.printable import printable
 from service.cli.tx.columns import Rows, lines
@@ -91,8 +92,8 @@ def _cells(row: Row) -> list[str]:
 
 
 def _tells(row: Row) -> str:
-    what = "firing" if row.get("is_firing") else "resolved"
-    return f"{what}, {row.get('alerts')}"
+    what, count = "firing" if row.get("is_firing") else "resolved", row.get("alerts")
+    return what if count is None else f"{what}, {counted(count, 'alert')}"
 
 
 def _facts(row: Row) -> list[tuple[str, str | None]]:
@@ -101,7 +102,7 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
     fallback = row.get("fallback_of")
     return [
         ("webhook-id", text(row.get("webhook_id"))),
-        ("tells", f"{_tells(row)} alerts: {text(row.get('reason'))}"),
+        ("tells", f"{_tells(row)}: {text(row.get('reason'))}"),
         ("group", text(row.get("group_key"))),
         ("made", time(row.get("created_at"))),
         ("attempts", text(row.get("attempts"))),

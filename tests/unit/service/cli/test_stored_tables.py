@@ -62,7 +62,7 @@ def test_a_delivery_is_one_line() -> None:
         "7",
         "waiting",
         "pager",
-        "resolved, 1",
+        "resolved, 1 alert",
         "first notification",
         "1",
         "2025-06-02 12:00:01",

@@ -7,13 +7,14 @@ import json
 import shutil
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import httpx2
 
-from service.clock import wait_until
+from service.clock import utc_now, wait_until
 
 INSTALL: Final = "Alertmanager is missing: apt-get install prometheus-alertmanager"
 SECONDS: Final = 30.0
@@ -42,6 +43,28 @@ class Alertmanager:
     def fingerprints(self) -> set[str]:
         return {one["fingerprint"] for one in self.alerts()}
 
+    def silence(self, label: str, value: str) -> str:
+        """Silence what has a label; return the id of the silence."""
+        matcher = {"name": label, "value": value, "isRegex": False, "isEqual": True}
+        now = utc_now()
+        wanted = {
+            "matchers": [matcher],
+            "startsAt": now.isoformat(),
+            "endsAt": (now + timedelta(hours=1)).isoformat(),
+            "createdBy": "on-call",
+            "comment": "planned work",
+        }
+        with httpx2.Client(trust_env=False, timeout=10) as client:
+            answer = client.post(f"{self.address}/api/v2/silences", json=wanted)
+        assert answer.status_code == 200, answer.text
+        return str(answer.json()["silenceID"])
+
+    def expire(self, silence: str) -> None:
+        """End a silence."""
+        with httpx2.Client(trust_env=False, timeout=10) as client:
+            answer = client.delete(f"{self.address}/api/v2/silence/{silence}")
+        assert answer.status_code == 200, answer.text
+
     def amtool(self, *arguments: str) -> Any:
         command = [program("amtool"), f"--alertmanager.url={self.address}", "-o", "json"]
         done = subprocess.run([*command, *arguments], capture_output=True, check=True, timeout=30)
@@ -54,7 +77,9 @@ class Alertmanager:
 
 
 @contextlib.contextmanager
-def alertmanager(folder: Path, webhook: str) -> Iterator[Alertmanager]:
+def alertmanager(
+    folder: Path, webhook: str, inhibitions: Sequence[Mapping[str, object]] = ()
+) -> Iterator[Alertmanager]:
     """Run a server that tells a webhook of groups, at once and then every second."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
@@ -66,7 +91,11 @@ def alertmanager(folder: Path, webhook: str) -> Iterator[Alertmanager]:
         "group_interval": "1s",
     }
     hook = {"url": webhook, "send_resolved": True}
-    config = {"route": route, "receivers": [{"name": "team", "webhook_configs": [hook]}]}
+    config = {
+        "route": route,
+        "receivers": [{"name": "team", "webhook_configs": [hook]}],
+        "inhibit_rules": list(inhibitions),
+    }
     path, log = folder / "alertmanager.yml", folder / "alertmanager.log"
     path.write_text(json.dumps(config), encoding="utf-8")  # YAML reads JSON
     command = [

@@ -13,6 +13,7 @@ from rules.facts.changed import changed
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import CONTINUITY, Phase, SequenceClass, SequenceReason
+from rules.facts.times import MICROSECOND
 from rules.sequence.answers import proven, with_answers
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
@@ -26,7 +27,7 @@ from rules.sequence.classify import (
 )
 from rules.sequence.gathering import gathered
 from rules.sequence.keeping import put_aside
-from rules.sequence.sight import DELIVERY_TIMEOUT, MICROSECOND, OnlyFailed, Sight
+from rules.sequence.sight import DELIVERY_TIMEOUT, OnlyFailed, Sight
 from rules.sequence.sights import Sights
 from rules.view import View
 

@@ -7,7 +7,7 @@ reordering of the same producer are a loss. Confirmed is only what is proven (DE
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from rules.facts.broker_log import SequenceForm
@@ -20,16 +20,15 @@ from rules.facts.sequence_verdicts import (
     SequenceReason,
     SequenceVerdict,
 )
+from rules.facts.times import EPOCH, MICROSECOND
 from rules.sequence.between import appended_in, lies_between, may_lie_between
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 from rules.sequence.sight import (
     DELIVERY_TIMEOUT,
-    MICROSECOND,
     OnlyFailed,
     Sight,
 )
 
-EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
 ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
 ASKED_IN_ALL: Final = 40  # a producer that is refused again and again takes no more

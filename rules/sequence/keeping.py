@@ -13,7 +13,7 @@ from typing import Final
 from rules.facts.changed import changed
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.sequence_verdicts import SequenceClass
-from rules.sequence.sight import MICROSECOND
+from rules.facts.times import MICROSECOND
 from rules.sequence.told_once import with_told
 
 ENDED_KEPT: Final = timedelta(hours=24)

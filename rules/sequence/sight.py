@@ -11,7 +11,6 @@ from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import SequenceReason
 
-MICROSECOND: Final = timedelta(microseconds=1)
 # A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: what has not come by
 # then is not expected any more. librdkafka tries on for `message.timeout.ms`, by default 300 s.
 DELIVERY_TIMEOUT: Final = timedelta(seconds=120)

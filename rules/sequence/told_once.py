@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode, Told
-from rules.sequence.sight import MICROSECOND
+from rules.facts.times import MICROSECOND
 
 # Since it was told, of a producer that is refused all the while: a finding expires after a day.
 TOLD_AGAIN: Final = timedelta(hours=23)

@@ -11,6 +11,7 @@ from rules.facts.column import Column
 from rules.facts.last_look import LastLooks
 from rules.facts.memory import advance
 from rules.facts.risk_looks import RiskLooks
+from rules.facts.times import MICROSECOND
 from rules.question import ReadableQuestion
 from rules.verdict import Verdict
 from service.watch import Remembered, WatchedRound, Watcher, leaders_moved, next_due
@@ -32,7 +33,7 @@ from tests.unit.service.watchers import INTERVAL, Script, watcher_of
 
 STEP = timedelta(seconds=INTERVAL)
 HOUR = timedelta(hours=1)
-MICROSECOND = timedelta(microseconds=1)
+
 STANDS = ("high_watermark_stuck", "stands")
 
 

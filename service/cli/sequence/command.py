@@ -101,7 +101,7 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
     Examples:
       tidemark sequence explain /var/log/kafka/server.log --time-zone Europe/Berlin
       kubectl logs kafka-1 | tidemark sequence explain --broker-id 1
-      tidemark sequence explain broker-*/server.log controller/server.log
+      tidemark sequence explain broker-*/*.log controller/*.log
       tidemark sequence explain server.log --bootstrap-servers broker-1:9092
       tidemark sequence explain - -o json | jq '.[] | {topic, partition, gap, class, phase}'
     """  # noqa: D301 - see above

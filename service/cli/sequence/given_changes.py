@@ -80,11 +80,12 @@ def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
     if event.leader_epoch is None:
         return None
     is_after_leader = event.leader_before is not None
+    before = event.ex_leaders
     return LeaderChange(
         leader_epoch=event.leader_epoch,
         kind=ChangeKind.NOT_KNOWN if event.is_of_last_known else ChangeKind.UNCLEAN,
         leader=event.leader,
-        leader_before=event.leader_before,
+        leader_before=before[0] if len(before) == 1 else None,
         # Each new leader has the next epoch.
         leader_epoch_before=event.leader_epoch - 1 if is_after_leader else None,
         last_look_us=None,

@@ -51,7 +51,8 @@ class Scheduler:
             if not self._stop.is_set():
                 await self._wake()
         finally:
-            await self._runner.close()
+            if self._stop.is_set():  # else it died, and is started again
+                await self._runner.close()
 
     async def _wake(self) -> None:
         scheduler = AsyncIOScheduler(timezone=UTC)

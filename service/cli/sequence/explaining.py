@@ -26,13 +26,19 @@ from rules.facts.sequence_verdicts import (
 )
 from rules.sequence.explained import Explained, explain
 from rules.sequence.numbers import gap_of
+from rules.sequence.words import COMPARE
 from service import clock
 from service.cli.exit_codes import ExitCode
 from service.cli.printable import printable
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
 from service.cli.sequence.given_changes import bad_between, changes_told
-from service.cli.sequence.given_logs import GivenLog, LogReading, controllers_of
+from service.cli.sequence.given_logs import (
+    GivenLog,
+    LogReading,
+    controllers_of,
+    told_no_change,
+)
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrapped
@@ -66,6 +72,8 @@ class ReadEvent:
         """Return it for programs: keys may be added, never renamed."""
         first, last = self.pasted.first_at, self.pasted.last_at
         found = explained_row(self.explained)
+        if self.controllers_log is not None and not self.changes and found["check"] == COMPARE:
+            found["check"] = without_change(self.controllers_log)
         return {
             **found,
             "refusals": found["refusals"] + self.pasted.not_kept,
@@ -219,6 +227,14 @@ def _with_changes(
         producer_epoch=decisive.producer_epoch,
         gap=gap_of(decisive),
         verdict=verdict,
+    )
+
+
+def without_change(log: GivenLog) -> str:
+    """Return what to check where a controller's log was given, and has no unclean change."""
+    return (
+        f"{told_no_change(log)}: look whether the leader changed before that, or whether the "
+        "producer gave up batches of its own."
     )
 
 

@@ -29,6 +29,13 @@ class GivenLog:
         return self.first_at <= moment <= self.last_at
 
 
+def told_no_change(log: GivenLog) -> str:
+    """Return what a controller's log says of a partition of which it has no line."""
+    times = [at for at in (log.first_at, log.last_at) if at is not None]
+    span = " to ".join(f"{at:%Y-%m-%d %H:%M:%S}" for at in times)
+    return f"That of the controller, {log.name}, tells of no unclean change from {span} UTC"
+
+
 class LogReading:
     """Watches the lines of one log go by."""
 

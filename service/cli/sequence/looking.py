@@ -28,8 +28,9 @@ from rules.sequence.asking import questions_of
 from rules.sequence.gathering import row_of
 from rules.transactions.listing import gaps_about
 from rules.view import View
-from service.cli.sequence.explaining import ReadEvent
+from service.cli.sequence.explaining import ReadEvent, without_change
 from service.cli.sequence.given_changes import bad_between
+from service.cli.sequence.given_logs import GivenLog, told_no_change
 from service.rounds import Scope
 from service.sequence_rows import change_row, episode_row, line_row
 from service.watch import SnapshotSource
@@ -223,20 +224,16 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     }
     if rounds.given.has_doubtful_time(episode):
         return {**told, "settles": ZONE_SETTLES}
-    heard = _clean_by_controller(episode, given)
-    return told if heard is None else {**told, "settles": heard}
+    log = _controllers_log(given)
+    if log is None or episode.changes or not _is_open(episode):
+        return told
+    settles = f"The log of the broker that led before. {told_no_change(log)}."
+    return {**told, "settles": settles, "check": without_change(log)}
 
 
-def _clean_by_controller(episode: Episode, given: Sequence[ReadEvent]) -> str | None:
-    """Return what settles an event where a controller's log was given that tells of no change."""
-    logs = [event.controllers_log for event in given if event.controllers_log is not None]
-    if not logs or episode.changes or not _is_open(episode):
-        return None
-    return (
-        f"The log of the broker that led before. That of the controller, {logs[0].name}, tells of no "
-        f"unclean change from {logs[0].first_at:%Y-%m-%d %H:%M:%S} to "
-        f"{logs[0].last_at:%Y-%m-%d %H:%M:%S} UTC; whether there was one before stays open."
-    )
+def _controllers_log(given: Sequence[ReadEvent]) -> GivenLog | None:
+    logs = (event.controllers_log for event in given)
+    return next((log for log in logs if log is not None), None)
 
 
 def _is_open(episode: Episode) -> bool:
@@ -255,7 +252,8 @@ def next_command(episode: Episode, given: Sequence[ReadEvent] = ()) -> str | Non
         return None
     if any(change.epoch_end is not None for change in episode.changes):
         return None  # that log was given
-    has_controllers = any(event.controllers_log is not None for event in given)
-    if has_controllers or any(change.kind is ChangeKind.UNCLEAN for change in episode.changes):
+    if _controllers_log(given) is not None or any(
+        change.kind is ChangeKind.UNCLEAN for change in episode.changes
+    ):
         return f"grep -e 'Follower {name} starts' -e 'Truncating partition {name} ' OLD_LEADER_LOGS"
     return f"grep 'UNCLEAN partition change for {name} ' CONTROLLER_LOG"

@@ -95,6 +95,20 @@ def test_a_small_gap_after_an_unclean_change_is_no_reordering() -> None:
     ) or not event.is_by_lines
 
 
+def test_a_controller_s_log_without_a_change_is_not_asked_for() -> None:
+    around = [
+        f"[2026-11-21 {time},000] INFO [QuorumController id=100] Replayed nothing (org.apache)"
+        for time in ("11:00:00", "13:00:00")
+    ]
+    (event,) = reading_all(REFUSED | {"c.log": around}).events
+    assert event.row["check"].startswith(
+        "That of the controller, c.log, tells of no unclean change from 2026-11-21 11:00:00 to "
+        "2026-11-21 13:00:00 UTC: look whether"
+    )
+    (later,) = reading_all(REFUSED | {"c.log": around[1:]}).events
+    assert "UNCLEAN partition change" in later.row["check"]
+
+
 def test_a_change_of_an_older_topic_says_nothing() -> None:
     other = UNCLEAN.replace(TOPIC_ID, "A" * 21 + "B")
     (event,) = reading_all(REFUSED | {"controller.log": [other]}).events

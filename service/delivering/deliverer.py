@@ -18,7 +18,7 @@ from typing import Final, Protocol, TypeVar
 from rules.errors import StoreError
 from service.clock import ClockReading, step_between
 from service.delivering.deciding import done_of, unsendable
-from service.delivering.doors import Doors
+from service.delivering.doors import Door, Doors
 from service.delivering.figures import Figures
 from service.events import Event
 from service.log import Log
@@ -27,13 +27,14 @@ from service.notify.channels import Post, post_of
 from service.notify.receivers import Receiver
 from service.notify.sender import Attempt
 from service.storage.delivered import Done, RowState
-from service.storage.outbox import Claimed, Claims, Room
+from service.storage.outbox import LEASE, Claimed, Claims, Room
 from service.threads import in_thread
 
 T = TypeVar("T")
 
 POLL_SECONDS: Final = 1.0  # the outbox is asked so often when nobody says that there is something
 GRACE_SECONDS: Final = 18.0  # above the longest attempt, below the drain limit
+_LONGEST: Final = timedelta(seconds=GRACE_SECONDS)
 _LAST_TRIES: Final = 3  # to store answers before the process ends
 
 
@@ -42,6 +43,9 @@ class ClaimPort(Protocol):
 
     def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
         """Lease what there is room for; StoreError: the database is away."""
+
+    def release(self, rows: Sequence[int], now: datetime) -> None:
+        """Give back what was claimed and not sent; StoreError as above."""
 
 
 class ResultPort(Protocol):
@@ -93,13 +97,14 @@ class _Known:
     """What is to be stored in the next turn."""
 
     done: list[Done] = field(default_factory=list)
+    unsent: list[int] = field(default_factory=list)  # claimed, and not sent after all
     gone: set[str] = field(default_factory=set)  # receivers that want nothing any more
     back: set[str] = field(default_factory=set)  # receivers that take notifications again
     step: timedelta = timedelta(0)  # by which the clock was set
 
     @property
     def is_empty(self) -> bool:
-        return not (self.done or self.gone or self.back or self.step)
+        return not (self.done or self.unsent or self.gone or self.back or self.step)
 
 
 class Deliverer:
@@ -144,6 +149,11 @@ class Deliverer:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._woken.set)
 
+    @property
+    def under_way(self) -> frozenset[int]:
+        """Return the row ids of what is sent now, or fetched and soon sent."""
+        return frozenset(self._under_way)
+
     async def run(self) -> None:
         """Deliver until the service stops."""
         self._loop = asyncio.get_running_loop()
@@ -167,7 +177,7 @@ class Deliverer:
         known, self._known = self._known, _Known()
         now, is_stored = self._clocks.utc_now(), False
         rooms = self._doors.rooms(now) if claims else []
-        busy = frozenset(self._under_way)
+        busy = self.under_way
         if not rooms and known.is_empty:
             return
         try:
@@ -185,7 +195,7 @@ class Deliverer:
         for name in found.superseded:
             self._figures.ended(name, RowState.SUPERSEDED)
         for claimed in found.claimed:
-            self._begin(claimed)
+            self._begin(claimed, now)
 
     def _exchange(
         self, known: _Known, rooms: Sequence[Room], now: datetime, busy: Collection[int]
@@ -196,6 +206,8 @@ class Deliverer:
             known.step = timedelta(0)
         if known.done:
             self._results.complete(known.done, now)
+        if known.unsent:
+            self._claims.release(known.unsent, now)
         for name in sorted(known.gone):
             count = self._results.give_up(name, now)
             self._figures.ended(name, RowState.DEAD, count)
@@ -207,6 +219,7 @@ class Deliverer:
     def _put_back(self, known: _Known) -> None:
         later = self._known
         later.done[:0] = known.done
+        later.unsent += known.unsent
         later.gone |= known.gone
         later.back |= known.back
         later.step += known.step
@@ -224,7 +237,7 @@ class Deliverer:
             await asyncio.wait(self._under_way.values(), timeout=self._grace_seconds)
         for _ in range(_LAST_TRIES):
             await self._turn(claims=False)
-            if not self._known.done:
+            if self._known.is_empty:
                 return
             await asyncio.sleep(self._poll_seconds)
 
@@ -236,9 +249,9 @@ class Deliverer:
         await asyncio.gather(*left, return_exceptions=True)
 
     # -------------------------------------------------------------- attempts
-    def _begin(self, claimed: Claimed) -> None:
+    def _begin(self, claimed: Claimed, now: datetime) -> None:
         self._doors.by_name[claimed.receiver].under_way += 1
-        task = asyncio.create_task(self._deliver(claimed))
+        task = asyncio.create_task(self._take_turn(claimed, now))
         self._under_way[claimed.id] = task
         task.add_done_callback(lambda ended: self._ended(claimed, ended))
 
@@ -249,8 +262,19 @@ class Deliverer:
         if not task.cancelled():
             self._attempt("delivery", task.result)
 
-    async def _deliver(self, claimed: Claimed) -> None:
+    async def _take_turn(self, claimed: Claimed, claimed_at: datetime) -> None:
+        """Deliver in this notification's turn; what waited for it too long is given back."""
         door = self._doors.by_name[claimed.receiver]
+        async with door.turns:
+            waited = self._clocks.utc_now() - claimed_at
+            is_held = timedelta(0) <= waited < LEASE - _LONGEST
+            is_too_many = door.is_down and door.under_way > 1
+            if self._stop.is_set() or is_too_many or not is_held:
+                self._known.unsent.append(claimed.id)
+            else:
+                await self._deliver(claimed, door)
+
+    async def _deliver(self, claimed: Claimed, door: Door) -> None:
         post = self._post_of(claimed, door.receiver)
         if post is None:
             done = unsendable(claimed, self._clocks.utc_now())

@@ -5,6 +5,7 @@ Memory of the process alone: the outbox says when each notification is due.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +17,10 @@ from service.notify.receivers import Receiver
 from service.notify.sender import Attempt
 from service.storage.outbox import Room
 
+# So many times as much is fetched as is sent at once, while a receiver answers quickly: a look at the
+# outbox takes longer than a quick receiver.
+FETCHED: Final = 8
+QUICK: Final = timedelta(seconds=1)
 DOWN_AFTER: Final = 3  # failures in a row: then one notification alone tries whether it is back
 # What says something of the receiver, and not of one notification.
 _OF_RECEIVER: Final = frozenset(
@@ -30,9 +35,14 @@ class Door:
 
     receiver: Receiver
     max_concurrent: int
-    under_way: int = 0
+    turns: asyncio.Semaphore = field(init=False)  # of those that are sent now
+    under_way: int = 0  # sent now, or fetched and soon sent
+    is_quick: bool = False
     failures: int = 0  # in a row
     not_before: datetime | None = None  # what it asked for, for all that is sent to it
+
+    def __post_init__(self) -> None:
+        self.turns = asyncio.Semaphore(self.max_concurrent)
 
     @property
     def is_down(self) -> bool:
@@ -43,7 +53,8 @@ class Door:
         """Return how much it may be sent now; None for nothing."""
         if self.not_before is not None and now < self.not_before:
             return None
-        free = (1 if self.is_down else self.max_concurrent) - self.under_way
+        most = self.max_concurrent * (FETCHED if self.is_quick else 1)
+        free = (1 if self.is_down else most) - self.under_way
         if free <= 0:
             return None
         return Room(receiver=self.receiver.name, free=free, merge=self._merge)
@@ -51,6 +62,7 @@ class Door:
     def note(self, attempt: Attempt) -> bool:
         """Learn from an attempt; whether the receiver is back after it was down."""
         was_down = self.is_down
+        self.is_quick = attempt.outcome is Outcome.DELIVERED and attempt.took < QUICK
         if attempt.outcome is Outcome.DELIVERED:
             self.failures, self.not_before = 0, None
             return was_down

@@ -59,6 +59,10 @@ UPDATE outbox SET state = 'sending', lease_until = :until, next_attempt_at = :un
        lease_owner = :owner
 WHERE id = ANY(:ids)
 """)
+_RELEASE: Final = text("""
+UPDATE outbox SET state = 'waiting', next_attempt_at = :now, lease_until = NULL, lease_owner = NULL
+WHERE id = ANY(:ids) AND state = 'sending' AND lease_owner = :owner
+""")
 _PUT_OFF: Final = text("""
 UPDATE outbox SET next_attempt_at = later.at
 FROM unnest(CAST(:ids AS bigint[]), CAST(:ats AS timestamptz[])) AS later (id, at)
@@ -153,6 +157,16 @@ class Outbox:
                     claimed.append(latest)
                     superseded += [room.receiver] * count
         return Claims(claimed=tuple(claimed), superseded=tuple(superseded))
+
+    def release(self, rows: Sequence[int], now: datetime) -> None:
+        """Give back what was claimed and not sent, so that it is due at once.
+
+        Raises:
+            StoreError: the database is away; leases run out by themselves.
+        """
+        given = {"ids": list(rows), "now": now, "owner": self._owner}
+        with translated("deliveries cannot be given back"), self._engine().begin() as connection:
+            connection.execute(_RELEASE, given)
 
 
 class _Turn:

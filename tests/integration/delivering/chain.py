@@ -54,7 +54,7 @@ from tests.factories import CLUSTER_ID, at, snapshot
 
 KEY_TEXT: Final = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 POINTS: Final = ("evaluated", "stored", "claimed", "sent", "completed")
-ROUND_SECONDS: Final = 15.0
+ROUND_SECONDS: Final = 5.0
 _NEVER: Final = ""
 
 
@@ -251,8 +251,8 @@ def _routing() -> Routing:
         default=Route(
             receiver="pager",
             group_by=("topic",),
-            group_wait=timedelta(seconds=5),
-            group_interval=timedelta(seconds=15),
+            group_wait=timedelta(seconds=1),
+            group_interval=timedelta(seconds=5),
             repeat_interval=timedelta(hours=1),
         )
     )

@@ -35,7 +35,7 @@ def test_a_process_that_dies_between_two_steps(
             database=engine.url.render_as_string(hide_password=False),
             receiver=receiver.address,
             epoch=monotonic(),
-            speed=150,
+            speed=20,
             alerts=ALERTS,
             groups=GROUPS,
         )

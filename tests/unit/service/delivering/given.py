@@ -95,6 +95,11 @@ class FakeOutbox:
         self.due |= {one.id: now + timedelta(seconds=30) for one in found}
         return Claims(claimed=tuple(found))
 
+    def release(self, rows: Sequence[int], now: datetime) -> None:
+        self._answer()
+        self.asked.append(f"release {sorted(rows)}")
+        self.due |= dict.fromkeys(rows, now)
+
     def complete(self, done: Sequence[Done], now: datetime) -> None:
         del now
         self._answer()

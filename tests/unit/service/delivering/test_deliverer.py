@@ -106,6 +106,38 @@ def test_what_a_receiver_asks_for_goes_for_all_that_is_sent_to_it() -> None:
     play(story, receivers=[(webhook(), 2), (webhook(name="other"), 2)])
 
 
+def test_more_is_fetched_for_a_quick_receiver_and_given_back_when_it_is_down() -> None:
+    async def story(scene: Scene) -> None:
+        scene.outbox.add(claimed(0))
+        await scene.until(lambda: len(scene.outbox.done) == 1)
+        scene.sender.free.clear()
+        scene.outbox.add(*(claimed(row) for row in range(1, 11)))
+        await scene.until(lambda: len(scene.deliverer.under_way) == 10)
+        assert len(scene.sender.sent) == 3
+        scene.sender.answer = lambda _id: attempt(503)
+        scene.sender.free.set()
+        await scene.until(lambda: any("release" in asked for asked in scene.outbox.asked))
+        assert scene.sender.most_at_once == 2
+
+    play(story)
+
+
+def test_what_has_waited_for_its_turn_too_long_is_given_back() -> None:
+    async def story(scene: Scene) -> None:
+        scene.outbox.add(claimed(0))
+        await scene.until(lambda: len(scene.outbox.done) == 1)
+        scene.sender.free.clear()
+        scene.outbox.add(claimed(1), claimed(2), claimed(3))
+        await scene.until(lambda: len(scene.deliverer.under_way) == 3)
+        scene.clock.seconds += 13  # an attempt more would outlast its lease
+        scene.sender.free.set()
+        await scene.until(lambda: "release [3]" in scene.outbox.asked)
+        await scene.until(lambda: len(scene.outbox.done) == 4)
+        assert sorted(scene.sender.sent) == ["id-0", "id-1", "id-2", "id-3"]
+
+    play(story)
+
+
 def test_a_receiver_that_is_gone_gets_nothing_more() -> None:
     async def story(scene: Scene) -> None:
         scene.sender.answer = lambda _id: attempt(410)
@@ -152,6 +184,7 @@ def test_the_end_waits_for_what_is_under_way_and_begins_nothing() -> None:
         await scene.until(lambda: len(scene.sender.sent) == 1)
         scene.stop.set()
         scene.outbox.add(claimed(2))
+        assert set(scene.deliverer.under_way) == {1}
         ending = asyncio.create_task(scene.ended())
         scene.sender.free.set()
         await ending

@@ -32,7 +32,7 @@ from service.cli.exit_codes import ExitCode
 from service.cli.printable import printable
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
-from service.cli.sequence.given_changes import bad_between, changes_told
+from service.cli.sequence.given_changes import bad_between, changes_told, check_after
 from service.cli.sequence.given_logs import (
     GivenLog,
     LogReading,
@@ -74,6 +74,7 @@ class ReadEvent:
         found = explained_row(self.explained)
         if self.controllers_log is not None and not self.changes and found["check"] == COMPARE:
             found["check"] = without_change(self.controllers_log)
+        found["check"] = check_after(found["check"], self.changes)
         return {
             **found,
             "refusals": found["refusals"] + self.pasted.not_kept,

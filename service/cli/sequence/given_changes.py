@@ -25,7 +25,15 @@ from rules.facts.last_look import microseconds
 from rules.facts.refusals import Refusal
 from rules.sequence.between import lies_between
 from rules.sequence.numbers import is_behind
+from rules.sequence.words import KEEP_DISK
 
+# What to do instead of keeping a broker down that has come back already.
+CAME_BACK: Final = (
+    "The broker that led before has come back and has cut away what it alone had: its disk has no copy "
+    "any more. Have the producer write the records again only when its `delivery.timeout.ms` (120 s by "
+    "default) has passed since the last refusal: until then it may still send them itself, and they "
+    "would be there twice."
+)
 BAD: Final = (ChangeKind.LOST, ChangeKind.UNCLEAN)
 
 _ByReplica: TypeAlias = FollowerStarted | IsrShrunk | WatermarkWentBack
@@ -59,6 +67,12 @@ def changes_told(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, 
         if settled is not None:
             found[settled.leader_epoch] = settled
     return tuple(found[epoch] for epoch in sorted(found))
+
+
+def check_after(check: str, changes: Iterable[LeaderChange]) -> str:
+    """Return what to do, where lines tell that the leader before has come back."""
+    is_back = any(change.lost_to is not None for change in changes)
+    return CAME_BACK if is_back and check == KEEP_DISK else check
 
 
 def bad_between(changes: Iterable[LeaderChange], refusals: Iterable[Refusal]) -> Refusal | None:

@@ -29,7 +29,7 @@ from rules.sequence.gathering import row_of
 from rules.transactions.listing import gaps_about
 from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
-from service.cli.sequence.given_changes import bad_between
+from service.cli.sequence.given_changes import bad_between, check_after
 from service.cli.sequence.given_logs import GivenLog, told_no_change
 from service.rounds import Scope
 from service.sequence_rows import change_row, episode_row, line_row
@@ -217,6 +217,7 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
     told = {
         **found,
         "id": None,  # nobody else knows it
+        "check": check_after(found["check"], _changes(given)),
         "evidence": {**found["evidence"], **now},
         "lines": [line_row(one) for one in episode.refusals],
         "changes": [change_row(one) for one in episode.changes],

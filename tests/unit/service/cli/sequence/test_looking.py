@@ -133,6 +133,7 @@ def test_a_controller_s_line_and_nothing_that_came_prove_a_loss() -> None:
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, LATE), is_zone_told=True)
     assert said(row) == ("loss", "confirmed", "unclean_and_unhealed")
     assert (row["at_most_records"], row["lost_to"], row["next_command"]) == (24, None, None)
+    assert row["check"].startswith("Keep the broker that led before down")
     assert [change["leader_epoch"] for change in row["changes"]] == [6]
 
 
@@ -169,6 +170,7 @@ def test_the_old_leader_s_lines_tell_the_exact_range() -> None:
     assert said(row) == ("loss", "confirmed", "loss_proven")
     assert (row["lost_from"], row["lost_to"], row["lost_offsets"]) == (100, 124, 24)
     assert (row["settles"], row["next_command"]) == (None, None)
+    assert row["check"].startswith("The broker that led before has come back")
 
 
 def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it() -> None:

@@ -10,6 +10,7 @@ from rules.names import Metric
 from rules.verdict import Severity
 from service.alerts.alert import AlertState
 from service.metrics.lines import histogram_lines, line
+from service.notify.answers import Failure
 
 AlertCounts = Mapping[tuple[str, Severity, AlertState], int]  # by rule; of those not over
 
@@ -76,9 +77,9 @@ def delivery_samples(cluster: str, figures: DeliveryFigures | None) -> Samples:
         for outcome in _OUTCOMES
     ]
     by_failure = [
-        ({"receiver": name, "failure": failure}, count)
+        ({"receiver": name, "failure": str(failure)}, one.failures.get(failure, 0))
         for name, one in told
-        for failure, count in sorted(one.failures.items())
+        for failure in Failure  # also those that never were: a rise from nothing is seen by nobody
     ]
     durations = b"".join(
         histogram_lines(

@@ -16,6 +16,10 @@ BOUNDS: Final = (
     *("0.01", "0.025", "0.05", "0.1", "0.25", "0.5"),
     *("1.0", "2.5", "5.0", "10.0", "20.0", "+Inf"),
 )
+FAILURES: Final = (
+    *("timeout", "connection", "tls", "name", "address_refused", "redirect"),
+    *("auth", "not_found", "rate_limited", "client_error", "server_error", "gone"),
+)
 ALERTS: Final = AlertFigures(
     alerts={
         ("log_stuck", Severity.CRITICAL, AlertState.FIRING): 2,
@@ -61,8 +65,9 @@ def delivery_samples(figures: DeliveryFigures | None) -> Iterator[Sample]:
         for outcome in ("delivered", "superseded", "dead"):
             count = one.outcomes.get(outcome, 0)
             yield start + "total", {**labels, "outcome": outcome}, count
-        for failure, count in one.failures.items():
+        for failure in FAILURES:
             told = {**labels, "failure": failure}
+            count = one.failures.get(failure, 0)
             yield "tidemark_notification_failures_total", told, count
         for place, bound in enumerate(BOUNDS):
             yield DURATION + "_bucket", {**labels, "le": bound}, sum(one.durations[: place + 1])

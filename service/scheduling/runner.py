@@ -197,11 +197,19 @@ class Runner:
         turn = await self._stored(lambda: self._store.begin(job.name, due_at, now))
         if turn is None:
             self._owed[job.name] = due_at
-        elif not isinstance(turn, Refused):
+        elif isinstance(turn, Refused):
+            await self._learn_of(job, now)
+        else:
             try:
                 await self._perform(job, turn, due_at, now)
             finally:
                 await in_thread(turn.release, name="jobs")
+
+    async def _learn_of(self, job: Job, now: datetime) -> None:
+        """Take over what another process knows of a job that it runs."""
+        known = await self._stored(lambda: self._store.known((job.name,), now))
+        if known is not None:
+            self._change(job.name, last_success=known[job.name].last_success)
 
     async def _perform(self, job: Job, turn: Turn, due_at: datetime, now: datetime) -> None:
         if now - due_at > LATE:

@@ -327,6 +327,24 @@ def test_a_person_can_have_a_job_run_now() -> None:
     assert (state.name, state.trigger, state.next_due) == ("sweep", "every 0:10:00", at(1200))
 
 
+def test_of_two_processes_one_runs_a_job_and_both_know() -> None:
+    kept = KeptRuns()
+    one, other = Process(kept), Process(kept)
+
+    async def both() -> None:
+        for process in (one, other):
+            process.open()
+            await begun(process)
+        for seconds in (600, 1200):
+            await one.at(seconds)
+            await other.at(seconds + 1)
+
+    asyncio.run(both())
+    assert (one.runs[1:], other.runs) == ([at(600), at(1200)], [])
+    assert other.figures.last_success == at(1200)
+    assert other.figures.ends[RunOutcome.SUCCEEDED] == 0
+
+
 def test_a_clock_that_jumps_and_is_set_back_stops_nothing() -> None:
     year = 365 * 24 * 3600.0
 

@@ -9,6 +9,7 @@ from typing import Final
 from collectors.naming import counted
 from service.cli.demo.act import Act, Seen, Step, whole_again
 from service.cli.demo.api import Row, Sight
+from service.cli.demo.pager_act import PAGER
 from service.cli.demo.sequence_act import SEQUENCES
 from service.cli.demo.stage import (
     AUDIT,
@@ -331,6 +332,7 @@ ACTS: Final = (
         ],
     ),
     SEQUENCES,
+    PAGER,
 )
 GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
 TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS)

@@ -12,6 +12,7 @@ from service.cli.demo.act import Act, Step
 from service.cli.demo.api import Api, Row, Sight
 from service.cli.demo.sequence_act import REORDERING
 from service.cli.demo.stage import PARCELS, Stage
+from service.cli.tx.words import few
 
 TAKEN: Final = 200
 DONE: Final = frozenset(("delivered", "superseded"))
@@ -58,7 +59,7 @@ class Mail:
             again = "" if row["attempt"] == 1 else f", attempt {row['attempt']}"
             yield (
                 f"{row['number']:>3}  {row['at'][11:19]} UTC  {row['webhook_id']}  "
-                f"{row['title']} ({row['reason']}{again}{answered})"
+                f"{row['title']} on {_about(row)} ({row['reason']}{again}{answered})"
             )
 
     def _sent(self) -> dict[str, list[str]]:
@@ -126,6 +127,19 @@ def _by_group(rows: Sequence[Row]) -> dict[str, list[str]]:
 def _alerts(row: Row) -> Sequence[Row]:
     alerts: Sequence[Row] = (row["body"] or {}).get("alerts", ())
     return alerts
+
+
+def _about(row: Row) -> str:
+    """Return the subjects that a request tells of."""
+    labels = [one["labels"] for one in _alerts(row)]
+    return few(sorted({_subject(one) for one in labels}))
+
+
+def _subject(labels: Row) -> str:
+    place = f"{labels['topic']}-{labels['partition']}" if "partition" in labels else ""
+    return " of ".join(
+        one for one in (labels.get("group"), place, labels.get("transactional_id")) if one
+    )
 
 
 def _is_muted(row: Row) -> bool:

@@ -25,7 +25,16 @@ def request(
         "title": "[FIRING:1] x",
         "reason": "first notification",
         "group_key": "g",
-        "body": {"alerts": [{"fingerprint": name, "status": told} for name, told in alerts]},
+        "body": {
+            "alerts": [
+                {
+                    "fingerprint": name,
+                    "status": told,
+                    "labels": {"topic": "orders", "partition": "0"},
+                }
+                for name, told in alerts
+            ]
+        },
     }
     return {**row, **overrides}
 
@@ -59,7 +68,7 @@ def test_all_that_was_sent_is_told_in_order() -> None:
         [number, "12:00:01", "UTC", webhook_id] for number, webhook_id in ("1x", "2x", "3y")
     ]
     assert lines[1].endswith("answered 500)")
-    assert lines[2].endswith("attempt 2)")
+    assert lines[2].endswith("[FIRING:1] x on orders-0 (first notification, attempt 2)")
 
 
 @pytest.mark.parametrize(

@@ -41,13 +41,18 @@ def gathered(snapshot: Snapshot, before: SequenceMemory) -> Gathered:
     episodes, replaced = dict(before.open), []
     ended = _ended(before.ended, lines) if lines else {}
     for key, events in lines.items():
-        for topic_id, same in _by_topic(events).items():
+        present = None if key[0] is None else snapshot.partitions.id_of(key[0].topic)
+        for topic_id, same in _by_topic(events, present):
             known = episodes.get(key)
             added = _added(snapshot, known, same, ended.get(key, ()), topic_id)
-            if added is not None:
+            if added is None:
+                continue
+            is_newest = present is None or added.topic_id == present
+            if known is None or added.id == known.id or is_newest:
                 episodes[key] = added
-            if known is not None and added is not None and added.id != known.id:
-                replaced.append(known)
+            if known is not None and added.id != known.id:
+                is_late = episodes[key] is known  # lines of the older topic
+                replaced.append(added if is_late else known)
     return Gathered(episodes, tuple(replaced))
 
 
@@ -61,15 +66,22 @@ def _ended(
     return found
 
 
-def _by_topic(events: Iterable[SequenceRefused]) -> dict[TopicId | None, list[SequenceRefused]]:
-    """Keep apart what is of an older topic of the same name; a line may not tell the id."""
+def _by_topic(
+    events: Iterable[SequenceRefused], present: TopicId | None
+) -> list[tuple[TopicId | None, list[SequenceRefused]]]:
+    """Keep apart what is of an older topic of the same name, the present one last.
+
+    A line may not tell the id.
+    """
     found: dict[TopicId | None, list[SequenceRefused]] = {}
     for event in events:
         found.setdefault(event.topic_id, []).append(event)
+    if len(found) == 1:
+        return list(found.items())
     ids = [topic_id for topic_id in found if topic_id is not None]
     if len(ids) == 1 and None in found:
         found[ids[0]] += found.pop(None)
-    return found
+    return sorted(found.items(), key=lambda one: (one[0] == present, one[0] or ""))
 
 
 def _added(

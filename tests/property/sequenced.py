@@ -1,7 +1,9 @@
 """A partition and a producer that numbers its records, as brokers and clients behave: the truth.
 
 Broker 1 leads at first. What is written while a leader is alone in the ISR is acknowledged and on its
-disk only; who then takes over uncleanly lacks it. A round sees the leader's offsets and epochs, reads
+disk only; who then takes over uncleanly lacks it. Markers of transactions stand between the batches,
+and a new leader writes them as well for batches that it does not have. A topic that is deleted and
+created again begins anew, and nothing of the old one counts as lost. A round sees the leader's offsets and epochs, reads
 the lines that were written since the last one, and is told what the rules had asked for.
 """
 
@@ -10,20 +12,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from rules.facts.batches import BatchesOf, BatchSeen
+from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.broker_log import SequenceRefused
 from rules.facts.episodes import Episode
 from rules.facts.last_look import microseconds
 from rules.facts.producers import ProducerState
-from tests.unit.rules.sequence.lines import new_epoch, refused
+from tests.factories import topic_id
+from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
 from tests.unit.rules.sequence.stage import Look, found
 
 STEP_SECONDS: Final = 2.5  # between two acts: more than clocks may differ
 WAIT_SECONDS: Final = 130.0
+FIRST_EPOCH: Final = 5
+NO_BATCH: Final = -1  # what a leader has of an epoch that a marker began
 
 
 class Act(Enum):
@@ -39,6 +44,9 @@ class Act(Enum):
     SEND_AGAIN = "send_again"  # a batch that is in the log
     OTHERS = "others"  # another producer writes
     ALONE = "alone"  # the followers stop; what is written now is on one disk
+    MARK = "mark"  # a transaction ends, and its producer goes on in the same epoch (version 1)
+    END = "end"  # a transaction ends, with a marker of the next epoch (version 2)
+    CREATE_AGAIN = "create_again"  # the topic is deleted and created again under its name
     TOGETHER = "together"  # they are back in sync
     CHANGE = "change"  # the leader dies: cleanly, if it was not alone
     LOOK = "look"
@@ -60,22 +68,26 @@ class Truth:
 class World:
     """The partition, its leader and the producer, and all that was written to logs."""
 
-    batches: list[BatchSeen] = field(default_factory=list)
+    entries: list[BatchSeen | MarkerSeen] = field(default_factory=list)  # ascending by offset
+    creation: int = 0
     end: int = 0
-    epoch: int = 5
+    epoch: int = FIRST_EPOCH
     leader: int = 1
-    starts: list[tuple[int, int]] = field(default_factory=lambda: [(5, 0)])  # epoch, first offset
+    starts: list[tuple[int, int]] = field(
+        default_factory=lambda: [(FIRST_EPOCH, 0)]
+    )  # epoch, first offset
     alone_from: int | None = None
     was_at_risk: bool = False
     is_unclean_allowed: bool = True
     producer_epoch: int = 0
+    is_v2: bool = False  # the latest transaction was ended as from version 2 on
     next_sequence: int = 0
     acknowledged: set[tuple[int, int]] = field(default_factory=set)  # producer epoch, sequence
     second: float = 0.0
     told: list[Truth] = field(default_factory=list)
 
     # -------------------------------------------------------------- the client
-    def act(self, act: Act, size: int) -> None:  # noqa: C901 - one line per act
+    def act(self, act: Act, size: int) -> None:  # noqa: C901, PLR0912 - one line per act
         """Let something happen."""
         self.second += STEP_SECONDS
         match act:
@@ -100,6 +112,10 @@ class World:
                 self.change_leader()
             case Act.WAIT:
                 self.second += WAIT_SECONDS
+            case Act.MARK | Act.END:
+                self.end_transaction(raises=act is Act.END)
+            case Act.CREATE_AGAIN:
+                self.create_again()
             case Act.LOOK:
                 pass
 
@@ -128,6 +144,16 @@ class World:
     def bump(self) -> None:
         self.producer_epoch, self.next_sequence = self.producer_epoch + 1, 0
 
+    def end_transaction(self, *, raises: bool) -> None:
+        """Let the coordinator write a marker; the producer may have had nothing there."""
+        self.is_v2 = raises
+        if raises:
+            self.bump()
+        self.entries.append(
+            MarkerSeen(offset=self.end, leader_epoch=self.epoch, producer_epoch=self.producer_epoch)
+        )
+        self.end += 1
+
     def send_again(self) -> None:
         mine = [one for one in self.batches if one.producer_epoch == self.producer_epoch]
         if len(mine) > 1:
@@ -136,11 +162,11 @@ class World:
     # -------------------------------------------------------------- the broker
     def send(self, sequence: int, size: int) -> bool:
         """Append a batch, or write a line; whether it was appended."""
-        last = self.batches[-1] if self.batches else None
-        if last is not None and not self._follows(last, sequence):
-            self._refuse(last, sequence)
+        state = self._state()
+        if state is not None and not self._follows(*state, sequence):
+            self._refuse(*state, sequence)
             return False
-        self.batches.append(
+        self.entries.append(
             BatchSeen(
                 base_offset=self.end,
                 last_offset=self.end + size - 1,
@@ -155,20 +181,39 @@ class World:
         self.acknowledged |= {(self.producer_epoch, sequence + n) for n in range(size)}
         return True
 
-    def _follows(self, last: BatchSeen, sequence: int) -> bool:
-        if last.producer_epoch == self.producer_epoch:
-            return sequence == last.last_sequence + 1
-        return sequence == 0
+    @property
+    def batches(self) -> list[BatchSeen]:
+        """Return the producer's batches in the leader's log."""
+        return [one for one in self.entries if isinstance(one, BatchSeen)]
 
-    def _refuse(self, last: BatchSeen, sequence: int) -> None:
-        is_new = last.producer_epoch != self.producer_epoch
-        where = {"second": self.second, "broker": self.leader, "offset": self.end}
-        line = (
-            new_epoch(sequence, self.producer_epoch, **where)
-            if is_new
-            else refused(sequence, last.last_sequence, **where)  # type: ignore[arg-type]
-        )
-        expected = 0 if is_new else last.last_sequence + 1
+    def _state(self) -> tuple[int, int] | None:
+        """Return what the leader remembers: the epoch, and its last sequence, -1 where it has none."""
+        state: tuple[int, int] | None = None
+        for one in self.entries:
+            if isinstance(one, BatchSeen):
+                state = one.producer_epoch, one.last_sequence
+            elif state is None or state[0] != one.producer_epoch:
+                state = one.producer_epoch, NO_BATCH
+        return state
+
+    def _follows(self, epoch: int, last: int, sequence: int) -> bool:
+        return sequence == (last + 1 if epoch == self.producer_epoch else 0)
+
+    def _refuse(self, epoch: int, last: int, sequence: int) -> None:
+        is_new = epoch != self.producer_epoch
+        where: dict[str, Any] = {
+            "second": self.second,
+            "broker": self.leader,
+            "offset": self.end,
+            "topic_id": topic_id("orders", creation=self.creation),
+        }
+        if is_new:
+            line = new_epoch(sequence, self.producer_epoch, **where | {"current_epoch": epoch})
+        elif last == NO_BATCH and self.is_v2:
+            line = expected_zero(sequence, **where)
+        else:
+            line = refused(sequence, last, **where)
+        expected = 0 if is_new else last + 1
         gone = {(self.producer_epoch, number) for number in range(expected, sequence)}
         self.told.append(
             Truth(
@@ -188,13 +233,21 @@ class World:
 
     def _cut(self, end: int) -> None:
         self.end = end
-        self.batches = [one for one in self.batches if one.last_offset < end]
+        self.entries = [one for one in self.entries if _offset(one) < end]
         self.starts = [(epoch, start) for epoch, start in self.starts if start < end or not start]
+
+    def create_again(self) -> None:
+        """Begin with an empty log in epoch 0, under another topic id."""
+        self.creation += 1
+        self.entries, self.end, self.epoch, self.starts = [], 0, 0, [(0, 0)]
+        self.alone_from, self.was_at_risk = None, False
+        self.acknowledged = set()
 
     # -------------------------------------------------------------- what a round sees
     def look(self, lines: Sequence[SequenceRefused], *, asked: bool) -> Look:
         """Return what a round sees now; `asked` for batches and states by the round before."""
         isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)
+        first = 0 if self.creation else FIRST_EPOCH
         return Look(
             second=self.second,
             lines=lines,
@@ -203,7 +256,8 @@ class World:
             end=self.end,
             isr=isr,
             is_unclean_allowed=self.is_unclean_allowed,
-            ends=tuple((0, epoch, self._end_of(epoch)) for epoch in range(5, self.epoch)),
+            creation=self.creation,
+            ends=tuple((0, epoch, self._end_of(epoch)) for epoch in range(first, self.epoch)),
             found=[self._found()] if asked else [],
             states=self._states() if asked else None,
         )
@@ -213,16 +267,18 @@ class World:
 
     def _found(self) -> BatchesOf:
         largest = max((one.record_count for one in self.batches), default=None)
-        return found(*self.batches, looked=(0, self.end), largest=largest)
+        markers = tuple(one for one in self.entries if isinstance(one, MarkerSeen))
+        return found(*self.batches, markers=markers, looked=(0, self.end), largest=largest)
 
     def _states(self) -> dict[int, ProducerState]:
-        if not self.batches:
+        state = self._state()
+        if state is None:
             return {}
-        last = self.batches[-1]
+        epoch, last = state
         return {
             7: ProducerState(
-                producer_epoch=last.producer_epoch,
-                last_sequence=last.last_sequence,
+                producer_epoch=epoch,
+                last_sequence=None if last == NO_BATCH else last,
                 last_record_at=None,
             )
         }
@@ -235,6 +291,10 @@ class World:
             for one in self.told
             if one.line.origin.at is not None and microseconds(one.line.origin.at) in times
         ]
+
+
+def _offset(entry: BatchSeen | MarkerSeen) -> int:
+    return entry.last_offset if isinstance(entry, BatchSeen) else entry.offset
 
 
 Course = list[tuple[Act, int]]

@@ -23,7 +23,7 @@ from rules.facts.snapshot import Snapshot
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import nobody_tells, with_sequences
 from rules.view import View
-from tests.factories import at, epoch_ends, offsets, partitions, snapshot
+from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
 
 NAME: Final = TopicPartition("orders", 0)
 ALLOWED: Final = Column.of([1])
@@ -41,6 +41,7 @@ class Look:
     end: int = 100  # all three offsets
     isr: tuple[int, ...] = (1, 2, 3)
     is_unclean_allowed: bool = True
+    creation: int = 0  # a topic that was created again is another one
     ends: tuple[tuple[int, int, int | None], ...] = ()  # row, epoch, end
     found: Sequence[BatchesOf] = ()
     states: dict[int, ProducerState] | None = None  # by producer id; None: nobody was asked
@@ -54,6 +55,7 @@ class Look:
             leader_epoch=Column.of([self.epoch]),
             isr=Ragged.of([self.isr]),
             unclean_election_enabled=Column.of([int(self.is_unclean_allowed)]),
+            topic_ids=(topic_id("orders", creation=self.creation),),
         )
         base = snapshot(
             taken_at=at(self.second),

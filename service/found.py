@@ -36,14 +36,23 @@ class Found:
     """Carries findings and alerts from round to round; what it carries outlives a failed one."""
 
     def __init__(
-        self, keeper: Keeper, alerting: Alerting | None, *, monotonic: Callable[[], float]
+        self,
+        keeper: Keeper,
+        alerting: Alerting | None,
+        *,
+        monotonic: Callable[[], float],
+        on_stored: Callable[[], None] = lambda: None,
     ) -> None:
-        """Without `alerting` findings are kept, and nobody is told of them."""
+        """Without `alerting` findings are kept, and nobody is told of them.
+
+        `on_stored` is told whenever there may be something new to send; it must not block.
+        """
         self.cluster_id = ""  # empty until a broker or an earlier process has told it
         self.turn = threading.Lock()
         self._keeper = keeper
         self._alerting = alerting
         self._monotonic = monotonic
+        self._on_stored = on_stored
         self._open: dict[str, OpenFindings] = {}  # by cluster id; old ids end with the next round
         self._last_round: tuple[datetime, float] | None = None  # by both clocks
 
@@ -129,6 +138,7 @@ class Found:
             )
         )
         for stored in self._keeper.take_stored():
+            self._on_stored()
             if self._alerting is not None:
                 self._alerting.note_stored(stored.wanted)
                 for cluster_id in stored.refused:

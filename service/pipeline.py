@@ -73,10 +73,11 @@ class Pipeline:
         endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
         alerting: Alerting | None = None,
         deliveries: Callable[[], DeliveryFigures | None] = lambda: None,
+        on_stored: Callable[[], None] = lambda: None,
     ) -> None:
         """`process` tells how the process is now, `endpoints` how reading metrics goes.
 
-        `deliveries` tells how sending goes.
+        `deliveries` tells how sending goes; `on_stored` is told that there may be something to send.
         Without `alerting` findings are kept, and nobody is told of them.
         """
         self._watcher = watcher
@@ -88,7 +89,7 @@ class Pipeline:
         self._risk = risk
         self._endpoints = endpoints
         self._deliveries = deliveries
-        self._found = Found(keeper, alerting, monotonic=monotonic)
+        self._found = Found(keeper, alerting, monotonic=monotonic, on_stored=on_stored)
         self._totals = SelfMetrics(
             version=latest.look.version,
             interval_seconds=latest.look.interval_seconds,

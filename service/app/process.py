@@ -246,6 +246,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         endpoints=tuple if base.scrapes is None else base.scrapes.endpoints,
         alerting=make_alerting(settings.alerting, base.supervisor),
         deliveries=delivering.figures,
+        on_stored=delivering.deliverer.wake,
     )
 
 

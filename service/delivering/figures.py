@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
@@ -28,12 +29,13 @@ class _Tally:
 
 
 class Figures:
-    """Counts for one process; changed on the event loop, read by rounds."""
+    """Counts for one process; several threads do."""
 
     def __init__(self, receivers: Mapping[str, object]) -> None:
         self._tallies = {name: _Tally() for name in receivers}
         self._backlogs: Mapping[str, Backlog] = {}
         self._fallbacks = 0
+        self._turn = threading.Lock()
         self.is_up = True  # whether the outbox answers
 
     def attempted(self, receiver: str, attempt: Attempt) -> None:
@@ -46,8 +48,9 @@ class Figures:
 
     def ended(self, receiver: str, state: RowState, count: int = 1) -> None:
         """Count notifications that are over; for receivers that are no more it tells nothing."""
-        if receiver in self._tallies:
-            self._tallies[receiver].outcomes[str(state)] += count
+        with self._turn:
+            if receiver in self._tallies:
+                self._tallies[receiver].outcomes[str(state)] += count
 
     def fell_back(self, count: int) -> None:
         """Count what the fallback receiver was told."""

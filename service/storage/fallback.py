@@ -20,7 +20,8 @@ from service.storage.translate import translated
 _LOOKED_BACK: Final = timedelta(days=1)
 _MOST: Final = 100  # at once
 
-# A repetition says nothing new to whom its group was told lately.
+# A repetition says nothing new to whom its group was told lately; who waits for the Watchdog misses
+# it without our help.
 _LATE: Final = text(f"""
 SELECT id, receiver, group_key, group_hash, cluster, reason, is_firing, alerts, body, created_at,
        state
@@ -30,6 +31,7 @@ WHERE (state IN ('waiting', 'sending') AND created_at <= :late
   AND is_firing AND receiver <> :fallback AND fallback_of IS NULL AND length(body) > 0
   AND NOT receiver = ANY(CAST(:without AS text[])) AND {OWN}
   AND NOT EXISTS (SELECT FROM outbox AS f WHERE f.fallback_of = o.id)
+  AND reason <> 'watchdog'
   AND NOT (reason = 'repeat interval elapsed' AND EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS told ON told.id = f.fallback_of
       WHERE f.fallback_of IS NOT NULL AND f.created_at >= :since

@@ -68,6 +68,11 @@ def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
     assert late(office, 700) == [again]
 
 
+def test_the_watchdog_has_no_fallback(office: Office) -> None:
+    office.post(message("w", reason="watchdog"))
+    assert late(office, 400) == []
+
+
 def test_repetitions_are_no_news_to_the_fallback_receiver(office: Office) -> None:
     (begun,) = office.post(message("g"))
     office.backlogs.post([instead(begun)])

@@ -31,8 +31,8 @@ def refused(
 
 def new_epoch(incoming: int, epoch: int, **overrides: Any) -> SequenceRefused:
     """Return the line of a new producer epoch that begins with another sequence than 0."""
-    told = {"form": SequenceForm.NEW_EPOCH, "producer_epoch": epoch, "current_epoch": epoch - 1}
-    return refused(incoming, None, **told | overrides)
+    told: dict[str, Any] = {"producer_epoch": epoch, "current_epoch": epoch - 1}
+    return refused(incoming, None, form=SequenceForm.NEW_EPOCH, **told | overrides)
 
 
 def expected_zero(incoming: int, **overrides: Any) -> SequenceRefused:

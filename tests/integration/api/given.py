@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from fastapi import FastAPI
 from httpx2 import Response
 from sqlalchemy import Engine
 from starlette.testclient import TestClient
@@ -35,7 +36,7 @@ from service.web.desk import Desk, Jobs, NoJobs, Sending
 from service.web.ports import Sources
 from service.web.rights import Tokens
 from tests.factories import CLUSTER_ID, NOON
-from tests.unit.service.web.given import World, at_once, look
+from tests.unit.service.web.given import FakeLog, World, at_once, look
 
 NUMBERS: Final = itertools.count()
 STATE: Final = "partition_offline"
@@ -77,7 +78,7 @@ class Api:
         def utc_now() -> datetime:
             return self.now
 
-        sources = Sources(
+        self.sources = Sources(
             latest=world.latest,
             exposition=world.exposition,
             history=world.history,
@@ -88,17 +89,20 @@ class Api:
             ingesting=at_once,
             desk=self._desk(),
         )
-        checker = StoredTokens(lambda: self.engine, utc_now)
-        self.app = create_app(
-            sources,
-            tokens=Tokens(checker, static=None, in_thread=at_once, monotonic=lambda: 0.0),
-            is_loopback=self.is_loopback,
-            max_concurrent_requests=64,
-            log=world.log,
-        )
-        self.log = world.log
+        self._checker = StoredTokens(lambda: self.engine, utc_now)
+        self.app = self.build(self.sources)
         self.client = TestClient(
             self.app, base_url="http://localhost:8780", raise_server_exceptions=False
+        )
+
+    def build(self, sources: Sources) -> FastAPI:
+        """Build the application."""
+        return create_app(
+            sources,
+            tokens=Tokens(self._checker, static=None, in_thread=at_once, monotonic=lambda: 0.0),
+            is_loopback=self.is_loopback,
+            max_concurrent_requests=64,
+            log=FakeLog(),
         )
 
     @classmethod

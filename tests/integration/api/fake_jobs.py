@@ -1,0 +1,45 @@
+"""Jobs in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from service.web.desk import JobView, RunView
+from tests.factories import NOON, at
+
+
+def run(row: int) -> RunView:
+    return RunView(
+        id=row,
+        due_at=at(row),
+        started_at=at(row),
+        ended_at=at(row + 1),
+        outcome="succeeded",
+        detail="",
+        figures={"removed": row},
+    )
+
+
+@dataclass
+class FakeJobs:
+    """Two jobs, one of which runs; the other has run three times."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def every(self) -> Sequence[JobView]:
+        idle = JobView(
+            name="retention",
+            trigger="every 1:00:00",
+            next_due_at=NOON,
+            is_running=False,
+            last_run=run(3),
+        )
+        return [idle, replace(idle, name="busy", is_running=True, last_run=None)]
+
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+        every = [run(row) for row in (3, 2, 1)] if name == "retention" else []
+        return [one for one in every if before is None or one.id < before][:limit]
+
+    def run_now(self, name: str) -> None:
+        self.asked.append(name)

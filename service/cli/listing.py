@@ -71,6 +71,18 @@ def listed(api: ApiClient, path: str, asked: Mapping[str, str | int | None]) -> 
     return Listed(server=api.server, page=pages[-1], rows=rows)
 
 
+def require_receiver(api: ApiClient, found: Listed, name: str | None) -> None:
+    """Refuse a list of nothing about a receiver that is not set: it would be a wrong comfort.
+
+    Raises:
+        NotThereError: there is no such receiver.
+    """
+    if name is None or found.rows:
+        return
+    if name not in {row.get("name") for row in listed(api, "receivers", {}).rows}:
+        raise NotThereError(f"there is no receiver {name!r}; `tidemark receivers ls` has all")
+
+
 def one(api: ApiClient, path: str, what: str) -> Row:
     """Return what is at "list/name"; `what` names it for a person.
 

@@ -77,6 +77,7 @@ def ls(**options: Any) -> int:
     asked = {name: options[name] for name in ("state", "severity", "rule", "receiver")}
     with client_of(options) as api:
         found = listing.listed(api, "alerts", asked)
+        listing.require_receiver(api, found, options["receiver"])
     if options["output"] == "json":
         listing.print_json(found.document("alerts"))
     else:

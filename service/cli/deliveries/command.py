@@ -54,6 +54,7 @@ def ls(**options: Any) -> int:
     with client_of(options) as api:
         asked = {name: options[name] for name in ("receiver", "state")}
         found = listing.listed(api, "deliveries", asked)
+        listing.require_receiver(api, found, options["receiver"])
     if options["output"] == "json":
         listing.print_json(found.document("deliveries"))
     elif found.rows:

@@ -136,10 +136,9 @@ def _about(row: Row) -> str:
 
 
 def _subject(labels: Row) -> str:
-    place = f"{labels['topic']}-{labels['partition']}" if "partition" in labels else ""
-    return " of ".join(
-        one for one in (labels.get("group"), place, labels.get("transactional_id")) if one
-    )
+    place = f"{labels['topic']}-{labels['partition']}" if "partition" in labels else None
+    names = (labels.get("group"), labels.get("transactional_id"), labels.get("client"), place)
+    return " of ".join(name for name in names if name) or "the cluster"
 
 
 def _is_muted(row: Row) -> bool:

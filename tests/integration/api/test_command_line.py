@@ -112,6 +112,15 @@ def test_an_event_is_closed_with_a_reason(shell: Shell) -> None:
     assert "written again; the next round does it" in shell("alerts show", event.fingerprint)
 
 
+def test_a_filter_of_what_there_is_not_is_no_comfort(shell: Shell) -> None:
+    shell.api.store()
+    assert "no alert  current" in shell("alerts ls --rule partition_offline --receiver pager")
+    shell("alerts ls --rule partition_ofline", code=ExitCode.USAGE)
+    told = shell("alerts ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
+    assert told == "tidemark: there is no receiver 'pgaer'; `tidemark receivers ls` has all\n"
+    shell("deliveries ls --receiver pgaer", code=ExitCode.NOTHING_MATCHED)
+
+
 def test_before_a_round_was_stored_the_list_is_not_of_now(shell: Shell) -> None:
     assert "NOT CURRENT" in shell("alerts ls", code=ExitCode.INCOMPLETE)
 

@@ -233,20 +233,36 @@ def test_brokers_prove_that_a_reordering_was_one(cluster: Sandbox) -> None:
     assert row["evidence"]["leader_epoch_now"] == row["evidence"]["appended_leader_epoch"]
 
 
-def test_brokers_cannot_prove_a_loss_that_nobody_watched(cluster: Sandbox) -> None:
+def test_brokers_and_all_logs_prove_a_loss_that_nobody_watched(
+    cluster: Sandbox, tmp_path: Path
+) -> None:
     with make_fault("sequence-loss", cluster) as truth:
         (episode,) = truth.episodes
         log = cluster.log_directory(episode.broker_id) / "server.log"
         done, row = asking_brokers(cluster, truth.topic, log.read_text())
-        logs = [log, *cluster.log_directory(CONTROLLER).glob("*.log")]
-        _, with_controller = asking_brokers(
-            cluster, truth.topic, "\n".join(file.read_text() for file in logs)
+        given = [copied(cluster, node, truth.topic, tmp_path) for node in (CONTROLLER, 1, 2, 3)]
+        all_given = sequence(
+            "explain", "-o", "json", "--bootstrap-servers", cluster.bootstrap_servers, *given
         )
+        by_lines = rows(sequence("explain", "-o", "json", *given))
     assert done.returncode in (ExitCode.OK, ExitCode.INCOMPLETE), done.stderr
     assert (row["verdict_by"], row["class"], row["phase"]) == ("brokers", "loss", "suspected")
     assert row["gap"] == episode.gap == row["at_most_records"]
     assert row["next_command"].startswith(f"grep 'UNCLEAN partition change for {truth.topic}-0 '")
     assert row["evidence"]["appended_leader_epoch"] < row["evidence"]["leader_epoch_now"]
-    (change,) = with_controller["evidence"]["leader_changes"]
+    (with_all,) = rows(all_given)
+    (change,) = with_all["evidence"]["leader_changes"]
     assert (change["kind"], change["leader"]) == ("unclean", episode.broker_id)
-    assert "OLD_LEADER_LOGS" in with_controller["next_command"]
+    assert (with_all["class"], with_all["reason"]) == ("loss", "unclean_change")
+    assert "--time-zone" in with_all["settles"]
+    (without,) = by_lines
+    assert (without["class"], without["by_numbers"]["class"]) == ("loss", "loss")
+
+
+def copied(cluster: Sandbox, node: int, topic: str, folder: Path) -> str:
+    """Return a file with what one node wrote about a topic."""
+    logs = sorted(cluster.log_directory(node).glob("*.log"))
+    lines = [line for log in logs for line in log.read_text().splitlines() if topic in line]
+    file = folder / f"node-{node}.log"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return str(file)

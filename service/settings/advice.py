@@ -9,6 +9,7 @@ import ipaddress
 from urllib.parse import urlsplit
 
 from rules.facts.scrapes import EndpointKind
+from service.settings.alerting import AlertingSettings
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
 from service.settings.scrapes import ScrapeSettings, parted
 
@@ -17,6 +18,7 @@ def warnings(settings: Settings) -> list[str]:
     """Return one line per thing that may not be meant, without any secret."""
     kafka, interval = settings.kafka, settings.service.interval_seconds
     is_open = not is_loopback(settings.http)
+    alerting = settings.alerting
     odd = {
         f"kafka.round_timeout_seconds ({kafka.round_timeout_seconds:g}) is not below "
         f"service.interval_seconds ({interval:g}): a slow round delays the next one": (
@@ -38,6 +40,10 @@ def warnings(settings: Settings) -> list[str]:
         "not encrypted": _sends_openly(settings.scrapes),
         "scrapes.target_files: a token or password is sent to every target they list, and without "
         "the label __scheme__: https it is not encrypted": _sends_to_lists(settings.scrapes),
+        "alerting.receivers are set, and neither alerting.default_receiver nor a route names one: "
+        "nobody is told of alerts": alerting.is_set and not _is_anybody_told(alerting),
+        "alerting.receivers: notifications and their secrets are sent to an address with http:// on "
+        "another machine: they are not encrypted": _notifies_openly(alerting),
     }
     return [told for told, holds in odd.items() if holds]
 
@@ -69,6 +75,15 @@ def _sends_to_lists(scrapes: ScrapeSettings) -> bool:
     """Whether secrets go to endpoints that nobody knows yet: their files may change at any time."""
     secret = scrapes.bearer_token or scrapes.password
     return bool(parted(scrapes.target_files)) and secret is not None
+
+
+def _is_anybody_told(alerting: AlertingSettings) -> bool:
+    return alerting.default_receiver is not None or bool(alerting.routes)
+
+
+def _notifies_openly(alerting: AlertingSettings) -> bool:
+    urls = [one.endpoint for one in alerting.receivers_by_name().values()]
+    return any(url.scheme == "http" and not _is_own(url.host) for url in urls)
 
 
 def _has_idle_sasl(kafka: KafkaSettings) -> bool:

@@ -17,6 +17,8 @@ PAGE_TOKEN = "TIDEMARK_SCRAPES__BEARER_TOKEN"  # noqa: S105 - the name of a vari
 PAGE_USER, PAGE_PASSWORD = "TIDEMARK_SCRAPES__USERNAME", "TIDEMARK_SCRAPES__PASSWORD"
 SERVER_TOKEN = "TIDEMARK_SCRAPES__PROMETHEUS_BEARER_TOKEN"  # noqa: S105 - the name of a variable
 FILES = "TIDEMARK_SCRAPES__TARGET_FILES"
+RECEIVERS, DEFAULT = "TIDEMARK_ALERTING__RECEIVERS", "TIDEMARK_ALERTING__DEFAULT_RECEIVER"
+PAGER = '[{"name": "pager", "url": "http://%s/hook"}]'
 INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
 ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
 
@@ -25,6 +27,17 @@ ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUE
     ("environment", "named"),
     [
         pytest.param({}, [], id="defaults are in order"),
+        pytest.param(
+            {RECEIVERS: PAGER % "[::1]"}, ["alerting.receivers are set"], id="told nobody"
+        ),
+        pytest.param(
+            {RECEIVERS: PAGER % "pager", DEFAULT: "pager"},
+            ["alerting.receivers: notifications"],
+            id="an open receiver",
+        ),
+        pytest.param(
+            {RECEIVERS: PAGER % "localhost", DEFAULT: "pager"}, [], id="a receiver of our own"
+        ),
         pytest.param({INTERVAL: "10"}, ["kafka.round_timeout_seconds (10)"], id="as long"),
         pytest.param({ROUND: "16"}, ["kafka.round_timeout_seconds (16)"], id="longer"),
         pytest.param({REQUEST: "10"}, ["kafka.request_timeout_seconds (10)"], id="one request"),

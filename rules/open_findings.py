@@ -162,22 +162,19 @@ def apply_changes(
 
 
 def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
-    carried = replace(
-        entry,
+    said = None if change.step is Step.HELD else change.finding
+    # An event keeps the evidence of its last breach.
+    return OpenFinding(
+        identity=entry.identity,
+        kind=entry.kind if said is None else said.rule.kind,
         verdict=entry.verdict if change.after is None else change.after,
+        severity=entry.severity if said is None else said.severity,
+        reason=entry.reason if said is None else said.reason,
+        evidence=entry.evidence if said is None else said.evidence,
+        since=entry.since,
         last_breach_at=now if change.step in (Step.STILL, Step.AGAIN) else entry.last_breach_at,
         last_judged_at=entry.last_judged_at if change.finding is None else now,
         absent_rounds=change.absent_rounds,
-    )
-    if change.finding is None or change.step is Step.HELD:
-        return carried  # an event keeps the evidence of its last breach
-    said = change.finding
-    return replace(
-        carried,
-        kind=said.rule.kind,
-        severity=said.severity,
-        reason=said.reason,
-        evidence=said.evidence,
     )
 
 
@@ -220,15 +217,16 @@ def _rebased(change: Change, stored: OpenFinding | None) -> Change:
 def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Change | None:
     """Return the step of a subject that was judged; None where nothing was open and none opens."""
     before = None if entry is None else entry.verdict
+    is_breach = finding.verdict is Verdict.BREACH
     change = Change(
-        step=Step.STILL,
+        step=_breach_step(entry) if is_breach else Step.STILL,
         identity=finding.identity,
         before=before,
         after=finding.verdict,
-        finding=finding,
+        finding=_sharpened(entry, finding) if is_breach else finding,
     )
-    if finding.verdict is Verdict.BREACH:
-        return replace(change, step=_breach_step(entry), finding=_sharpened(entry, finding))
+    if is_breach:
+        return change
     if entry is None:
         return None
     if entry.kind is Kind.EVENT:

@@ -1,6 +1,6 @@
 """The findings and their transitions: three statements per round, however much changed.
 
-Rows travel as one JSON parameter. A finding keeps its row for ever: the same rule and labels open
+Rows travel as one parameter. A finding keeps its row for ever: the same rule and labels open
 it again, and its transitions tell the story.
 """
 
@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from sqlalchemy import Connection, Engine, RowMapping, select, text
 
@@ -19,18 +20,46 @@ from rules.evidence import Evidence, EvidenceValue, Scalar
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
+from service.storage.bulk import json_value, lines_of, plain, rows_from
 from service.storage.tables import FINDING, TRANSITION
 from service.storage.translate import translated
 
+_REMEMBERED: Final = 32_768
 SAID: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
-_UPSERT: Final = text("""
+_SAID: Final = {
+    "rule_id": "text",
+    "labels": "jsonb",
+    "labels_hash": "text",
+    "after": "text",
+    "reason": "text",
+    "evidence": "jsonb",
+    "severity": "text",
+    "kind": "text",
+}
+_OTHER: Final = {
+    "rule_id": "text",
+    "labels_hash": "text",
+    "judged": "boolean",
+    "absent_rounds": "smallint",
+    "end_reason": "text",
+    "reason": "text",
+    "evidence": "jsonb",
+}
+_TOLD: Final = {
+    "rule_id": "text",
+    "labels_hash": "text",
+    "before": "text",
+    "after": "text",
+    "reason": "text",
+    "evidence": "jsonb",
+}
+_UPSERT: Final = text(f"""
 INSERT INTO finding AS f (cluster, rule_id, labels, labels_hash, verdict, reason, evidence,
                           severity, kind, since, last_breach_at, last_judged_at)
 SELECT :cluster, r.rule_id, r.labels, r.labels_hash, r.after, r.reason, r.evidence,
        r.severity, r.kind, :at, :at, :at
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (rule_id text, labels jsonb, labels_hash text,
-     step text, after text, reason text, evidence jsonb, severity text, kind text)
+FROM {rows_from("rows", _SAID)}
 ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
     verdict = excluded.verdict, reason = excluded.reason, evidence = excluded.evidence,
     severity = excluded.severity, kind = excluded.kind, last_judged_at = excluded.last_judged_at,
@@ -39,8 +68,8 @@ ON CONFLICT (cluster, rule_id, labels_hash) DO UPDATE SET
                           THEN excluded.last_breach_at ELSE f.last_breach_at END,
     absent_rounds = 0, ended_at = NULL, end_reason = NULL
 WHERE f.ended_at IS NULL OR excluded.verdict = 'breach'
-""")
-_UPDATE: Final = text("""
+""")  # noqa: S608 - our own names alone, here and below
+_UPDATE: Final = text(f"""
 UPDATE finding AS f SET
     absent_rounds = r.absent_rounds,
     last_judged_at = CASE WHEN r.judged THEN :at ELSE f.last_judged_at END,
@@ -49,21 +78,18 @@ UPDATE finding AS f SET
     evidence = CASE WHEN r.end_reason = 'ok' THEN r.evidence ELSE f.evidence END,
     ended_at = CASE WHEN r.end_reason IS NULL THEN NULL ELSE CAST(:at AS timestamptz) END,
     end_reason = r.end_reason
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (rule_id text, labels_hash text, judged boolean,
-     absent_rounds smallint, end_reason text, reason text, evidence jsonb)
+FROM {rows_from("rows", _OTHER)}
 WHERE f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
   AND f.ended_at IS NULL
-""")
-_TRANSITIONS: Final = text("""
+""")  # noqa: S608
+_TRANSITIONS: Final = text(f"""
 INSERT INTO transition (finding, at, from_verdict, to_verdict, reason, evidence)
 SELECT f.id, :at, r.before, r.after, r.reason, r.evidence
-FROM ROWS FROM (jsonb_to_recordset(CAST(:rows AS jsonb)) AS (rule_id text, labels_hash text,
-     before text, after text, reason text, evidence jsonb))
-     WITH ORDINALITY AS r (rule_id, labels_hash, before, after, reason, evidence, place)
+FROM {rows_from("rows", _TOLD)}
 JOIN finding AS f ON f.cluster = :cluster AND f.rule_id = r.rule_id AND f.labels_hash = r.labels_hash
 WHERE f.ended_at IS NULL OR f.ended_at = :at
 ORDER BY r.place
-""")
+""")  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,10 +172,14 @@ def save_changes(
     said = [row for row, change in zip(rows, changes, strict=True) if change.step in SAID]
     others = [row for row, change in zip(rows, changes, strict=True) if change.step not in SAID]
     told = [row for row, change in zip(rows, changes, strict=True) if change.is_transition]
-    for statement, chosen in ((_UPSERT, said), (_UPDATE, others), (_TRANSITIONS, told)):
+    for statement, columns, chosen in (
+        (_UPSERT, _SAID, said),
+        (_UPDATE, _OTHER, others),
+        (_TRANSITIONS, _TOLD, told),
+    ):
         if chosen:
-            given = {"cluster": cluster, "at": at, "rows": json.dumps(chosen)}
-            connection.execute(statement, given)
+            lines = lines_of([row[name] for name in columns] for row in chosen)
+            connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})
 
 
 def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
@@ -170,34 +200,37 @@ def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
         return connection.execute(closed, given).rowcount == 1
 
 
-def _row(change: Change) -> dict[str, Any]:
+def _row(change: Change) -> dict[str, str | None]:
     rule_id, labels = change.identity
-    known = storable(dict(labels))
+    known, its_hash = _named(labels)
+    finding = change.finding
     return {
-        "rule_id": rule_id,
+        "rule_id": plain(rule_id),
         "labels": known,
-        "labels_hash": labels_hash(known),
+        "labels_hash": its_hash,
         "before": _word(change.before),
         "after": _word(change.after),
-        "judged": change.finding is not None,
-        "absent_rounds": change.absent_rounds,
+        "judged": "false" if finding is None else "true",
+        "absent_rounds": str(change.absent_rounds),
         "end_reason": change.end_reason,
-        **_said(change, change.finding),
+        "reason": plain(_reason(change, finding)),
+        "evidence": "{}" if finding is None else json_value(finding.evidence),
+        "severity": None if finding is None else finding.severity,
+        "kind": None if finding is None else finding.rule.kind,
     }
 
 
-def _said(change: Change, finding: Finding | None) -> dict[str, Any]:
-    """Return the rule's words; an end that is not the rule's own has a reason of its own."""
+def _reason(change: Change, finding: Finding | None) -> str:
+    """Return the rule's reason; an end that is not the rule's own has one of its own."""
     ended_by_us = change.end_reason not in (None, EndReason.OK)
-    reason = str(change.end_reason) if ended_by_us or finding is None else finding.reason
-    if finding is None:
-        return {"reason": reason, "evidence": {}}
-    return {
-        "reason": reason,
-        "evidence": storable_evidence(finding.evidence),
-        "severity": finding.severity,
-        "kind": finding.rule.kind,
-    }
+    return str(change.end_reason) if ended_by_us or finding is None else finding.reason
+
+
+@lru_cache(maxsize=_REMEMBERED)  # what is open comes with every round
+def _named(labels: tuple[tuple[str, str], ...]) -> tuple[str, str]:
+    """Return labels as JSON, and their hash."""
+    known = storable(dict(labels))
+    return json_value(known), labels_hash(known)
 
 
 def labels_hash(labels: Mapping[str, str]) -> str:

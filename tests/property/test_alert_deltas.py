@@ -46,14 +46,14 @@ def kept(store: MemoryStore) -> AlertingState | None:
     return store.kept("default").alerting.get(CLUSTER_ID)
 
 
-@given(settings_of, rounds, silences, st.data())
+@given(settings_of, rounds, silences, st.lists(st.booleans(), min_size=60, max_size=60))
 def test_parts_merged_at_will_leave_what_all_leave_one_by_one(
-    settings: AlertingConfig, rounds: Rounds, held: list[Silence], data: st.DataObject
+    settings: AlertingConfig, rounds: Rounds, held: list[Silence], joins: list[bool]
 ) -> None:
     deltas = lived(settings, rounds, held).deltas
     parts: list[list[AlertDelta]] = []
-    for delta in deltas:
-        if parts and data.draw(st.booleans()):
+    for delta, is_joined in zip(deltas, joins, strict=False):
+        if parts and is_joined:
             parts[-1].append(delta)
         else:
             parts.append([delta])

@@ -49,6 +49,7 @@ def upgrade() -> None:
     _persons()
     _audit()
     _jobs()
+    op.add_column("api_token", sa.Column("expires", TIME, nullable=True))
 
 
 def _alerts() -> None:
@@ -290,6 +291,7 @@ def _jobs() -> None:
 
 def downgrade() -> None:
     """Drop them."""
+    op.drop_column("api_token", "expires")
     for table in ("job_run", "audit", "idempotency", "closing", "acknowledgement", "silence"):
         op.drop_table(table)
     op.execute("DROP FUNCTION audit_is_append_only()")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")  # those of service.storage.tokens
 MAX_NAME: Final = 100
-COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked")
+COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked", "expires")
+MAX_DAYS: Final = 3650
 
 
 @click.group("token")
@@ -55,9 +57,22 @@ def _name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, required=True,
     help="What the token may do; give it again for more. None implies another.",
 )  # fmt: skip
+@click.option(
+    "--days",
+    type=click.IntRange(1, MAX_DAYS),
+    metavar="N",
+    help="After so many days the token expires. Default: never.",
+)
 @config_option
 @data_dir_option
-def create(name: str, *, scopes: Sequence[str], path: Path | None, data_dir: str | None) -> int:
+def create(
+    name: str,
+    *,
+    scopes: Sequence[str],
+    days: int | None,
+    path: Path | None,
+    data_dir: str | None,
+) -> int:
     """Make a token and print its secret, which cannot be shown again.
 
     A name is used once, also after the token was revoked: the record of who had access stays.
@@ -65,7 +80,7 @@ def create(name: str, *, scopes: Sequence[str], path: Path | None, data_dir: str
     \b
     Examples:
       tidemark token create prometheus --scope read > /run/secrets/tidemark
-      tidemark token create on-call --scope read --scope ack --scope silence
+      tidemark token create on-call --scope read --scope ack --scope silence --days 90
     """  # noqa: D301 - see above
     from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
     from service.storage import tokens  # noqa: PLC0415 - same
@@ -73,7 +88,9 @@ def create(name: str, *, scopes: Sequence[str], path: Path | None, data_dir: str
 
     wanted = {tokens.Scope(scope) for scope in scopes}
     with opened_at_head(settings_of(path, data_dir)) as engine:
-        secret = tokens.create(engine, name, wanted, utc_now())
+        now = utc_now()
+        expires = None if days is None else now + timedelta(days=days)
+        secret = tokens.create(engine, name, wanted, now, expires)
     told = ", ".join(sorted(wanted))
     click.echo(secret)
     click.echo(f"token {name} may {told}; its secret is not shown again", err=True)
@@ -140,6 +157,7 @@ def _document(token: ApiToken) -> dict[str, object]:
         "created": _time(token.created),
         "last_used": _time(token.last_used),
         "revoked": _time(token.revoked),
+        "expires": _time(token.expires),
     }
 
 
@@ -150,7 +168,10 @@ def _time(at: datetime | None) -> str | None:
 def _print_table(found: Sequence[ApiToken]) -> None:
     rows = [COLUMNS]
     for token in found:
-        times = (_time(at) or "-" for at in (token.created, token.last_used, token.revoked))
+        times = (
+            _time(at) or "-"
+            for at in (token.created, token.last_used, token.revoked, token.expires)
+        )
         rows.append((token.name, ",".join(sorted(token.scopes)), *times))
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
     for row in rows:

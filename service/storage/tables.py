@@ -114,6 +114,7 @@ API_TOKEN: Final = Table(
     Column("created", TIME, nullable=False),
     Column("last_used", TIME),
     Column("revoked", TIME),
+    Column("expires", TIME),  # absent: never
     UniqueConstraint("name"),
     UniqueConstraint("secret_hash"),
 )

@@ -53,10 +53,17 @@ class ApiToken:
     created: datetime
     last_used: datetime | None  # to the minute
     revoked: datetime | None
+    expires: datetime | None = None  # exclusive; None: never
 
 
-def create(engine: Engine, name: str, scopes: Collection[Scope], now: datetime) -> str:
-    """Make a token and return its secret, which cannot be shown again.
+def create(
+    engine: Engine,
+    name: str,
+    scopes: Collection[Scope],
+    now: datetime,
+    expires: datetime | None = None,
+) -> str:
+    """Make a token and return its secret, which cannot be shown again; it works until it expires.
 
     Raises:
         StoreError: the name is taken, or the database is away.
@@ -65,7 +72,9 @@ def create(engine: Engine, name: str, scopes: Collection[Scope], now: datetime) 
         raise ValueError("a token without scopes can do nothing")
     secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
     words = sorted(scope.value for scope in scopes)
-    new = insert(API_TOKEN).values(name=name, secret_hash=_hash(secret), scopes=words, created=now)
+    new = insert(API_TOKEN).values(
+        name=name, secret_hash=_hash(secret), scopes=words, created=now, expires=expires
+    )
     with translated(f"token {name} cannot be made"):
         try:
             with engine.begin() as connection:
@@ -76,7 +85,7 @@ def create(engine: Engine, name: str, scopes: Collection[Scope], now: datetime) 
 
 
 def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
-    """Return the token of a secret, None if there is none or it was revoked.
+    """Return the token of a secret, None if there is none, or it was revoked or has expired.
 
     The search is by the secret's hash: how long it takes says nothing about any secret.
     """
@@ -86,7 +95,7 @@ def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
         row = connection.execute(wanted).mappings().one_or_none()
         if row is None or not hmac.compare_digest(str(row["secret_hash"]), digest):
             return None
-        if row["revoked"] is not None:
+        if row["revoked"] is not None or _is_over(row["expires"], now):
             return None
         is_old = or_(
             API_TOKEN.c.last_used.is_(None), API_TOKEN.c.last_used <= now - USE_NOTED_EVERY
@@ -110,6 +119,10 @@ def list_tokens(engine: Engine) -> list[ApiToken]:
         return [_token(row) for row in rows]
 
 
+def _is_over(expires: datetime | None, now: datetime) -> bool:
+    return expires is not None and expires <= now
+
+
 def _hash(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
@@ -121,4 +134,5 @@ def _token(row: RowMapping) -> ApiToken:
         created=row["created"],
         last_used=row["last_used"],
         revoked=row["revoked"],
+        expires=row["expires"],
     )

@@ -66,7 +66,10 @@ class Access:
             raise _unauthorized(f"A bearer token with scope {right} is needed.", "")
         grant = await self._tokens.grant(secret, is_change=is_change)
         if grant is None:
-            raise _unauthorized("The token is not valid.", ', error="invalid_token"')
+            raise _unauthorized(
+                "The token is not valid: it is unknown, revoked or expired.",
+                ', error="invalid_token"',
+            )
         if right not in grant.scopes:
             challenge = f'{CHALLENGE}, error="insufficient_scope", scope="{right}"'
             raise ProblemError(

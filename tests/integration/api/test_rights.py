@@ -7,6 +7,7 @@ from sqlalchemy import Engine
 
 from service.storage import tokens
 from service.storage.tokens import Scope
+from tests.factories import NOON, at
 from tests.integration.api.given import Api
 
 NOTHING = "/alerts/0123456789abcdef"
@@ -71,7 +72,18 @@ def test_a_revoked_token_changes_nothing_any_more(api: Api) -> None:
     assert api.ask("POST", "/silences", {}, Authorization=eve).status_code == 422
     tokens.revoke(api.engine, "eve", api.now)
     answer = api.ask("POST", "/silences", {}, Authorization=eve)
-    assert (answer.status_code, answer.json()["detail"]) == (401, "The token is not valid.")
+    assert answer.status_code == 401
+    assert answer.json()["detail"] == "The token is not valid: it is unknown, revoked or expired."
+
+
+def test_an_expired_token_changes_nothing_any_more(api: Api) -> None:
+    secret = tokens.create(api.engine, "guest", [Scope.SILENCE], api.now, expires=at(60))
+    guest = f"Bearer {secret}"
+    statuses = []
+    for api.now in (at(0), at(59), at(60)):
+        statuses.append(api.ask("POST", "/silences", {}, Authorization=guest).status_code)
+    api.now = NOON
+    assert statuses == [422, 422, 401]
 
 
 def test_on_the_machine_itself_a_token_that_is_given_has_to_be_valid(here: Api) -> None:

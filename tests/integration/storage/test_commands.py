@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -104,12 +105,13 @@ def test_drift_is_told_and_no_success(typed: Typed, service: Database) -> None:
 
 
 def test_a_token_beside_a_service(typed: Typed, service: Database) -> None:
-    secret = typed("token create grafana --scope read --scope ack").strip()
+    secret = typed("token create grafana --scope read --scope ack --days 90").strip()
     assert secret.startswith("tidemark_")
     assert typed.err == "token grafana may ack, read; its secret is not shown again\n"
     found = tokens.verify(service.engine, secret, utc_now())
     assert found is not None
     assert found.scopes == {tokens.Scope.READ, tokens.Scope.ACK}
+    assert tokens.verify(service.engine, secret, utc_now() + timedelta(days=91)) is None
     (listed,) = typed.document("token list")
     assert (listed["name"], listed["scopes"]) == ("grafana", ["ack", "read"])
     assert listed["revoked"] is None
@@ -117,7 +119,7 @@ def test_a_token_beside_a_service(typed: Typed, service: Database) -> None:
     assert typed("token revoke grafana") == ""
     assert tokens.verify(service.engine, secret, utc_now()) is None
     (head, row) = typed("token list").splitlines()
-    assert head.split() == ["name", "scopes", "created", "last", "used", "revoked"]
+    assert head.split() == ["name", "scopes", "created", "last", "used", "revoked", "expires"]
     assert row.split()[:2] == ["grafana", "ack,read"]
     assert "-" not in row.split()
 

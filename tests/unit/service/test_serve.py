@@ -7,11 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 import pytest
 
 from rules.errors import StoreError
-from service.clock import monotonic
+from service.clock import monotonic, wait_until
 from service.events import Event
 from service.keeping import KeepingState, KeepingStatus
 from service.pipeline import Pipeline
@@ -95,6 +96,7 @@ class Process:
         self.stop = asyncio.Event()
         self.is_up = asyncio.Event()
         self.finish: Callable[[], Awaitable[None]] = at_once
+        self.deliver: Callable[[], Awaitable[None]] = at_once  # what is still under way
         self.pipeline, self.front = FakePipeline(self.calls), FakeFront(self.calls)
         self.close_error: StoreError | None = None
         self.closing = threading.Event()  # blocks closing until set
@@ -106,6 +108,7 @@ class Process:
                 pipeline=self.pipeline,
                 rounds=Task(name="rounds", run=self._rounds),
                 others=[Task(name="retention", run=self._goes_on)],
+                finishing=[Task(name="deliveries", run=self._deliveries)],
                 front=self.front,
                 supervisor=self.supervisor,
                 stop=self.stop,
@@ -146,6 +149,10 @@ class Process:
         await self.stop.wait()
         await self.finish()
         self.calls.append("rounds end")
+
+    async def _deliveries(self) -> None:
+        await self.stop.wait()
+        await self.deliver()
 
     async def _goes_on(self) -> None:
         try:
@@ -202,6 +209,27 @@ def test_the_front_answers_while_the_last_round_is_finished() -> None:
     assert process.run(process.asked)
     calls = process.calls
     assert calls.index("the round goes on") < calls.index("front is asked to end")
+
+
+def test_what_is_under_way_is_waited_for() -> None:
+    process = Process()
+
+    async def deliver() -> None:
+        flushed = partial(wait_until, lambda: "flush" in process.calls, timeout_seconds=LONG)
+        assert await in_thread(flushed)
+        process.calls.append("delivered")
+
+    process.deliver = deliver
+    assert process.run(process.asked)
+    calls = process.calls
+    assert calls.index("delivered") < calls.index("front is asked to end") < calls.index("close")
+
+
+def test_what_is_under_way_is_not_waited_for_without_end() -> None:
+    process = Process(drain_seconds=SHORT)
+    process.deliver = for_ever
+    assert process.run(process.asked)
+    assert Event.DRAIN_LIMIT in process.told.names
 
 
 def test_what_could_not_be_stored_at_the_end_is_told() -> None:

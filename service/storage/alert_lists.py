@@ -142,11 +142,19 @@ class AlertReading:
         rows = [StoredStep(**row) for row in self.connection.execute(last).mappings()]
         return rows[::-1]
 
-    def firing(self, rule_ids: Collection[str] | None) -> list[Alert]:
-        """Return all that fires, of these rules or, for None, of any."""
+    def firing(
+        self, rule_ids: Collection[str] | None, places: Mapping[str, Collection[str]]
+    ) -> list[Alert]:
+        """Return all that fires, of these rules or, for None, of any, with one of these labels each.
+
+        `places` are values by the name of the label; a missing label counts as empty.
+        """
         query = self._select().where(ALERT.c.state == AlertState.FIRING.value)
         if rule_ids is not None:
             query = query.where(ALERT.c.rule_id.in_(sorted(rule_ids)))
+        for name, values in places.items():
+            value = func.coalesce(ALERT.c.labels[name].astext, "")
+            query = query.where(value.in_(sorted(values)))
         return [_stored(row).alert for row in self.connection.execute(query).mappings()]
 
     def silences(self, now: datetime) -> list[Silence]:

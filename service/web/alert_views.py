@@ -11,9 +11,9 @@ from rules.catalogue.all_rules import EVERY
 from rules.evidence import Evidence
 from rules.verdict import Kind
 from service.alerts.acknowledgements import Acknowledgement
-from service.alerts.identity import ALERTNAME
+from service.alerts.identity import ALERTNAME, Labels
 from service.alerts.inhibition import Inhibition
-from service.alerts.matchers import Operator
+from service.alerts.matchers import Operator, all_match
 from service.alerts.muting import Muting
 from service.keeping import KeepingState
 from service.latest import Look
@@ -39,11 +39,16 @@ def now_of(
     reading: AlertReading, shown: Sequence[StoredAlert], sending: Sending, now: datetime
 ) -> Now:
     """Read what belongs to some alerts."""
-    inhibitions = sending.inhibitions
-    firing = reading.firing(source_rules(inhibitions)) if inhibitions and shown else []
+    targets = [one.alert.labels for one in shown if one.is_active]
+    rules = [
+        rule
+        for rule in sending.inhibitions
+        if any(all_match(rule.target, labels) for labels in targets)
+    ]
+    firing = reading.firing(source_rules(rules), places_of(rules, targets)) if rules else []
     return Now(
         sending=sending,
-        muting=Muting(reading.silences(now), inhibitions, firing, now),
+        muting=Muting(reading.silences(now), rules, firing, now),
         acknowledgements=reading.acknowledgements(shown),
         evidence=reading.last_evidence(shown),
     )
@@ -60,6 +65,12 @@ def source_rules(inhibitions: Sequence[Inhibition]) -> Collection[str] | None:
             return None
         found.update(names)
     return found
+
+
+def places_of(rules: Sequence[Inhibition], targets: Sequence[Labels]) -> dict[str, set[str]]:
+    """Return what the sources of all rules have to agree in with the targets, by label."""
+    names = set.intersection(*(set(rule.equal) for rule in rules))
+    return {name: {labels.get(name, "") for labels in targets} for name in names}
 
 
 def kind_of(stored: StoredAlert) -> Kind:

@@ -17,6 +17,14 @@ NAMED_GROUPS: Final = 5
 SERVERS: Final = "--bootstrap-server HOST:PORT"
 TRUNCATES: Final = "it truncates its log as soon as it follows the new leader"
 
+ELSEWHERE: Final = {  # reason -> the only step
+    "proven": "Nothing more is known here: read on in committed_lost: tidemark loss show {folder}",
+    "restored": (
+        "A replica that has the lost records leads again: nothing has to be saved. Look whether what "
+        "was written meanwhile is a loss of its own: tidemark loss show {folder}"
+    ),
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Place:
@@ -46,6 +54,8 @@ def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -
         partition=labels.get("partition", "PARTITION"),
         group=labels.get("group"),
     )
+    if facts.reason in ELSEWHERE:
+        return [ELSEWHERE[facts.reason].format(folder=shlex.quote(place.folder))]
     match class_:
         case LossClass.COMMITTED_BEYOND_LOG_END:
             return list(_of_group(place))

@@ -169,3 +169,18 @@ def test_an_unclean_election_points_to_what_is_told_of_its_loss() -> None:
     see, forbid = loss_of(from_memory(election, None)).next_steps
     assert see.endswith("tidemark loss show orders-0")
     assert forbid.startswith("Turn off unclean.leader.election.enable")
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "begins"),
+    [
+        ("records_possibly_lost", "proven", "Nothing more is known here: read on"),
+        ("committed_records_lost", "restored", "A replica that has the lost records leads again"),
+    ],
+)
+def test_a_loss_that_is_settled_elsewhere_needs_one_step(
+    rule: str, reason: str, begins: str
+) -> None:
+    [step] = loss(PROVEN, rule=rule, reason=reason).next_steps
+    assert step.startswith(begins)
+    assert "tidemark loss show " in step

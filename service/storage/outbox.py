@@ -63,9 +63,16 @@ _RELEASE: Final = text("""
 UPDATE outbox SET state = 'waiting', next_attempt_at = :now, lease_until = NULL, lease_owner = NULL
 WHERE id = ANY(:ids) AND state = 'sending' AND lease_owner = :owner
 """)
+# Whoever completes the head makes the next one due: a head that is locked is just being completed, and
+# one that is shared is completed after this.
 _PUT_OFF: Final = text("""
+WITH held AS (
+     SELECT id FROM outbox WHERE id = ANY(:heads) AND state IN ('waiting', 'sending')
+     FOR SHARE SKIP LOCKED)
 UPDATE outbox SET next_attempt_at = later.at
-FROM unnest(CAST(:ids AS bigint[]), CAST(:ats AS timestamptz[])) AS later (id, at)
+FROM unnest(CAST(:ids AS bigint[]), CAST(:heads AS bigint[]), CAST(:ats AS timestamptz[]))
+     AS later (id, head, at)
+JOIN held ON held.id = later.head
 WHERE outbox.id = later.id AND outbox.state = 'waiting'
 """)
 _BEHIND: Final = text("""
@@ -238,16 +245,17 @@ class _Turn:
 
     def _put_off(self, due: Sequence[_Due], taken: set[int], busy: Collection[int]) -> None:
         """Look at what waits behind a row no sooner than at that row."""
-        later: dict[int, datetime] = {}
+        later: list[tuple[int, int, datetime]] = []
         for one in due:
+            if one.id in taken:
+                continue
             if one.head in taken or one.head in busy:
-                later[one.id] = self._until
+                later.append((one.id, one.head, self._until))
             elif one.head_at > self._now:
-                later[one.id] = one.head_at
-        for head in taken:
-            later.pop(head, None)
+                later.append((one.id, one.head, one.head_at))
         if later:
-            self._do(_PUT_OFF, ids=list(later), ats=list(later.values()))
+            ids, heads, ats = map(list, zip(*later, strict=True))
+            self._do(_PUT_OFF, ids=ids, heads=heads, ats=ats)
 
     def _behind(self, head: Claimed) -> list[Claimed]:
         rows = self._do(

@@ -109,10 +109,14 @@ def _all_arrived(stage: Stage, rounds: Sequence[Sight]) -> str | None:
 
 def told_of(mail: Mail) -> str:
     """Return all that arrived, in order."""
-    groups, repeats = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
+    groups, refused = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
+    came_again = {row["webhook_id"] for row in mail.got} == {
+        row["webhook_id"] for row in mail.taken
+    }
     head = (
         f"{len(mail.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
-        f"all signed; {counted(repeats, 'request')} refused on purpose, and sent again"
+        f"all signed; {counted(refused, 'request')} refused on purpose, and "
+        f"{'sent again' if came_again else 'overtaken by what was newer'}"
     )
     return "\n        ".join([head, *mail.lines()])
 

@@ -95,6 +95,13 @@ def test_what_is_muted_or_superseded_needs_not_arrive() -> None:
     assert list(found.troubles()) == []
 
 
+def test_what_was_refused_may_be_overtaken_by_its_end() -> None:
+    got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
+    found = mail(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
+    assert list(found.troubles()) == []
+    assert "1 request refused on purpose, and overtaken by what was newer" in told_of(found)
+
+
 def test_an_end_is_told_by_the_last_word_about_an_alert() -> None:
     assert mail().ends(A) == GOT[2]
     assert mail().ends(B) is None

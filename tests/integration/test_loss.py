@@ -10,14 +10,17 @@ import pytest
 from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
+from service.rounds import ClusterReader
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import LossTruth, prepare_loss
+from service.sandbox.faults import LossName, LossTruth, prepare_loss
 from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
+from tests.integration.looking import ends
+from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
 from tests.integration.watching import Watch, told
 
 pytestmark = pytest.mark.integration
@@ -83,8 +86,10 @@ def assert_certain(finding: Finding, one: PartitionTruth) -> None:
     "options",
     [
         pytest.param({"records": 1, "batch": 1}, id="one-record"),
-        pytest.param({"records": 24, "partitions": 3, "readers": True}, id="three-partitions"),
-        pytest.param({"records": 5000, "batch": 500}, id="five-thousand"),
+        pytest.param(
+            {"records": 5000, "batch": 500, "partitions": 3, "readers": True},
+            id="three-partitions-of-five-thousand",
+        ),
     ],
 )
 def test_committed_loss_is_told_to_the_offset(
@@ -128,13 +133,15 @@ def test_committed_loss_is_told_to_the_offset(
         "clean-failover-under-load",
     ],
 )
-def test_each_fault_is_told_by_its_own_rules_alone(
-    faults: Sandbox, make_reader: MakeReader, fault: Any
+def test_each_fault_is_as_its_truth_and_is_told_by_its_own_rules_alone(
+    faults: Sandbox, make_reader: MakeReader, reader: ClusterReader, fault: LossName
 ) -> None:
     watch = Watch(make_reader())
     with prepare_loss(fault, faults) as prepared:
         watch.round()
         watch.round()
+        if fault == "unreplicated-loss":
+            assert ends(reader, prepared.topic) == (KEPT, KEPT, KEPT + 24)
         truth = prepared.strike()
         watch.until(lambda _: is_over(watch, truth))
         watch.round()
@@ -152,6 +159,10 @@ def test_each_fault_is_told_by_its_own_rules_alone(
                 evidence = found[truth.rule][one.partition].evidence
                 gone = (evidence["uncommitted_from"], evidence["uncommitted_to"])
                 assert gone == (one.lost_from, one.lost_to)
+        if fault in CHECKS:
+            CHECKS[fault](faults, reader, truth)
+    if fault in CHECKS:
+        assert_healed(faults, reader, truth.topic)
 
 
 def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(

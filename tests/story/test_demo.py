@@ -64,6 +64,7 @@ def test_the_whole_story_is_seen_and_leaves_nothing(
         DEMO, env=home, capture_output=True, text=True, timeout=STORY_SECONDS, check=False
     )
     assert told.returncode == ExitCode.OK, told.stdout + told.stderr
+    assert "was killed" not in told.stderr, told.stderr
     summary = told.stdout.partition("Summary")[2]
     assert summary.count(" seen ") == ACTS
     assert "NOT" not in summary

@@ -210,6 +210,13 @@ class Stage:
             return [line for line in lines if not _is_ordinary(line)][-TROUBLES_SHOWN:]
         return []
 
+    def last_words(self) -> list[str]:
+        """Return the last lines of Tidemark's own log."""
+        with contextlib.suppress(OSError):
+            log = self.folder / "tidemark.log"
+            return log.read_text(encoding="utf-8", errors="replace").splitlines()[-TROUBLES_SHOWN:]
+        return []
+
     def stop_tidemark(self) -> bool:
         """End it in order; False if it had to be killed."""
         if self.tidemark is None:
@@ -271,7 +278,9 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
         steps.callback(stage.open_transaction.close)
         steps.callback(stage.stop_pager)  # takes what Tidemark sends at its end
         if not stage.stop_tidemark():
-            say("Tidemark did not end in order and was killed.")
+            say("Tidemark did not end in order and was killed. It last said:")
+            for line in stage.last_words():
+                say(f"  {line}")
 
 
 def _settings(servers: str, data_dir: Path) -> str:

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 
 from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import TopicPartition
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import Client
-from tests.faults.matrix import Matrix, strike
+from service.sandbox.faults import Client, prepare_sequence
+from service.sandbox.workloads.sequenced_producer import SequencedProducer
+from tests.faults.matrix import Matrix, assert_told, strike
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -43,6 +45,25 @@ def test_a_loss_is_told_to_the_record(
     faults: Sandbox, matrix: Matrix, options: dict[str, Any]
 ) -> None:
     strike(matrix, faults, "sequence-loss", options)
+
+
+def test_a_loss_is_refuted_when_its_client_sends_after_all(faults: Sandbox, matrix: Matrix) -> None:
+    with prepare_sequence("sequence-loss", faults) as prepared:
+        matrix.await_watched(prepared.topic)
+        truth = prepared.strike()
+        assert_told(matrix, truth)
+        [told] = truth.episodes
+        producer = SequencedProducer(
+            cluster=prepared.stage.cluster,
+            producer_id=told.producer_id,
+            producer_epoch=told.producer_epoch,
+        )
+        producer.send(TopicPartition(truth.topic, 0), 3, 24)  # what it had been told to be safe
+        matrix.await_breach(truth.topic, "sequence_gap_reordering")
+        [finding] = matrix.breaches(truth.topic)["sequence_gap_loss"]
+        assert (finding["reason"], finding["severity"]) == ("refuted", "info")
+        [finding] = matrix.breaches(truth.topic)["committed_records_lost"]
+        assert finding["severity"] == "critical", "the partition has lost them once"
 
 
 def test_a_loss_and_a_reordering_at_once_are_told_apart(faults: Sandbox, matrix: Matrix) -> None:

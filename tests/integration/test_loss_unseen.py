@@ -1,0 +1,122 @@
+"""Faults that are over, from the topic's birth on, before anybody has looked: log lines tell of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+import pytest
+
+from rules.judgement import Finding
+from rules.verdict import Severity
+from service.rounds import Scope
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import prepare_loss
+from service.sandbox.state import CONTROLLER_ID
+from service.watch import WatchedRound
+from tests.integration.conftest import MakeReader
+from tests.integration.test_loss_returned import (
+    COMMITTED,
+    POSSIBLY,
+    RETURNED,
+    SETTLE_SECONDS,
+    breaches,
+    leader_of,
+    logs_of,
+    said,
+    settled,
+)
+from tests.integration.watching import Watch, told
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+NODES = [1, 2, 3, CONTROLLER_ID]
+
+
+@contextmanager
+def watching(faults: Sandbox, make_reader: MakeReader) -> Iterator[Watch]:
+    """Give a watcher that reads all logs, and has made two rounds before anything happens."""
+    reader = make_reader()
+    with closing(logs_of(faults, NODES)) as logs:
+        watch = Watch(reader, [logs])
+        reader.read(Scope())
+        watch.round()
+        watch.round()
+        yield watch
+
+
+def why(found: list[Finding]) -> list[tuple[str, str]]:
+    return [(one.rule.rule_id, one.reason) for one in found]
+
+
+def is_told(topic: str, *wanted: tuple[str, str]) -> Callable[[WatchedRound], bool]:
+    return lambda made: bool(set(why(said(made, topic))) & set(wanted))
+
+
+def test_a_loss_between_two_rounds_is_told_by_log_lines_alone(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    with watching(faults, make_reader) as watch, prepare_loss("committed-loss", faults) as prepared:
+        truth = prepared.strike()
+        [lost] = truth.partitions
+        made = watch.until(is_told(truth.topic, (POSSIBLY, "unseen")), SETTLE_SECONDS)
+        [finding] = said(made, truth.topic)
+        assert finding.severity is Severity.WARNING
+        evidence = finding.evidence
+        assert (evidence["leader_before"], evidence["leader"]) == (
+            lost.before.leader,
+            lost.after.leader,
+        )
+        assert evidence["topic_id"] == truth.topic_id
+        watch.round()
+        assert why(breaches(watch, truth.topic)) == [(POSSIBLY, "unseen")], told(watch.rounds)
+
+        faults.start(lost.before.leader)
+        returned = (COMMITTED, RETURNED), (POSSIBLY, RETURNED)
+        made = watch.until(is_told(truth.topic, *returned), SETTLE_SECONDS)
+        for one in settled(made, truth.topic):
+            exact = one.evidence["exact_from"], one.evidence["exact_to"]
+            assert exact == (lost.lost_from, lost.lost_to)
+        watch.round()
+        watch.round()
+        critical = [
+            one.rule.rule_id
+            for one in breaches(watch, truth.topic)
+            if one.severity is Severity.CRITICAL
+        ]
+        assert len(set(critical)) == 1, told(watch.rounds)
+
+
+def test_a_last_known_leader_that_comes_back_unseen_has_lost_nothing(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    with (
+        watching(faults, make_reader) as watch,
+        prepare_loss("unclean-without-loss", faults) as prepared,
+    ):
+        truth = prepared.strike()
+        assert truth.was_unclean, "the controller says so"
+        leader = truth.partitions[0].after.leader
+        watch.until(lambda made: leader_of(made, truth.topic) == leader, SETTLE_SECONDS)
+        for _ in range(4):
+            watch.round()
+        assert why(breaches(watch, truth.topic)) == [], told(watch.rounds)
+
+
+def test_a_loss_is_restored_when_the_old_leader_leads_again(
+    faults: Sandbox, make_reader: MakeReader
+) -> None:
+    with watching(faults, make_reader) as watch, prepare_loss("committed-loss", faults) as prepared:
+        watch.until(lambda made: leader_of(made, prepared.topic) is not None, SETTLE_SECONDS)
+        truth = prepared.strike()
+        [lost] = truth.partitions
+        watch.until(is_told(truth.topic, (COMMITTED, "lost")), SETTLE_SECONDS)
+        faults.kill(lost.after.leader)  # its log has nothing that the old one lacks
+        faults.start(lost.before.leader)
+        made = watch.until(is_told(truth.topic, (COMMITTED, "restored")), SETTLE_SECONDS)
+        [finding] = [one for one in said(made, truth.topic) if one.reason == "restored"]
+        assert finding.severity is Severity.INFO
+        assert (finding.evidence["restored_from"], finding.evidence["restored_to"]) == (
+            lost.lost_from,
+            lost.committed_to,
+        )

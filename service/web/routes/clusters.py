@@ -6,11 +6,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from rules.facts.gap_words import MAKES_UNKNOWN, MEANS, gap_key
 from rules.facts.snapshot import Snapshot
 from service.latest import Look
-from service.snapshot_rows import broker_row, gap_row
+from service.snapshot_rows import broker_row
 from service.web import models
+from service.web.gap_views import gap_of
 from service.web.paging import Page, decode_cursor, page_of
 from service.web.ports import Sources
 from service.web.problems import not_found
@@ -72,14 +72,6 @@ def cluster_of(seen: Snapshot) -> models.Cluster:
 
 def _gaps(look: Look, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
     """Return gaps by their place: they have no name, and every look has others."""
-    shown = [
-        models.Gap(
-            **gap_row(gap),
-            means=MEANS[gap.cause],
-            makes_unknown=MAKES_UNKNOWN[gap.scope],
-            since=look.gaps_since.get(gap_key(gap)),
-        )
-        for gap in seen.gaps[begin : begin + limit]
-    ]
+    shown = [gap_of(look, gap) for gap in seen.gaps[begin : begin + limit]]
     end = begin + len(shown)
     return Page(shown, (end,) if end < len(seen.gaps) else None)

@@ -14,7 +14,8 @@ from fastapi import APIRouter, Query, Request, Response
 from rules.transactions.listing import ListedTransaction, Listing, listing
 from rules.view import View
 from service.latest import Look
-from service.transaction_rows import completeness_row, transaction_row
+from service.transaction_rows import GAPS_SHOWN, completeness_row, transaction_row
+from service.web.gap_views import gap_of
 from service.web.globs import matches
 from service.web.paging import Key, decode_cursor, page_of
 from service.web.ports import Sources
@@ -81,9 +82,11 @@ def transaction_page(
     shown = asked(found, query)
     page = page_of(shown, lambda entry: entry.order, after=after, limit=query.limit)
     items = [Transaction(**transaction_row(found, entry)) for entry in page.items]
-    return TransactionPage(**stamp(look), items=items, next=None, **completeness_row(found)), (
-        page.last
-    )
+    known = {
+        **completeness_row(found),
+        "gaps": [gap_of(look, gap) for gap in found.gaps[:GAPS_SHOWN]],
+    }
+    return TransactionPage(**stamp(look), items=items, next=None, **known), page.last
 
 
 def asked(found: Listing, query: TransactionQuery) -> Iterator[ListedTransaction]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -80,13 +81,19 @@ class FakeOutbox:
     done: list[Done] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     is_away: bool = False
+    turn: threading.Lock = field(default_factory=threading.Lock)  # the loop adds, a thread claims
 
     def add(self, *rows: Claimed) -> None:
-        self.waiting |= {row.id: row for row in rows}
-        self.due |= {row.id: row.created_at for row in rows}
+        with self.turn:
+            self.waiting |= {row.id: row for row in rows}
+            self.due |= {row.id: row.created_at for row in rows}
 
     def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
         self._answer()
+        with self.turn:
+            return self._claimed(rooms, now, busy)
+
+    def _claimed(self, rooms: Sequence[Room], now: datetime, busy: Collection[int]) -> Claims:
         found: list[Claimed] = []
         for room in rooms:
             mine = [one for one in self.waiting.values() if one.receiver == room.receiver]
@@ -97,13 +104,18 @@ class FakeOutbox:
 
     def release(self, rows: Sequence[int], now: datetime) -> None:
         self._answer()
+        with self.turn:
+            self.due |= dict.fromkeys(rows, now)
         self.asked.append(f"release {sorted(rows)}")
-        self.due |= dict.fromkeys(rows, now)
 
     def complete(self, done: Sequence[Done], now: datetime) -> None:
         del now
         self._answer()
+        with self.turn:
+            self._complete(done)
         self.done += done
+
+    def _complete(self, done: Sequence[Done]) -> None:
         for one in done:
             row = self.waiting.pop(one.id)
             if one.state is RowState.WAITING and one.next_attempt_at is not None:
@@ -118,13 +130,15 @@ class FakeOutbox:
 
     def hasten(self, receiver: str, now: datetime) -> None:
         self._answer()
+        with self.turn:
+            self.due = dict.fromkeys(self.due, now)
         self.asked.append(f"hasten {receiver}")
-        self.due = dict.fromkeys(self.due, now)
 
     def shift(self, step: timedelta) -> None:
         self._answer()
+        with self.turn:
+            self.due = {row: moment + step for row, moment in self.due.items()}
         self.asked.append(f"shift {step.total_seconds():g}")
-        self.due = {row: moment + step for row, moment in self.due.items()}
 
     def _answer(self) -> None:
         if self.is_away:

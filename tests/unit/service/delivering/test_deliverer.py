@@ -113,7 +113,7 @@ def test_more_is_fetched_for_a_quick_receiver_and_given_back_when_it_is_down() -
         scene.sender.free.clear()
         scene.outbox.add(*(claimed(row) for row in range(1, 11)))
         await scene.until(lambda: len(scene.deliverer.under_way) == 10)
-        assert len(scene.sender.sent) == 3
+        await scene.until(lambda: len(scene.sender.sent) == 3)
         scene.sender.answer = lambda _id: attempt(503)
         scene.sender.free.set()
         await scene.until(lambda: any("release" in asked for asked in scene.outbox.asked))
@@ -129,6 +129,7 @@ def test_what_has_waited_for_its_turn_too_long_is_given_back() -> None:
         scene.sender.free.clear()
         scene.outbox.add(claimed(1), claimed(2), claimed(3))
         await scene.until(lambda: len(scene.deliverer.under_way) == 3)
+        await scene.until(lambda: len(scene.sender.sent) == 3)  # two of them in their turn
         scene.clock.seconds += 13  # an attempt more would outlast its lease
         scene.sender.free.set()
         await scene.until(lambda: "release [3]" in scene.outbox.asked)

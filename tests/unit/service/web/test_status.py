@@ -62,6 +62,7 @@ def test_the_status_of_a_quiet_service() -> None:
         "lost_transitions": 0,
         "stored_at": "2025-06-02T12:00:00Z",
         "took_seconds": 0.01,
+        "alerts_trouble": None,
     }
     assert (told["gaps_by_cause"], told["restarts"]) == ({}, {})
 

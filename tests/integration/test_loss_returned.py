@@ -33,7 +33,7 @@ from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader, is_whole
 from tests.integration.watching import Watch, told
 
-RUNS: Final = int(os.environ.get("LOSS_RUNS", "2"))
+RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
 RUN_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 90.0
 LEADER, FOLLOWER = 1, 2

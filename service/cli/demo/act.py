@@ -38,6 +38,26 @@ class Act:
     steps: Sequence[Step]
 
 
+def is_alone(topic: str, records: int) -> Seen:
+    """Return what sees that one broker alone has more than so many acknowledged records of a topic.
+
+    They were all acknowledged when the step had been done, and the third round after that began
+    later: it has seen all of them, where the first may have seen half.
+    """
+
+    def seen(rounds: Sequence[Sight]) -> str | None:
+        row = rounds[-1].partition(topic)
+        has_all = len(rounds) >= 3 and (row.get("high_watermark") or 0) > records
+        if len(row.get("isr") or ()) != 1 or not has_all:
+            return None
+        return (
+            f"on {topic} broker {row['leader']} alone is in sync, and all up to the HWM "
+            f"{row['high_watermark']} is acknowledged: a partition at risk, looked at every second"
+        )
+
+    return seen
+
+
 def whole_again(rounds: Sequence[Sight]) -> str | None:
     """See that all replicas are in sync again, and that only events are left."""
     rows = rounds[-1].partitions

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from collectors.naming import counted
-from service.cli.demo.act import Act, Seen, Step, whole_again
+from service.cli.demo.act import Act, Seen, Step, is_alone, whole_again
 from service.cli.demo.api import Row, Sight
 from service.cli.demo.pager_act import PAGER
 from service.cli.demo.sequence_act import SEQUENCES
@@ -181,16 +181,6 @@ def _back(broker: int) -> Seen:
 
 
 # ------------------------------------------------------------------ 7
-def _is_alone(rounds: Sequence[Sight]) -> str | None:
-    row = rounds[-1].partition(INVOICES)
-    if len(row.get("isr") or ()) != 1 or (row.get("high_watermark") or 0) <= LOST:
-        return None
-    return (
-        f"on {INVOICES} broker {row['leader']} alone is in sync, and all up to the HWM "
-        f"{row['high_watermark']} is acknowledged: a partition at risk, looked at every second"
-    )
-
-
 def _is_lost(rounds: Sequence[Sight]) -> str | None:
     found = rounds[-1].finding("committed_records_lost", INVOICES)
     return None if found is None else _told_loss(found["evidence"])
@@ -313,7 +303,7 @@ ACTS: Final = (
             Step(
                 did=f"{LOST} records went to {INVOICES}, acknowledged while one broker alone was in sync",
                 do=Stage.prepare_loss,
-                seen=_is_alone,
+                seen=is_alone(INVOICES, LOST),
                 limit_seconds=45,
             ),
             Step(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from service.cli.demo.act import Act, Step, whole_again
+from service.cli.demo.act import Act, Step, is_alone, whole_again
 from service.cli.demo.api import Row, Sight
 from service.cli.demo.stage import LOST, PARCELS, REFUNDS, Stage
 
@@ -32,13 +32,6 @@ def _is_harmless(rounds: Sequence[Sight]) -> str | None:
         f"info {REORDERING} on {PARCELS}: {_gap(told)}; confirmed harmless ({told['why']})"
         f"\n        {told['means']}"
     )
-
-
-def _is_alone(rounds: Sequence[Sight]) -> str | None:
-    row = rounds[-1].partition(REFUNDS)
-    if len(row.get("isr") or ()) != 1 or (row.get("high_watermark") or 0) <= LOST:
-        return None
-    return f"on {REFUNDS} broker {row['leader']} alone is in sync up to the HWM {row['high_watermark']}"
 
 
 def _is_loss(rounds: Sequence[Sight]) -> str | None:
@@ -77,7 +70,7 @@ SEQUENCES: Final = Act(
             did=f"a producer sent 3 records to {REFUNDS}, and {LOST} more when one broker alone was in "
             "sync",
             do=Stage.prepare_sequence_loss,
-            seen=_is_alone,
+            seen=is_alone(REFUNDS, LOST),
             limit_seconds=45,
         ),
         Step(

@@ -127,6 +127,10 @@ class Served:
         with httpx2.Client(trust_env=False, timeout=30) as client:
             return client.get(self.address + path, headers=headers)
 
+    def post(self, path: str, **headers: str) -> httpx2.Response:
+        with httpx2.Client(trust_env=False, timeout=30) as client:
+            return client.post(self.address + path, headers=headers)
+
     def document(self, path: str) -> Document:
         answer = self.get(path)
         assert answer.status_code == 200, answer.text

@@ -44,6 +44,9 @@ COMPLAINTS: Final = (
 # Present, and 0, for the sandbox cannot bring them about: nobody sets the machine's clock, its log
 # can be written, its database takes everything, no task dies, and 4.x brokers do not repeat a commit.
 ONLY_AT_RISK: Final = names.RISK_LOOK_DURATION  # nobody looks before
+ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS)  # a healthy cluster has none
+ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
+RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}
 NEVER_HERE: Final = (
     names.CLOCK_STEPS,
     names.LOG_LINES_LOST,
@@ -113,6 +116,9 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
         "SCRAPES__PAGES": busy_cluster.metrics_url(1),
         "BROKER_LOGS__FILES": json.dumps(log_files_of(busy_cluster)),
         "BROKER_LOGS__READ_EXISTING": "true",
+        "ALERTING__RECEIVERS": json.dumps([RECEIVER]),
+        "ALERTING__DEFAULT_RECEIVER": RECEIVER["name"],
+        "ALERTING__PRIVATE_RANGES": "127.0.0.0/8",
     }
     served = serve(interval=1, settings=sources).wait_ready()
     with scraped(served, folder) as server:
@@ -127,13 +133,14 @@ def test_prometheus_has_every_metric_with_its_labels_in_both_forms(
             check_transactions(server, kafka, name)
         for name in JOBS:
             for metric in METRICS:
-                if metric is not ONLY_AT_RISK:
+                if metric not in (*ONLY_WHEN_BROKEN, *ONLY_AFTER_A_RUN):
                     check_labels(server, metric, name)
             for metric in NEVER_HERE:
                 assert {one["value"] for one in series_of(server, metric, name)} == {0}
         check_no_complaints(server)
         check_a_broken_cluster(server, kafka, busy_cluster)
         check_no_complaints(server)
+        check_jobs(server, served)
         check_promtool(served)
     assert served.stop() == 0
 
@@ -173,7 +180,20 @@ def check_a_broken_cluster(server: Prometheus, kafka: Kafka, cluster: Sandbox) -
         assert causes == set(GapCause)
         server.wait_value(f'{names.RISK_WATCHED.name}{{job="{name}"}} > bool 0', 1)
         server.wait_value(f'{ONLY_AT_RISK.name}{{job="{name}"}} > bool 0', 1)
-        check_labels(server, ONLY_AT_RISK, name)
+        fires = f'{names.ALERTS.name}{{job="{name}",rule="partition_offline",state="firing"}}'
+        server.wait_value(f"{fires} > bool 0", 1)
+        for metric in ONLY_WHEN_BROKEN:
+            check_labels(server, metric, name)
+
+
+def check_jobs(server: Prometheus, served: Served) -> None:
+    """A job that a person has run tells when it went well, and how long it took."""
+    assert served.post("/api/v1/jobs/inbox_retention/run").status_code == 202
+    for name in JOBS:
+        ran = f'{names.JOB_LAST_SUCCESS.name}{{job="{name}",job_name="inbox_retention"}}'
+        server.wait_value(f"{ran} > bool 0", 1)
+        for metric in ONLY_AFTER_A_RUN:
+            check_labels(server, metric, name)
 
 
 def check_promtool(served: Served) -> None:

@@ -21,6 +21,7 @@ from service.sandbox.admin import Permission, SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import (
+    TRANSACTION_TIMEOUT_MS,
     produce,
     produce_in_transaction,
     transactional_producer,
@@ -187,7 +188,7 @@ def test_the_owner_ends_it_and_a_restart_is_no_cut(
     assert [one.outcome for one in ended] == [Outcome.COMMITTED, Outcome.ABORTED] * 2
     assert [one.cut for one in ended] == [None] * 4
     assert all(0 < one.duration.total_seconds() < SOON for one in ended)
-    assert {one.timeout.total_seconds() for one in ended} == {60}
+    assert {one.timeout.total_seconds() * 1000 for one in ended} == {TRANSACTION_TIMEOUT_MS}
     assert [one.producer_epoch for one in ended] == [0, 0, 1, 1]
 
 

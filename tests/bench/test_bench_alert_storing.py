@@ -41,7 +41,7 @@ from tests.fakes import MemoryStore
 
 FINDINGS: Final = 10_000
 ROUNDS: Final = 1000
-FEW: Final = 50  # findings that come and go in each of many rounds
+FEW: Final = 200  # findings that come and go in each of many rounds
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""What is usual for a series, learnt every night, and how far a value is from it: pure."""

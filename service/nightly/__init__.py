@@ -1,0 +1,1 @@
+"""The night: which runs are missing, the Spark job that makes them, and what surrounds it."""

@@ -1,0 +1,1 @@
+"""Baselines in the database: nightly runs are loaded whole, switched at once and read."""

@@ -29,6 +29,7 @@ from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
 from rules.remembering import view_of_round
+from rules.time_lag import TimeLags
 from rules.view import View
 from service.clock import ClockReading, step_between
 from service.feeds import LogFeed, read_feeds, unread_feeds
@@ -52,6 +53,7 @@ class WatchedRound:
     snapshot: Snapshot | None
     judged: Judged
     view: View | None = None  # what the rules were given; there is one with every snapshot
+    time_lags: TimeLags | None = None  # by commit of the snapshot; there are some with each
     trouble: str | None = None  # why there is no snapshot, one line
     leaders_moved: bool = False
     clock_step: timedelta | None = None  # by how much the wall clock was set since the last round

@@ -41,6 +41,33 @@ class SeriesColumn(StrEnum):
     FIRST_SEEN_MS = "first_seen_ms"  # int64, ms since 1970-01-01 UTC
 
 
+class RunColumn(StrEnum):
+    """The columns of a night's run, in their order: one row per series, sorted by series_id.
+
+    Where a series has no band, `slots` is 0, the three blocks are empty and `profile` is "none".
+    A float32 that is not known is NaN; only what is marked so may be null.
+    """
+
+    SERIES_ID = "series_id"  # int64
+    METRIC = "metric"  # string, a `Metric`
+    OUTCOME = "outcome"  # string, a `blocks.Outcome`
+    REASON = "reason"  # string, a `blocks.Reason`
+    PROFILE = "profile"  # string, a `blocks.Profile`
+    SLOTS = "slots"  # int32: 0, 48 (of a civil day) or 336 (of a week, Monday 00:00 first)
+    MID = "mid"  # binary, slots times float32: what is expected at the middle of the slot
+    UPPER = "upper"  # the same: the upper edge of what is usual (score 1), not cut to the range
+    LOWER = "lower"  # the same: the lower edge
+    THRESHOLD = "threshold"  # float32: the band is mid + threshold * (upper - mid), below likewise
+    THRESHOLD_BY = "threshold_by"  # string, a `blocks.ThresholdBy`
+    DELTA = "delta"  # float32, the level correction, contained in mid
+    SLOPE = "slope"  # float32, of the metric's unit per day
+    CHANGED_AT_MS = "changed_at_ms"  # int64 or null: ms since 1970-01-01 UTC, of a new level
+    CHANGED_BEFORE = "changed_before"  # float32, the level before it
+    CHANGED_AFTER = "changed_after"  # float32
+    DAYS = "days"  # int32, days with data among the last 35
+    STATE = "state"  # binary, `state.STATE_BYTES` long
+
+
 class MaskColumn(StrEnum):
     """The columns of windows that must not be learnt from: alerts were open then."""
 

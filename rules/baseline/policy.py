@@ -1,0 +1,76 @@
+"""What counts as unusual for each metric, and how long it must last before it is said.
+
+A deviation below `min_deviation` or below `min_relative` of what is expected is never told: both enter the
+scale, so that the score cannot pass the threshold with less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from rules.baseline.series import Metric
+
+
+class Direction(StrEnum):
+    """On which side of the band a value is worth telling."""
+
+    ABOVE = "above"
+    BELOW = "below"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How deviations of a metric are judged."""
+
+    direction: Direction
+    min_deviation: float  # in the metric's unit
+    min_relative: float = 0.2  # of what is expected
+    floor: float = 0.0  # the least value that the metric can have
+    ceiling: float = float("inf")  # the greatest
+    open_seconds: int  # so long every sample must be unusual; 0: one sample is enough
+    drift_seconds: int = 1800  # or so long far from the profile, although it came slowly
+    min_nonzero: float = 0.0  # a smaller share of samples that are not zero: sparse, no band
+
+
+_LAG: Final = 300  # deploys and rebalances make lag jump for 1 to 3 minutes
+
+POLICIES: Final[Mapping[Metric, Policy]] = MappingProxyType(
+    {
+        Metric.READ_COMMITTED_LAG: Policy(
+            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG
+        ),
+        Metric.READ_UNCOMMITTED_LAG: Policy(
+            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG
+        ),
+        Metric.READ_COMMITTED_LAG_SECONDS: Policy(
+            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG
+        ),
+        Metric.READ_UNCOMMITTED_LAG_SECONDS: Policy(
+            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG
+        ),
+        Metric.CONSUME_RATE: Policy(
+            direction=Direction.BOTH, min_deviation=1, open_seconds=_LAG, min_nonzero=0.2
+        ),
+        Metric.PRODUCE_RATE: Policy(
+            direction=Direction.BOTH, min_deviation=1, open_seconds=180, min_nonzero=0.2
+        ),
+        Metric.OPEN_SPAN: Policy(direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG),
+        Metric.UNREPLICATED_SPAN: Policy(
+            direction=Direction.ABOVE, min_deviation=1000, open_seconds=120
+        ),
+        Metric.SEQUENCE_ERRORS: Policy(
+            direction=Direction.ABOVE, min_deviation=0.1, open_seconds=60
+        ),
+        Metric.RECORD_ERROR_RATE: Policy(
+            direction=Direction.ABOVE, min_deviation=0.1, open_seconds=60
+        ),
+        Metric.ABORT_RATIO: Policy(
+            direction=Direction.ABOVE, min_deviation=0.05, ceiling=1.0, open_seconds=_LAG
+        ),
+    }
+)

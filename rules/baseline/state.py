@@ -1,0 +1,111 @@
+"""What the night remembers of a series: a record of fixed size, replaced every night.
+
+Rings are addressed by the day's number modulo their length, so that nothing is ever moved; days on which
+no night ran are emptied by the next one. A record is bytes as it stands; its first field is its format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.civil import SLOTS_PER_DAY
+
+FORMAT: Final = 1
+LEVEL_DAYS: Final = 35  # slot medians: five of each weekday
+SCALE_DAYS: Final = 14  # residual quantiles per slot, candidates' errors
+MONTH_DAYS: Final = 28  # global scale, hourly maxima, trend
+WEEK_DAYS: Final = 7
+
+STATE: Final = np.dtype(
+    [
+        ("format", "<u2"),
+        ("profile", "u1"),  # the one in force: a place in `blocks.PROFILES`
+        (
+            "change_nights",
+            "u1",
+        ),  # nights that the change of level has lasted; 2: the ring follows it
+        ("first_day", "<i4"),  # number of the first day with data; 0: none yet
+        ("last_day", "<i4"),  # number of the last night; 0: none yet
+        ("seen_day", "<i4"),  # number of the last day with data
+        ("delta", "<f4"),
+        ("changed_before", "<f4"),
+        ("changed_after", "<f4"),
+        ("masked_ms", "<i4"),  # how long it had been masked without a pause at midnight
+        ("changed_at_ms", "<i8"),
+        ("known", "<i4", (WEEK_DAYS,)),  # samples
+        ("nonzero", "<i4", (WEEK_DAYS,)),  # samples
+        ("errors", "<f4", (SCALE_DAYS, 3)),  # of constant, daily, weekly
+        ("day_median", "<f4", (LEVEL_DAYS,)),
+        ("scale", "<f4", (MONTH_DAYS,)),  # q95 of |residual|
+        ("levels", "<f4", (LEVEL_DAYS, SLOTS_PER_DAY)),
+        ("above", "<f4", (SCALE_DAYS, SLOTS_PER_DAY)),  # q95 of residuals
+        ("below", "<f4", (SCALE_DAYS, SLOTS_PER_DAY)),  # -q05 of residuals
+        ("maxima", "<f4", (MONTH_DAYS, 24)),  # of the score, per hour of the wall clock
+    ]
+)
+STATE_BYTES: Final = STATE.itemsize
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StateBlock:
+    """States of n series; a new series has a record in which nothing is known."""
+
+    records: NDArray[np.void]  # (n,) of STATE
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    @classmethod
+    def new(cls, series: int) -> Self:
+        """Return states of series that were never seen."""
+        records = np.zeros(series, STATE)
+        records["format"] = FORMAT
+        for name in STATE.names or ():
+            if STATE[name].base == np.dtype("<f4"):
+                records[name] = np.nan
+        return cls(records)
+
+    @classmethod
+    def from_buffer(cls, buffer: bytes | memoryview) -> Self:
+        """Return states from their records, one after another.
+
+        Raises:
+            ValueError: no whole number of records, or another format.
+        """
+        records = np.frombuffer(buffer, STATE)
+        if (records["format"] != FORMAT).any():
+            raise ValueError(f"states of another format than {FORMAT}")
+        return cls(records)
+
+    @classmethod
+    def of(cls, states: Sequence[bytes | None]) -> Self:
+        """Return states of series; None: no state yet.
+
+        Raises:
+            ValueError: a state has another size or format.
+        """
+        block = cls.new(len(states))
+        for row, state in enumerate(states):
+            if state is not None:
+                if len(state) != STATE_BYTES:
+                    raise ValueError(f"a state of {len(state)} bytes, not {STATE_BYTES}")
+                block.records[row] = np.frombuffer(state, STATE)[0]
+        if (block.records["format"] != FORMAT).any():
+            raise ValueError(f"a state of another format than {FORMAT}")
+        return block
+
+    def take(self, rows: NDArray[np.int64]) -> StateBlock:
+        """Return some of the states in another order; -1: no state yet."""
+        taken = StateBlock.new(len(rows))
+        known = rows >= 0
+        taken.records[known] = self.records[rows[known]]
+        return taken
+
+    def to_buffer(self) -> bytes:
+        """Return all records, each of STATE_BYTES, one after another."""
+        return self.records.tobytes()

@@ -6,7 +6,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-AREAS := lint types layers unit property integration faults story
+# What needs no broker runs beside the tests on brokers, which mostly wait; the last ones run alone.
+BESIDE := types layers unit property brokerless
+ALONE := faults story
+AREAS := lint brokers $(BESIDE) integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
@@ -32,14 +35,7 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
-	@set -o pipefail; trap 'exit 130' INT; told=$$(mktemp); trap 'rm -f "$$told"' EXIT; \
-	times=(); failed=(); for area in $(AREAS); do \
-	  echo; echo "== $$area"; begin=$$SECONDS; said=; \
-	  $(MAKE) --no-print-directory $$area 2>&1 | tee -a "$$told" || { said=FAILED; failed+=("$$area"); }; \
-	  times+=("$$(printf '  %-12s %6d s  %s' "$$area" $$((SECONDS - begin)) "$$said")"); \
-	done; echo; echo 'Time per area'; printf '%s\n' "$${times[@]}"; \
-	grep -E '^(FAILED|ERROR|RERUN) ' "$$told" | sort -u; \
-	if [ $${#failed[@]} -gt 0 ]; then echo "FAILED in $${failed[*]}"; exit 1; fi
+	@$(BIN)/python -m tests.lanes lint 'brokers | $(BESIDE)' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
 
@@ -61,8 +57,14 @@ property: $(READY) ## laws, by Hypothesis
 property-long: $(READY) ## the same laws with a thousand new examples each
 	@PROPERTY_PROFILE=long $(BIN)/python -m pytest tests/property -q --timeout 1800
 
-integration: $(READY) ## on the sandbox's real brokers
+integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Prometheus, sockets
 	@$(PYTEST) tests/contract tests/integration
+
+brokers: $(READY) ## of these, what starts brokers
+	@$(PYTEST) tests/integration -m brokers
+
+brokerless: $(READY) ## and all others
+	@$(PYTEST) tests/contract tests/integration -m 'not brokers'
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
 	@$(PYTEST) tests/faults

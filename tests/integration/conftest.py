@@ -19,8 +19,17 @@ from service.settings import KafkaSettings
 from tests.conftest import mending
 
 HEAL_SECONDS = 90
+SANDBOXES = frozenset({"cluster", "sandbox"})  # fixtures that start brokers
 
 MakeReader = Callable[..., ClusterReader]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that start brokers: all others can run beside them."""
+    for item in items:
+        if isinstance(item, pytest.Function) and SANDBOXES.intersection(item.fixturenames):
+            item.add_marker("brokers")
 
 
 @pytest.fixture(scope="session")

@@ -39,7 +39,7 @@ from service.sandbox.state import (
 from service.sandbox.users import OBSERVER, User
 from tests.integration.sandbox_commands import NODES, fake_java, run, tidemark
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.brokers]
 LOG_LINE = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ .+ \([\w.$]+\)")
 
 

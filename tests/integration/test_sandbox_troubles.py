@@ -24,6 +24,7 @@ from tests.integration.sandbox_commands import NODES, fake_java, run, tidemark
 pytestmark = pytest.mark.integration
 
 
+@pytest.mark.brokers
 def test_ctrl_c_while_starting_leaves_no_process(tmp_path: Path) -> None:
     directory = tmp_path / "interrupted"
     with tidemark("up", directory=directory) as process:

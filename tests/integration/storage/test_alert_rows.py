@@ -34,7 +34,7 @@ SUBJECTS = (A, C, "audit-0", "audit-1")
 
 
 @pytest.fixture
-def cluster(database: Engine) -> int:
+def cluster_id(database: Engine) -> int:
     return clusters.register(database, ClusterKey("default", CLUSTER_ID), NOON)
 
 
@@ -92,7 +92,7 @@ def _plain(evidence: Evidence) -> Evidence:
 @pytest.mark.parametrize("kind", Kind)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_restart_knows_exactly_what_was_known(
-    database: Engine, cluster: int, kind: Kind, seed: int
+    database: Engine, cluster_id: int, kind: Kind, seed: int
 ) -> None:
     draw = random.Random(seed)
     settings = config(
@@ -116,9 +116,9 @@ def test_a_restart_knows_exactly_what_was_known(
         waiting += life.deltas
         life.deltas.clear()
         if draw.random() < 0.6:  # else the database is away
-            save(database, cluster, reduce(AlertDelta.then, waiting))
+            save(database, cluster_id, reduce(AlertDelta.then, waiting))
             waiting.clear()
-            known = without_history(loaded(database, cluster, life), life.state)
+            known = without_history(loaded(database, cluster_id, life), life.state)
             assert storable(known) == storable(life.state)
 
 
@@ -137,11 +137,13 @@ def rows(engine: Engine, statement: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(statement))]
 
 
-def test_an_alert_has_one_row_and_its_steps_tell_its_story(database: Engine, cluster: int) -> None:
+def test_an_alert_has_one_row_and_its_steps_tell_its_story(
+    database: Engine, cluster_id: int
+) -> None:
     life = KeptLife(config(rule(for_=timedelta(seconds=20))))
     life.rounds_of({0: {A: BREACH}, 15: {A: OK}, 30: {A: BREACH}, 60: {A: BREACH}, 75: {A: OK}})
     for delta in life.deltas:
-        save(database, cluster, delta)
+        save(database, cluster_id, delta)
     assert rows(database, "SELECT state, fired_at, resolved_at, end_reason FROM alert") == [
         ("resolved", at(60), at(75), "ok")
     ]
@@ -154,21 +156,21 @@ def test_an_alert_has_one_row_and_its_steps_tell_its_story(database: Engine, clu
     ]
 
 
-def test_evidence_that_moves_rewrites_no_row(database: Engine, cluster: int) -> None:
+def test_evidence_that_moves_rewrites_no_row(database: Engine, cluster_id: int) -> None:
     life = KeptLife()
     for number in range(5):
         life.round(15.0 * number, {A: (BREACH, Why.SAID, {"lag": number})})
-        save(database, cluster, life.deltas[-1])
+        save(database, cluster_id, life.deltas[-1])
     assert rows(database, "SELECT updated_at FROM alert") == [(at(0),)]
-    assert loaded(database, cluster, life).alerts == life.state.alerts
+    assert loaded(database, cluster_id, life).alerts == life.state.alerts
 
 
-def test_what_is_stored_twice_is_there_once(database: Engine, cluster: int) -> None:
+def test_what_is_stored_twice_is_there_once(database: Engine, cluster_id: int) -> None:
     life = KeptLife()
     life.rounds_of({0: {A: BREACH}, 30: {A: BREACH}, 60: {A: OK}, 400: {}})
     merged = reduce(AlertDelta.then, life.deltas)
     for delta in (life.deltas[0], life.deltas[0], merged, merged):
-        save(database, cluster, delta)
+        save(database, cluster_id, delta)
     assert rows(database, "SELECT step FROM alert_step ORDER BY id") == [("fired",), ("resolved",)]
     assert rows(database, "SELECT webhook_id, reason, is_firing FROM outbox ORDER BY id") == [
         ("msg-1", "first notification", True),
@@ -177,12 +179,12 @@ def test_what_is_stored_twice_is_there_once(database: Engine, cluster: int) -> N
 
 
 def test_the_outbox_has_bodies_as_they_are_sent_and_in_order(
-    database: Engine, cluster: int
+    database: Engine, cluster_id: int
 ) -> None:
     life = KeptLife()
     life.rounds_of({0: {A: BREACH, C: BREACH}, 30: {}, 60: {A: OK, C: BREACH}, 400: {}})
     merged = reduce(AlertDelta.then, life.deltas)
-    save(database, cluster, merged)
+    save(database, cluster_id, merged)
     found = rows(
         database,
         "SELECT body, alerts, state, created_at, next_attempt_at, group_key, cluster FROM outbox "
@@ -194,19 +196,19 @@ def test_the_outbox_has_bodies_as_they_are_sent_and_in_order(
         (2, "waiting", at(400), at(400)),
     ]
     assert {row[5:] for row in found} == {
-        ('{}:{alertname="some_rule", cluster="default"}', cluster)
+        ('{}:{alertname="some_rule", cluster="default"}', cluster_id)
     }
 
 
-def test_a_row_that_cannot_be_read_silences_no_other(database: Engine, cluster: int) -> None:
+def test_a_row_that_cannot_be_read_silences_no_other(database: Engine, cluster_id: int) -> None:
     life = KeptLife()
     life.round(0, {A: BREACH, C: BREACH})
-    save(database, cluster, life.deltas[-1])
+    save(database, cluster_id, life.deltas[-1])
     with database.begin() as connection:
         connection.execute(
             text("UPDATE alert SET content = '{\"rule\": 1}' WHERE labels->>'partition' = '0'")
         )
-    found = alerting.load(database, cluster, life.open)
+    found = alerting.load(database, cluster_id, life.open)
     assert [one.labels["partition"] for one in found.state.alerts.values()] == ["1"]
     assert found.trouble is not None
     assert found.trouble.startswith("1 rows of alerts")
@@ -238,12 +240,12 @@ def test_alerts_that_the_database_will_not_have_keep_no_finding_from_being_store
 
 
 def test_text_that_is_no_unicode_is_stored_as_well_as_can_be(
-    database: Engine, cluster: int
+    database: Engine, cluster_id: int
 ) -> None:
     life = KeptLife()
     life.round(0, {A: (BREACH, Why.SAID, {"group": "a\ud800\0b\tc\\u0000"})})
-    save(database, cluster, life.deltas[-1])
-    (alert,) = alerting.load(database, cluster, {}).state.alerts.values()
+    save(database, cluster_id, life.deltas[-1])
+    (alert,) = alerting.load(database, cluster_id, {}).state.alerts.values()
     assert alert.evidence == {"group": "a?\N{SYMBOL FOR NULL}b\tc\\u0000"}
 
 

@@ -1,0 +1,166 @@
+"""The days of history: every civil day is written whole, one file per bucket, and read again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pyarrow.parquet as pq
+
+from rules.baseline.layout import bucket_file, day_folder
+from rules.baseline.packed import bucket_of
+from service.history.blocks import Block, blocks_of, write_blocks
+from service.history.folder import READ_ERRORS, Folder, store_errors
+
+DAYS: Final = "days"
+DAY_PREFIX: Final = "day="
+MILLISECOND: Final = timedelta(milliseconds=1)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+# ------------------------------------------------------------------ civil days
+def day_bounds(day: date, time_zone: str) -> tuple[int, int]:
+    """Return from when to when (excluded) a civil day lasts, in ms since 1970-01-01 UTC."""
+    zone = ZoneInfo(time_zone)
+    begin, end = (
+        datetime.combine(one, time(), tzinfo=zone).astimezone(UTC)
+        for one in (day, day + timedelta(days=1))
+    )
+    return (begin - EPOCH) // MILLISECOND, (end - EPOCH) // MILLISECOND
+
+
+def day_of(moment_ms: int, time_zone: str) -> date:
+    """Return the civil day of a moment."""
+    return (EPOCH + moment_ms * MILLISECOND).astimezone(ZoneInfo(time_zone)).date()
+
+
+# ------------------------------------------------------------------ writing
+def write_day(folder: Folder, day: date, blocks: Sequence[Block]) -> int:
+    """Write a civil day whole, in place of what it was; return the bytes written.
+
+    The samples are the day's: no block begins or ends outside it. Each file is replaced at once, and
+    a bucket without rows has none.
+
+    Raises:
+        StoreError: the folder cannot be written; the buckets that were replaced stay so.
+    """
+    written = 0
+    for bucket in range(folder.buckets):
+        mine = [
+            block.take(bucket_of(block.series_id, folder.buckets) == bucket) for block in blocks
+        ]
+        written += write_bucket(folder, day, bucket, mine)
+    folder.clear_parts(day_folder(day))
+    return written
+
+
+def write_bucket(folder: Folder, day: date, bucket: int, blocks: Sequence[Block]) -> int:
+    """Write the rows of one bucket of a day, in place of what it was; return the bytes written.
+
+    Raises:
+        StoreError: the folder cannot be written; what stood there still does.
+    """
+    path = f"{day_folder(day)}/{bucket_file(bucket)}"
+    if not any(len(block) and block.samples for block in blocks):
+        folder.remove(path)
+        return 0
+    folder.write(path, lambda stream: write_blocks(stream, blocks))
+    return folder.size(path) or 0
+
+
+def days_of(folder: Folder) -> list[date]:
+    """Return the days that have samples, in order.
+
+    Raises:
+        StoreError: the folder cannot be listed.
+    """
+    names = [name.removeprefix(DAY_PREFIX) for name in folder.names(DAYS)]
+    return sorted(day for day in map(_date, names) if day is not None)
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+# ------------------------------------------------------------------ reading
+class DayReader:
+    """Reads a day, a row group at a time; a file that is damaged leaves out what it held.
+
+    `damaged` says which could not be read and why, as far as they have been read.
+    """
+
+    def __init__(self, folder: Folder, day: date) -> None:
+        self._folder = folder
+        self.day = day
+        self.damaged: dict[str, str] = {}
+
+    def buckets(self) -> list[int]:
+        """Return which buckets have a file.
+
+        Raises:
+            StoreError: the folder cannot be listed.
+        """
+        names = set(self._folder.names(day_folder(self.day)))
+        return [one for one in range(self._folder.buckets) if bucket_file(one) in names]
+
+    def blocks(self, bucket: int) -> Iterator[Block]:
+        """Give the rows of a bucket in order; none where there is no file.
+
+        Raises:
+            StoreError: the folder cannot be asked.
+        """
+        path = f"{day_folder(self.day)}/{bucket_file(bucket)}"
+        if self._folder.size(path) is None:
+            return
+        file = RowGroups(self._folder, path)
+        for group in range(len(file)):
+            yield from file.blocks(group)
+        self.damaged.update(file.damaged)
+
+
+class RowGroups:
+    """A Parquet file of samples by its row groups; of a damaged one what can be read."""
+
+    def __init__(self, folder: Folder, path: str) -> None:
+        """Raise StoreError if the folder cannot be asked."""
+        self.path = path
+        self.damaged: dict[str, str] = {}
+        self._file: Any = None
+        with store_errors(folder.url):
+            source = folder.files.open_input_file(path)
+        try:
+            self._file = pq.ParquetFile(
+                source, page_checksum_verification=True, pre_buffer=False, memory_map=False
+            )
+        except READ_ERRORS as exc:
+            self._damaged(exc)
+
+    def __len__(self) -> int:
+        return 0 if self._file is None else int(self._file.num_row_groups)
+
+    def least_id(self, group: int) -> int | None:
+        """Return the first series of a row group, None where that is not told."""
+        found = self._file.metadata.row_group(group).column(0).statistics
+        return None if found is None or not found.has_min_max else int(found.min)
+
+    def blocks(self, group: int) -> list[Block]:
+        """Return the rows of a row group; none if it is damaged."""
+        try:
+            return blocks_of(self._file.read_row_group(group, use_threads=False))
+        except READ_ERRORS as exc:
+            self._damaged(exc)
+            return []
+
+    def close(self) -> None:
+        """Close it."""
+        if self._file is not None:
+            self._file.close()
+
+    def _damaged(self, why: Exception) -> None:
+        told: Mapping[str, str] = {self.path: next(iter(str(why).splitlines()), type(why).__name__)}
+        self.damaged.update(told)

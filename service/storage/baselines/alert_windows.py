@@ -1,12 +1,30 @@
-"""Windows in which alerts were open, as the nightly job must not learn from them."""
+"""Windows in which alerts were open, as the nightly job must not learn from them.
+
+An alert keeps one row, which tells its last firing; those before are told by its steps. An alert that
+lasts counts for its first days only: what goes on for longer is no incident any more, and a series
+that is never learnt from would have no baseline.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any, Final
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, Row, Select, and_, or_, select
+
+from rules.verdict import Severity
+from service.alerts.lifecycle import AlertStep
+from service.storage.alert_tables import ALERT, ALERT_STEP
+from service.storage.tables import CLUSTER
+from service.storage.translate import translated
+
+LONGEST: Final = timedelta(days=3)
+SEVERITIES: Final = (Severity.WARNING.value, Severity.CRITICAL.value)
+BEGINS: Final = (AlertStep.PENDING.value, AlertStep.FIRED.value)
+ENDS: Final = (AlertStep.RESOLVED.value, AlertStep.DROPPED.value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +41,8 @@ def alert_windows(
 ) -> list[AlertWindow]:
     """Return the windows of alerts that fired, warning or worse, cut to [begin, end).
 
+    Of one alert they may overlap.
+
     Args:
         engine: of a database whose schema is at head.
         cluster: the configured name.
@@ -32,4 +52,61 @@ def alert_windows(
     Raises:
         StoreError: the database is away.
     """
-    raise NotImplementedError
+    with translated("windows of alerts cannot be read"), engine.connect() as connection:
+        last = connection.execute(_last_firings(cluster, begin, end)).all()
+        earlier = list(_earlier(connection, cluster, begin, end))
+    found = [
+        AlertWindow(begin=row.active_at, end=row.resolved_at or end, labels=row.labels)
+        for row in last
+    ]
+    cut = [
+        replace(one, begin=max(one.begin, begin), end=min(one.end, one.begin + LONGEST, end))
+        for one in (*found, *earlier)
+    ]
+    return [one for one in cut if one.begin < one.end]
+
+
+def _of(cluster: str) -> Any:
+    named = select(CLUSTER.c.id).where(CLUSTER.c.name == cluster)
+    return and_(ALERT.c.cluster.in_(named), ALERT.c.severity.in_(SEVERITIES))
+
+
+def _last_firings(cluster: str, begin: datetime, end: datetime) -> Select[Any]:
+    columns = (ALERT.c.labels, ALERT.c.active_at, ALERT.c.resolved_at)
+    goes_on = or_(ALERT.c.resolved_at.is_(None), ALERT.c.resolved_at > begin)
+    fired = (ALERT.c.fired_at < end, goes_on)
+    return select(*columns).where(_of(cluster), *fired).order_by(ALERT.c.id)
+
+
+def _earlier(
+    connection: Connection, cluster: str, begin: datetime, end: datetime
+) -> Iterator[AlertWindow]:
+    """Give the firings that ended on the day, by their steps; the last one may be among them."""
+    ended = select(ALERT_STEP.c.alert).where(
+        ALERT_STEP.c.at > begin,
+        ALERT_STEP.c.at < end,
+        ALERT_STEP.c.step == AlertStep.RESOLVED.value,
+    )
+    steps = (
+        select(ALERT.c.id, ALERT.c.labels, ALERT_STEP.c.at, ALERT_STEP.c.step)
+        .join_from(ALERT, ALERT_STEP, ALERT_STEP.c.alert == ALERT.c.id)
+        .where(_of(cluster), ALERT.c.id.in_(ended))
+        .where(ALERT_STEP.c.step.in_([*BEGINS, *ENDS]), ALERT_STEP.c.at < end)
+        .order_by(ALERT.c.id, ALERT_STEP.c.id)
+    )
+    rows = connection.execute(steps)
+    for _, of_one in groupby(rows, key=lambda row: row.id):
+        yield from _firings(of_one)
+
+
+def _firings(steps: Iterable[Row[Any]]) -> Iterator[AlertWindow]:
+    """Give one alert's firings; one whose first steps are no longer kept begins with none."""
+    since: datetime | None = None
+    for step in steps:
+        if step.step in BEGINS:
+            since = since or step.at
+        elif step.step == AlertStep.RESOLVED.value and since is not None:
+            yield AlertWindow(begin=since, end=step.at, labels=step.labels)
+            since = None
+        else:
+            since = None

@@ -1,0 +1,130 @@
+"""Labels of series, from the parts of the dictionary: about 25 bytes per series in memory.
+
+A name is kept once and stands as a number with every series; most names are those of a few topics and
+groups. A part that cannot be read is left out and told: its series have no labels then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow.fs import FileSelector, FileSystem, FileType
+
+from rules.baseline.layout import SERIES
+from rules.baseline.packed import SeriesColumn
+
+NONE: Final = -1  # the number of what is absent
+TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)
+READ: Final = [
+    SeriesColumn.SERIES_ID.value,
+    SeriesColumn.PARTITION.value,
+    *(t.value for t in TEXTS),
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Names:
+    """Texts by their numbers, as one block of UTF-8."""
+
+    numbers: NDArray[np.int32]  # per series; NONE where there is none
+    texts: tuple[str, ...]
+
+    def number(self, text: str) -> int:
+        """Return the number of a text; NONE - 1, which no series has, if there is no such text."""
+        return self.texts.index(text) if text in self.texts else NONE - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeriesLabels:
+    """The labels of all series, in the order of their ids."""
+
+    series_id: NDArray[np.int64]  # rising, each once
+    partition: NDArray[np.int32]  # NONE where there is none
+    metric: Names
+    topic: Names
+    group: Names
+    unreadable: tuple[str, ...]  # parts of the dictionary
+
+    def rows_of(self, series_id: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return where each series is, NONE for one that the dictionary does not have."""
+        if not self.series_id.size:
+            return np.full(series_id.size, NONE, np.int64)
+        rows = np.searchsorted(self.series_id, series_id).clip(max=self.series_id.size - 1)
+        return np.where(self.series_id[rows] == series_id, rows, NONE)
+
+
+def read_labels(files: FileSystem, history: str) -> SeriesLabels:
+    """Read the dictionary; of a series that is told twice the first one in the order of parts holds.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    parts, unreadable = _Parts(), []
+    for path in _part_paths(files, history):
+        try:
+            parts.add(pq.read_table(path, columns=READ, filesystem=files, memory_map=False))
+        except (OSError, pa.ArrowException, KeyError):
+            unreadable.append(path.rpartition("/")[2])
+    return parts.joined(tuple(unreadable))
+
+
+def _part_paths(files: FileSystem, history: str) -> Iterator[str]:
+    folder = FileSelector(f"{history.rstrip('/')}/{SERIES}", allow_not_found=True, recursive=True)
+    found = [one.path for one in files.get_file_info(folder) if one.type is FileType.File]
+    return iter(sorted(path for path in found if path.endswith(".parquet")))
+
+
+class _Parts:
+    """Puts parts together, one at a time, so that no more than one is there with its texts."""
+
+    def __init__(self) -> None:
+        self._ids: list[NDArray[np.int64]] = []
+        self._partitions: list[NDArray[np.int32]] = []
+        self._numbers: dict[str, list[NDArray[np.int32]]] = {name: [] for name in TEXTS}
+        self._texts: dict[str, dict[str, int]] = {name: {} for name in TEXTS}
+
+    def add(self, part: pa.Table) -> None:
+        """Take a part whole, or raise before anything of it is taken."""
+        ids = part.column(SeriesColumn.SERIES_ID).to_numpy()
+        partitions = pc.fill_null(part.column(SeriesColumn.PARTITION).cast(pa.int32()), NONE)
+        numbers = {name: self._numbered(name, part.column(name)) for name in TEXTS}
+        self._ids.append(ids)
+        self._partitions.append(partitions.to_numpy())
+        for name, found in numbers.items():
+            self._numbers[name].append(found)
+
+    def _numbered(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int32]:
+        coded = column.combine_chunks().dictionary_encode()
+        known = self._texts[name]
+        ours = [known.setdefault(text, len(known)) for text in coded.dictionary.to_pylist()]
+        translation = np.array([*ours, NONE], np.int32)  # the last one stands for null
+        return translation[pc.fill_null(coded.indices, NONE).to_numpy()]
+
+    def joined(self, unreadable: tuple[str, ...]) -> SeriesLabels:
+        """Return all of them in order of their ids."""
+        ids, rows = np.unique(_whole(self._ids, np.int64), return_index=True)
+        names = {
+            name: Names(
+                numbers=_whole(self._numbers[name], np.int32)[rows], texts=tuple(self._texts[name])
+            )
+            for name in TEXTS
+        }
+        return SeriesLabels(
+            series_id=ids,
+            partition=_whole(self._partitions, np.int32)[rows],
+            metric=names[SeriesColumn.METRIC],
+            topic=names[SeriesColumn.TOPIC],
+            group=names[SeriesColumn.GROUP],
+            unreadable=unreadable,
+        )
+
+
+def _whole(parts: list[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
+    return np.concatenate(parts) if parts else np.empty(0, kind)

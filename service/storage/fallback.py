@@ -1,7 +1,7 @@
 """Who is late: notifications that another receiver is told of, and how much waits for whom.
 
 A notification that fires, and was not taken in time or at all, is told to the fallback receiver
-once. What ends later is told there too, if its beginning was.
+once, unless something newer of its group was. What ends later is told there too, if its beginning was.
 """
 
 from __future__ import annotations
@@ -31,6 +31,10 @@ WHERE (state IN ('waiting', 'sending') AND created_at <= :late
   AND is_firing AND receiver <> :fallback AND fallback_of IS NULL AND length(body) > 0
   AND NOT receiver = ANY(CAST(:without AS text[])) AND {OWN}
   AND NOT EXISTS (SELECT FROM outbox AS f WHERE f.fallback_of = o.id)
+  AND NOT EXISTS (
+      SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
+      WHERE f.fallback_of > o.id AND newer.receiver = o.receiver
+        AND newer.group_hash = o.group_hash AND newer.cluster IS NOT DISTINCT FROM o.cluster)
   AND reason <> 'watchdog'
   AND NOT (reason = 'repeat interval elapsed' AND EXISTS (
       SELECT FROM outbox AS f JOIN outbox AS told ON told.id = f.fallback_of
@@ -52,7 +56,10 @@ CROSS JOIN LATERAL (
 WHERE copy.fallback_of IS NOT NULL AND copy.is_firing AND copy.created_at >= :since
   AND NOT ended.is_firing AND length(ended.body) > 0
   AND (told.cluster IS NULL OR told.cluster IN (SELECT id FROM cluster WHERE name = :name))
-  AND NOT EXISTS (SELECT FROM outbox AS f WHERE f.fallback_of = ended.id)
+  AND NOT EXISTS (
+      SELECT FROM outbox AS f JOIN outbox AS newer ON newer.id = f.fallback_of
+      WHERE f.fallback_of > told.id AND NOT newer.is_firing AND newer.receiver = told.receiver
+        AND newer.group_hash = told.group_hash AND newer.cluster IS NOT DISTINCT FROM told.cluster)
 ORDER BY told.receiver, told.group_hash, ended.id DESC LIMIT :most
 """)
 _COUNTS: Final = text(f"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from service.storage.delivered import RowState
 from service.storage.fallback import Backlog
@@ -61,11 +62,25 @@ def test_what_is_given_up_is_told_at_once(office: Office) -> None:
 def test_the_end_is_told_where_the_beginning_was(office: Office) -> None:
     (begun,) = office.post(message("g"))
     assert office.backlogs.post([instead(begun)]) == 1
-    again, over = office.post(message("g", at=at(310)), message("g", is_firing=False, at=at(320)))
+    _, over = office.post(message("g", at=at(310)), message("g", is_firing=False, at=at(320)))
     assert late(office, 320) == [over]
     assert office.backlogs.post([instead(over, is_firing=False, seconds=320)]) == 1
     assert late(office, 330) == []
-    assert late(office, 700) == [again]
+    assert late(office, 700) == [], "what was told to be over does not fire after that"
+
+
+def test_an_end_is_told_to_no_one_who_was_not_told_of_the_beginning(office: Office) -> None:
+    begun, over = office.post(message("g"), message("g", is_firing=False, at=at(310)))
+    office.backlogs.post([instead(begun), instead(over, is_firing=False, seconds=320)])
+    office.post(message("g", at=at(400)), message("g", is_firing=False, at=at(500)))
+    with office.engine.begin() as connection:
+        connection.execute(text("UPDATE outbox SET state = 'delivered' WHERE receiver = 'pager'"))
+    assert late(office, 510) == []
+    (anew,) = office.post(message("g", at=at(600)))
+    assert late(office, 900) == [anew]
+    office.backlogs.post([instead(anew, seconds=900)])
+    (end,) = office.post(message("g", is_firing=False, at=at(910)))
+    assert late(office, 910) == [end]
 
 
 def test_the_watchdog_has_no_fallback(office: Office) -> None:

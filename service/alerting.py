@@ -143,9 +143,10 @@ class Alerting:
     # -------------------------------------------------------------- steps
     def shift(self, by: timedelta, at: datetime) -> None:
         """Move all times along with a clock that was set; `at` is the time by its new setting."""
+        self._wanted = self._wanted.shifted(by)
         for cluster_id, state in self._states.items():
             self._states[cluster_id] = state.shifted(by)
-            self._owe_whole(cluster_id, at)
+            self._owe(cluster_id, whole_delta(self._states[cluster_id], at, by))
 
     def closings(self, open_findings: OpenFindings, at: datetime) -> Closings:
         """Return what ends because persons want it to, and what became of each wish."""
@@ -243,11 +244,10 @@ class Alerting:
         owed = self._owed.get(cluster_id)
         self._owed[cluster_id] = delta if owed is None else owed.then(delta)
 
-    def _owe_whole(self, cluster_id: str, at: datetime | None = None) -> None:
+    def _owe_whole(self, cluster_id: str) -> None:
         state = self.state(cluster_id)
-        moment = at or state.looked_at
-        if moment is not None:
-            self._owe(cluster_id, whole_delta(state, moment))
+        if state.looked_at is not None:
+            self._owe(cluster_id, whole_delta(state, state.looked_at))
 
 
 def _handed_over(

@@ -48,7 +48,7 @@ class KeptLife(Life):
         step = timedelta(seconds=by)
         self.state = self.state.shifted(step)
         self.open = {key: entry.shifted(step) for key, entry in self.open.items()}
-        self.deltas.append(whole_delta(self.state, at(seconds + by)))
+        self.deltas.append(whole_delta(self.state, at(seconds + by), step))
 
     def rounds_of(self, said: Mapping[float, Mapping[str, Said]]) -> None:
         """Make rounds at these seconds."""

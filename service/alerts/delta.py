@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -94,6 +94,7 @@ class AlertDelta:
     closed: tuple[ClosingDone, ...] = ()
     is_whole: bool = False  # it has all alerts that are not over and all groups: no others are left
     lost_steps: int = 0  # that were too many
+    clock_step: timedelta = timedelta(0)  # by which the clock was set, and all times were moved
 
     @property
     def is_empty(self) -> bool:
@@ -122,6 +123,7 @@ class AlertDelta:
             closed=(*self.closed, *later.closed),
             is_whole=self.is_whole or later.is_whole,
             lost_steps=self.lost_steps + later.lost_steps + lost,
+            clock_step=self.clock_step + later.clock_step,
         )
 
     def _left_over_by(self, whole: AlertDelta) -> AlertDelta:
@@ -135,14 +137,17 @@ class AlertDelta:
         return replace(self, alerts=ended, groups=dict.fromkeys(self.groups))
 
 
-def whole_delta(state: AlertingState, at: datetime) -> AlertDelta:
-    """Return a delta that writes everything anew."""
+def whole_delta(
+    state: AlertingState, at: datetime, clock_step: timedelta = timedelta(0)
+) -> AlertDelta:
+    """Return a delta that writes everything anew, as after a step of the clock."""
     return AlertDelta(
         looked_at=state.looked_at,
         at=at,
         alerts={alert.fingerprint: alert for alert in state.alerts.values()},
         groups=dict(state.groups),
         is_whole=True,
+        clock_step=clock_step,
     )
 
 

@@ -6,7 +6,7 @@ over stays for that story; only what ended lately is a part of alerting's memory
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -18,7 +18,7 @@ from rules.open_findings import Identity, OpenFinding
 from rules.verdict import Verdict
 from service.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
 from service.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
-from service.alerts.delta import AlertDelta, HistoryStep
+from service.alerts.delta import AlertDelta, ClosingDone, HistoryStep
 from service.alerts.grouping import Group
 from service.alerts.state import AlertingState
 from service.storage.alert_tables import ALERT, ALERT_GROUP, ALERTING_STATE
@@ -87,6 +87,12 @@ UPDATE alert SET state = 'resolved', resolved_at = :at, end_reason = :why, updat
 WHERE cluster = :cluster AND state <> 'resolved'
   AND fingerprint NOT IN (SELECT string_to_table(CAST(:names AS text), ' '))
 """)
+# A second time none differs by the step any more.
+_TAKEN_UP: Final = text("""
+UPDATE acknowledgement AS k SET fired_at = a.fired_at FROM alert AS a
+WHERE k.cluster = :cluster AND a.cluster = k.cluster AND a.fingerprint = k.fingerprint
+  AND k.fired_at + CAST(:step AS interval) = a.fired_at
+""")
 _LOOKED: Final = text("""
 INSERT INTO alerting_state (cluster, looked_at) VALUES (:cluster, :at)
 ON CONFLICT (cluster) DO UPDATE SET looked_at = excluded.looked_at
@@ -113,15 +119,22 @@ def save(connection: Connection, cluster: int, delta: AlertDelta) -> None:
     if delta.alerts:
         rows = lines_of(map(_alert_row, delta.alerts.values()))
         connection.execute(_UPSERT, {**given, "rows": rows})
+    if delta.clock_step:
+        connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
     new = [one for one in delta.steps if _is_new(one, stored_at, delta)]
     if new:
         connection.execute(_STEPS, {**given, "rows": lines_of(map(_step_row, new))})
     _save_groups(connection, cluster, delta)
     enqueue(connection, cluster, delta.outgoing)
-    for one in delta.closed:
-        connection.execute(_CLOSED, {"id": one.closing_id, "at": one.at, "outcome": one.outcome})
+    note_closed(connection, delta.closed)
     if delta.looked_at is not None and delta.looked_at != stored_at:
         connection.execute(_LOOKED, {"cluster": cluster, "at": delta.looked_at})
+
+
+def note_closed(connection: Connection, closed: Iterable[ClosingDone]) -> None:
+    """Write down what became of what persons wanted closed; twice is as good as once."""
+    for one in closed:
+        connection.execute(_CLOSED, {"id": one.closing_id, "at": one.at, "outcome": one.outcome})
 
 
 def load(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -28,6 +28,16 @@ class Wanted:
     asked: Asked = NOTHING_ASKED
     closings: tuple[Closing, ...] = ()
     trouble: str | None = None  # which silences cannot be read, one line
+
+    def shifted(self, step: timedelta) -> Wanted:
+        """Return it by a clock that was set: what is taken up moved along with its alert.
+
+        Silences stay: who set their times read them off a clock.
+        """
+        taken_up = (
+            replace(one, fired_at=one.fired_at + step) for one in self.asked.acknowledgements
+        )
+        return replace(self, asked=replace(self.asked, acknowledgements=tuple(taken_up)))
 
 
 NOTHING_WANTED: Final = Wanted()

@@ -1,14 +1,15 @@
 """One round, or all that wait, in one transaction: findings, alerts, outbox and checkpoint agree.
 
 Alerts stand behind a savepoint: if the database will not have what alerting left, the findings are
-stored all the same, and who asked is told.
+stored all the same, with what is to be sent, and who asked is told.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from sqlalchemy import Connection, Engine, text
@@ -20,6 +21,7 @@ from service.storage import alerting, asked, checkpoints, clusters, findings
 from service.storage.asked import Wanted
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
+from service.storage.enqueuing import enqueue
 from service.storage.translate import translated
 
 
@@ -104,12 +106,29 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
 def _save_alerts(connection: Connection, cluster: int, delta: AlertDelta) -> str | None:
     """Store what alerting left; return why the database would not have it.
 
+    What is to be sent, and what became of persons' wishes, is stored all the same: alerting takes it
+    for done, and nobody would hear of it again.
+
+    Raises:
+        StoreError: the database is away.
+    """
+    trouble = _refusal(connection, lambda: alerting.save(connection, cluster, delta))
+    if trouble is not None:
+        for one in delta.outgoing:
+            _refusal(connection, partial(enqueue, connection, cluster, (one,)))
+        _refusal(connection, lambda: alerting.note_closed(connection, delta.closed))
+    return trouble
+
+
+def _refusal(connection: Connection, save: Callable[[], None]) -> str | None:
+    """Store something or nothing of it; return why the database would not have it.
+
     Raises:
         StoreError: the database is away.
     """
     try:
         with translated("alerts cannot be stored"), connection.begin_nested():
-            alerting.save(connection, cluster, delta)
+            save()
     except StoreError as exc:
         if exc.retryable:
             raise

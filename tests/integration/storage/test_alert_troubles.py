@@ -1,0 +1,87 @@
+"""What of alerts outlives trouble: a database that refuses a part of them, a clock that was set."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from functools import reduce
+
+import pytest
+from sqlalchemy import Engine, text
+
+from service.alerts.acknowledgements import Acknowledgement
+from service.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
+from service.storage.acknowledgements import StoredClosing, acknowledge, ask_closing
+from service.storage.asked import read
+from service.storage.rounds import store_rounds
+from tests.alerting import BREACH
+from tests.deltas import KeptLife
+from tests.factories import CLUSTER_ID, at
+from tests.integration.storage.given import Story
+
+pytestmark = pytest.mark.integration
+
+A = "orders-0"
+
+
+def rows(engine: Engine, statement: str) -> list[tuple[object, ...]]:
+    with engine.connect() as connection:
+        return [tuple(row) for row in connection.execute(text(statement))]
+
+
+def refused(delta: AlertDelta) -> AlertDelta:
+    """Return it with a group whose receiver's name is too long for an index."""
+    name = random.Random(0).randbytes(9000).hex()
+    group = replace(next(one for one in delta.groups.values() if one), receiver=name)
+    return replace(delta, groups={group.group_id: group})
+
+
+def test_what_is_to_be_sent_is_stored_though_the_alerts_are_refused(database: Engine) -> None:
+    story, life = Story(database), KeptLife()
+    life.rounds_of({0: {A: BREACH}, 30: {A: BREACH}})
+    delta = refused(reduce(AlertDelta.then, life.deltas))
+    (told,) = delta.outgoing
+    stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
+    assert stored.refused == (CLUSTER_ID,)
+    assert rows(database, "SELECT webhook_id, state FROM outbox") == [(told.webhook_id, "waiting")]
+
+
+def test_what_became_of_a_closing_is_stored_though_the_alerts_are_refused(
+    database: Engine,
+) -> None:
+    story, life = Story(database), KeptLife()
+    life.round(0, {A: BREACH})
+    with database.begin() as connection:
+        wish = StoredClosing(by="me", at=at(1), why="mended")
+        ask_closing(connection, story.cluster, ("some_rule", "hash"), wish)
+        (asked,) = read(connection, story.cluster, at(1)).closings
+    done = ClosingDone(closing_id=asked.closing_id, outcome=ClosingOutcome.CLOSED, at=at(15))
+    delta = replace(refused(life.deltas[-1]), closed=(done,))
+    stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
+    assert stored.refused == (CLUSTER_ID,)
+    assert stored.wanted is not None
+    assert stored.wanted.closings == ()
+
+
+def test_what_is_taken_up_stays_so_when_the_clock_is_set(database: Engine) -> None:
+    story, life = Story(database), KeptLife()
+    life.round(15, {A: BREACH})
+    store_rounds(database, [replace(story.round({"a": BREACH}), alerts=life.deltas[-1])])
+    alert = life.alert(A)
+    assert alert is not None
+    with database.begin() as connection:
+        acknowledge(connection, story.cluster, Acknowledgement.of(alert, by="me", at=at(20)))
+        other = replace(Acknowledgement.of(alert, by="me", at=at(20)), fired_at=at(3))
+        acknowledge(connection, story.cluster, replace(other, fingerprint="another"))
+    life.shift(30, by=3600)
+    delta = life.deltas[-1]
+    for _ in range(2):  # the answer to COMMIT may be lost
+        made = replace(story.round({"a": BREACH}), alerts=delta)
+        wanted = store_rounds(database, [made]).wanted
+        assert wanted is not None
+        moved = life.alert(A)
+        assert moved is not None
+        assert moved.fired_at == at(15 + 3600)
+        assert [one.holds_for(moved) for one in wanted.asked.acknowledgements] == [True]
+    found = rows(database, "SELECT fired_at FROM acknowledgement WHERE fingerprint = 'another'")
+    assert found == [(at(3),)]

@@ -1,0 +1,100 @@
+"""What goes into a night, as digests: equal inputs make the same run, so its id is told by them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from typing import Final
+
+from rules.baseline.layout import HISTORY_FILE, bucket_file, day_folder, masks_folder
+from rules.baseline.night_run import DIGEST_BYTES, ID_BYTES, RUN_FORMAT, NightRun, digest_of
+from rules.baseline.packed import FORMAT
+from rules.baseline.settings import NightSettings
+from rules.baseline.state import FORMAT as STATE_FORMAT
+from rules.version import VERSION
+from spark.places import Place
+
+CHUNK_BYTES: Final = 1 << 20
+READERS: Final = 4  # hashing lets other threads go on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """One night's work: what the tasks have to know."""
+
+    history: str  # the folder, as `Place` takes it
+    day: date  # civil
+    zone: str  # IANA
+    buckets: int
+    previous: NightRun | None  # whose states it goes on from
+    inputs: Mapping[str, str]  # digests of the files of samples and masks, by path
+
+    @property
+    def id(self) -> str:
+        """Return the id of the run that comes of it."""
+        previous = self.previous
+        told = {
+            "day": self.day.isoformat(),
+            "zone": self.zone,
+            "buckets": self.buckets,
+            "settings": NightSettings().text(),
+            "formats": [FORMAT, RUN_FORMAT, STATE_FORMAT],
+            "version": VERSION,  # of the formulas
+            "previous": None if previous is None else [previous.day.isoformat(), previous.digest],
+            "inputs": dict(self.inputs),
+        }
+        return digest_of(told, ID_BYTES)
+
+
+def buckets_of(place: Place) -> int:
+    """Return into how many buckets a history is cut.
+
+    Raises:
+        OSError: there is no history, or it is of another format.
+    """
+    try:
+        read = json.loads(place.read(HISTORY_FILE))
+        found, buckets = read["format"], int(read["buckets"])
+    except FileNotFoundError as exc:
+        raise OSError(f"there is no history in {place.url}: {HISTORY_FILE} is missing") from exc
+    except (ValueError, KeyError, TypeError) as exc:
+        raise OSError(f"{HISTORY_FILE} in {place.url} cannot be read: {exc}") from exc
+    if found != FORMAT:
+        told = f"history in {place.url} has the format {found}, and {FORMAT} is known here"
+        raise OSError(told)
+    return buckets
+
+
+def inputs_of(place: Place, day: date, buckets: int) -> dict[str, str]:
+    """Return a digest of the bytes of every file of samples and of masks of a day, by its path.
+
+    Raises:
+        OSError: a file cannot be read at all.
+    """
+    names = [
+        f"{folder}/{one.name}"
+        for folder in (day_folder(day), masks_folder(day))
+        for one in place.listed(folder)
+        if one.name in {bucket_file(bucket) for bucket in range(buckets)}
+    ]
+    with ThreadPoolExecutor(READERS) as readers:
+        digests = list(readers.map(lambda name: _digest(place, name), names))
+    return dict(zip(names, digests, strict=True))
+
+
+def is_as_it_was(place: Place, night: Night, name: str) -> bool:
+    """Whether a file has the bytes that it had when the night was planned."""
+    now = None if place.find(name) is None else _digest(place, name)
+    return now == night.inputs.get(name)
+
+
+def _digest(place: Place, name: str) -> str:
+    digest = hashlib.blake2b(digest_size=DIGEST_BYTES)
+    with place.files.open_input_stream(place.path(name)) as stream:
+        while chunk := stream.read(CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()

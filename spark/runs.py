@@ -1,0 +1,101 @@
+"""The runs that there are in a folder of history; a run without its record is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from rules.baseline.layout import RUN_FILE, run_folder, runs_folder
+from rules.baseline.night_run import NightRun
+from spark.places import UNFINISHED, Place
+
+RUNS: Final = "runs"
+DAYS: Final = "days"
+DAY: Final = "day="
+RUN: Final = "run="
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRun:
+    """One complete run."""
+
+    run: NightRun
+    made_at: datetime  # aware, UTC: when its record was written
+
+
+def days_of(place: Place, folder: str) -> list[date]:
+    """Return the days that a folder has, in order; names that tell none are left out."""
+    found = (_day(one.name) for one in place.listed(folder) if one.is_folder)
+    return sorted(day for day in found if day is not None)
+
+
+def run_of(place: Place, day: date) -> KeptRun | None:
+    """Return a day's run: of several the one whose record was written last.
+
+    Raises:
+        OSError: the folder cannot be read.
+    """
+    found = []
+    for one in place.listed(runs_folder(day)):
+        if one.is_folder and one.name.startswith(RUN):
+            run = read_run(place, day, one.name.removeprefix(RUN))
+            found += [] if run is None else [run]
+    return max(found, key=lambda one: (one.made_at, one.run.id), default=None)
+
+
+def read_run(place: Place, day: date, run_id: str) -> KeptRun | None:
+    """Return a complete run; None if there is none of this id, or its record is torn."""
+    name = f"{run_folder(day, run_id)}/{RUN_FILE}"
+    found = place.find(name)
+    if found is None:
+        return None
+    try:
+        run = NightRun.from_json(place.read(name).decode())
+    except ValueError:  # torn, or of another format: it is made again
+        return None
+    return KeptRun(run=run, made_at=found.changed) if run.id == run_id else None
+
+
+def last_run(place: Place, before: date) -> KeptRun | None:
+    """Return the run of the last day that has one, before a day."""
+    for day in reversed([one for one in days_of(place, RUNS) if one < before]):
+        run = run_of(place, day)
+        if run is not None:
+            return run
+    return None
+
+
+def keep_only(place: Place, run: NightRun) -> None:
+    """Remove what else there is of the run's day: older runs, and what was left behind."""
+    for one in place.listed(runs_folder(run.day)):
+        if one.name != f"{RUN}{run.id}":
+            remove_run(place, f"{runs_folder(run.day)}/{one.name}")
+    folder = run_folder(run.day, run.id)
+    for one in place.listed(folder):
+        if one.name.startswith(UNFINISHED):
+            place.remove(f"{folder}/{one.name}")
+
+
+def remove_run(place: Place, folder: str) -> None:
+    """Remove a run: its record first, so that half of it is never taken for a run."""
+    place.remove(f"{folder}/{RUN_FILE}")
+    place.remove(folder)
+
+
+def remove_older(place: Place, days: Sequence[date], kept: int) -> int:
+    """Remove the runs of all but the last days that have some; return how many days went."""
+    gone = sorted(days)[:-kept]
+    for day in gone:
+        for one in place.listed(runs_folder(day)):
+            remove_run(place, f"{runs_folder(day)}/{one.name}")
+        place.remove(runs_folder(day))
+    return len(gone)
+
+
+def _day(name: str) -> date | None:
+    try:
+        return date.fromisoformat(name.removeprefix(DAY)) if name.startswith(DAY) else None
+    except ValueError:
+        return None

@@ -1,0 +1,65 @@
+"""The Arrow schemas of history's files and of a run's, and what a task tells of its buckets.
+
+Grains: samples, one row per series, stretch and day; masks, one row per series and window; a run, one
+row per series. Columns and units are those of `rules.baseline.packed`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from rules.baseline.packed import MaskColumn, RunColumn, SampleColumn
+
+SAMPLES: Final = pa.schema(
+    [
+        (SampleColumn.SERIES_ID.value, pa.int64()),
+        (SampleColumn.METRIC.value, pa.string()),
+        (SampleColumn.START_MS.value, pa.int64()),
+        (SampleColumn.STEP_MS.value, pa.int32()),
+        (SampleColumn.COUNT.value, pa.int32()),
+        (SampleColumn.VALUES.value, pa.binary()),
+    ]
+)
+MASKS: Final = pa.schema(
+    [
+        (MaskColumn.SERIES_ID.value, pa.int64()),
+        (MaskColumn.START_MS.value, pa.int64()),
+        (MaskColumn.END_MS.value, pa.int64()),
+    ]
+)
+STATES: Final = pa.schema(
+    [
+        (RunColumn.SERIES_ID.value, pa.int64()),
+        (RunColumn.METRIC.value, pa.string()),
+        (RunColumn.STATE.value, pa.binary()),
+    ]
+)
+RUN: Final = pa.schema(
+    [
+        (RunColumn.SERIES_ID.value, pa.int64()),
+        (RunColumn.METRIC.value, pa.string()),
+        (RunColumn.OUTCOME.value, pa.string()),
+        (RunColumn.REASON.value, pa.string()),
+        (RunColumn.PROFILE.value, pa.string()),
+        (RunColumn.SLOTS.value, pa.int32()),
+        (RunColumn.MID.value, pa.binary()),
+        (RunColumn.UPPER.value, pa.binary()),
+        (RunColumn.LOWER.value, pa.binary()),
+        (RunColumn.THRESHOLD.value, pa.float32()),
+        (RunColumn.THRESHOLD_BY.value, pa.string()),
+        (RunColumn.DELTA.value, pa.float32()),
+        (RunColumn.SLOPE.value, pa.float32()),
+        (RunColumn.CHANGED_AT_MS.value, pa.int64()),
+        (RunColumn.CHANGED_BEFORE.value, pa.float32()),
+        (RunColumn.CHANGED_AFTER.value, pa.float32()),
+        (RunColumn.DAYS.value, pa.int32()),
+        (RunColumn.STATE.value, pa.binary()),
+    ]
+)
+PUBLISHED: Final = tuple(name for name in RUN.names if name != RunColumn.STATE)  # `digest`
+REMEMBERED: Final = (RunColumn.SERIES_ID.value, RunColumn.STATE.value)  # `state_digest`
+
+TOLD: Final = "bucket int, told string"  # one row per bucket: a `bucket.Told` as JSON
+TOLD_ARROW: Final = pa.schema([("bucket", pa.int32()), ("told", pa.string())])

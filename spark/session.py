@@ -1,0 +1,58 @@
+"""The Spark session of the night: small, quiet, in UTC, on this machine unless a master is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+LOCAL: Final = "local"
+LOOPBACK: Final = "127.0.0.1"
+DEFAULTS: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.session.timeZone": "UTC",
+    # Both are on by default, in this release: another default must not change the night.
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.pythonUDF.arrow.enabled": "true",
+    # No catalogue and no shuffle: nothing to adapt, nothing to keep in a warehouse.
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.adaptive.enabled": "false",
+    # A task takes minutes at most; a driver that is gone must not be awaited for long.
+    "spark.network.timeout": "120s",
+    "spark.python.worker.reuse": "true",
+    # The JVM only hands out tasks: the night's memory is that of the Python workers.
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+
+
+def open_session(master: str, conf: Mapping[str, str], py_files: str | None) -> SparkSession:
+    """Start Spark; a setting that is given wins over ours.
+
+    Args:
+        master: as Spark takes it: local[*], spark://host:7077, ...
+        conf: Spark's own settings.
+        py_files: a zip of `rules` and `spark` for executors elsewhere; None: they find them here.
+
+    Raises:
+        PySparkException: the master does not answer, or Java is missing.
+    """
+    chosen = dict(DEFAULTS)
+    if is_local(master):
+        chosen |= {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+    if py_files is not None:
+        chosen["spark.submit.pyFiles"] = py_files
+    builder = SparkSession.builder.appName("tidemark-nightly").master(master)
+    for name, value in (chosen | dict(conf)).items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    if py_files is not None:
+        session.sparkContext.addPyFile(py_files)
+    return session
+
+
+def is_local(master: str) -> bool:
+    """Whether driver and tasks share this process's machine and memory."""
+    return master == LOCAL or master.startswith(f"{LOCAL}[")

@@ -1,0 +1,69 @@
+"""What the job says: one JSON object per line on stdout, for whoever started it.
+
+`{"event": "progress", ...}` while a night is made, `{"event": "night", ...}` for each one that is
+there, `{"event": "failed", "why": ...}` at most once, as the last.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pyspark import SparkContext
+
+PROGRESS_SECONDS: Final = 2.0
+MOST_CHARACTERS: Final = 1000
+_RAISED: Final = re.compile(r"^(?:Caused by: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
+
+
+def tell(event: str, **figures: object) -> None:
+    """Say one thing now."""
+    sys.stdout.write(json.dumps({"event": event} | figures) + "\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def progress(context: SparkContext, day: str) -> Iterator[None]:
+    """Say how many tasks are done, whenever that has changed."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        told = -1
+        while not is_over.wait(PROGRESS_SECONDS):
+            done, tasks = _tasks(context)
+            if tasks and done != told:
+                told = done
+                tell("progress", day=day, done=done, of=tasks)
+
+    watcher = threading.Thread(target=watch, name="progress", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join(PROGRESS_SECONDS)
+
+
+def why(exc: BaseException) -> str:
+    """Return what Spark's long text says in one line: what was raised in the task, if anything was."""
+    text = str(exc)
+    raised = [
+        f"{kind.rpartition('.')[2]}: {told}"
+        for kind, told in _RAISED.findall(text)
+        if not kind.endswith(_NOT_THE_CAUSE)
+    ]
+    first = next((line for line in text.splitlines() if line.strip()), type(exc).__name__)
+    return (raised[0] if raised else first)[:MOST_CHARACTERS]
+
+
+def _tasks(context: SparkContext) -> tuple[int, int]:
+    tracker = context.statusTracker()
+    stages = [tracker.getStageInfo(one) for one in tracker.getActiveStageIds()]
+    known = [one for one in stages if one is not None]
+    return sum(one.numCompletedTasks for one in known), sum(one.numTasks for one in known)

@@ -1,0 +1,38 @@
+"""The night as a DataFrame of buckets: each task makes its buckets' files and tells of each in one row.
+
+Nothing is shuffled and no series crosses buckets; what comes out depends neither on the number of
+tasks nor on their order. Tasks read and write by themselves: docs/decisions/0004.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from spark.bucket import make_bucket
+from spark.inputs import Night
+from spark.schemas import TOLD, TOLD_ARROW
+
+
+def buckets(session: SparkSession, count: int, tasks: int) -> DataFrame:
+    """Return one row per bucket, `bucket` int, spread over tasks."""
+    return session.range(0, count, 1, min(tasks, count)).selectExpr("CAST(id AS int) AS bucket")
+
+
+def made(every: DataFrame, night: Night) -> DataFrame:
+    """Return one row per bucket: `bucket` int and `told` string, a `spark.bucket.Told`.
+
+    Taking the rows is what makes the files.
+    """
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for bucket in batch.column("bucket").to_pylist():
+                told = make_bucket(night, bucket).to_json()
+                yield pa.RecordBatch.from_pylist(
+                    [{"bucket": bucket, "told": told}], schema=TOLD_ARROW
+                )
+
+    return every.mapInArrow(task, TOLD)

@@ -1,0 +1,130 @@
+"""Writes one bucket's file of a run, with the digests of its rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import METRICS, OUTCOMES, PROFILES, REASONS, THRESHOLDS_BY, BaselineBlock
+from rules.baseline.night_run import BucketRun
+from rules.baseline.packed import ROW_GROUP_ROWS, RunColumn
+from rules.baseline.state import STATE_BYTES, StateBlock
+from spark.digests import RowDigest
+from spark.places import Place
+from spark.schemas import PUBLISHED, REMEMBERED, RUN
+
+CODES: Final = {
+    "metric": pa.array([one.value for one in METRICS]),
+    "outcome": pa.array([one.value for one in OUTCOMES]),
+    "reason": pa.array([one.value for one in REASONS]),
+    "profile": pa.array([one.value for one in PROFILES]),
+    "threshold_by": pa.array([one.value for one in THRESHOLDS_BY]),
+}
+BANDS: Final = ("mid", "upper", "lower")
+LEVEL: Final = 1  # zstd: medians and quantiles of measured values hardly get smaller
+
+
+class RunWriter:
+    """Takes series in order, and writes whole groups of rows."""
+
+    def __init__(self, file: pq.ParquetWriter) -> None:
+        self._file = file
+        self._waiting: list[pa.Table] = []
+        self._digest = RowDigest(PUBLISHED)
+        self._state_digest = RowDigest(REMEMBERED)
+        self._outcomes: Counter[str] = Counter()
+
+    def add(self, rows: pa.Table) -> None:
+        """Take the next series, as `run_rows` makes them."""
+        self._digest.add(rows)
+        self._state_digest.add(rows)
+        self._outcomes.update(rows.column(RunColumn.OUTCOME.value).to_pylist())
+        self._waiting.append(rows)
+        while sum(one.num_rows for one in self._waiting) >= ROW_GROUP_ROWS:
+            whole = pa.concat_tables(self._waiting)
+            self._file.write_table(whole.slice(0, ROW_GROUP_ROWS), ROW_GROUP_ROWS)
+            self._waiting = [whole.slice(ROW_GROUP_ROWS)]
+
+    def finish(self) -> None:
+        """Write what is left."""
+        left = pa.concat_tables([RUN.empty_table(), *self._waiting])
+        if left.num_rows:
+            self._file.write_table(left, ROW_GROUP_ROWS)
+
+    def told(self, bucket: int, damaged: str | None) -> BucketRun:
+        """Return what was written."""
+        return BucketRun(
+            bucket=bucket,
+            rows=self._digest.rows,
+            digest=self._digest.hex(),
+            state_digest=self._state_digest.hex(),
+            outcomes=dict(sorted(self._outcomes.items())),
+            damaged=damaged,
+        )
+
+
+@contextmanager
+def writing_run(place: Place, name: str) -> Iterator[RunWriter]:
+    """Give the writer of a file, which is there only if all went well.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    with (
+        place.writing(name) as stream,
+        pq.ParquetWriter(
+            stream,
+            RUN,
+            compression="zstd",
+            compression_level=LEVEL,
+            use_dictionary=list(CODES),
+            write_statistics=[RunColumn.SERIES_ID.value],
+            store_schema=False,
+        ) as file,
+    ):
+        writer = RunWriter(file)
+        yield writer
+        writer.finish()
+
+
+def run_rows(states: StateBlock, baselines: BaselineBlock) -> pa.Table:
+    """Return the rows of some series; those that are not to be kept are left out."""
+    if not baselines.is_kept.all():
+        kept = np.flatnonzero(baselines.is_kept)
+        states, baselines = states.take(kept), baselines.take(kept)
+    return pa.table([_column(name, states, baselines) for name in RUN.names], schema=RUN)
+
+
+def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array:
+    if name == RunColumn.STATE:
+        return _fixed(states)
+    column = getattr(baselines, name)
+    if name in CODES:
+        return CODES[name].take(pa.array(column))
+    if name in BANDS:
+        return _blocks(column, baselines.slots)
+    if name == RunColumn.CHANGED_AT_MS:
+        return pa.array(column, pa.int64(), mask=column == 0)
+    return pa.array(column, RUN.field(name).type)
+
+
+def _fixed(states: StateBlock) -> pa.Array:
+    offsets = np.arange(len(states) + 1, dtype=np.int32) * STATE_BYTES
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(states.to_buffer())]
+    return pa.Array.from_buffers(pa.binary(), len(states), buffers)
+
+
+def _blocks(column: NDArray[np.float32], slots: NDArray[np.int32]) -> pa.Array:
+    """Return the first `slots` values of every row as little-endian bytes."""
+    is_there = np.arange(column.shape[1]) < slots[:, None]
+    data = column.astype("<f4", copy=False)[is_there].tobytes()
+    offsets = np.concatenate([[0], np.cumsum(slots, dtype=np.int32) * 4]).astype(np.int32)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(data)]
+    return pa.Array.from_buffers(pa.binary(), len(slots), buffers)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli import fault, receive, tool, workload
+from service.cli import fault, receive, simulate, tool, workload
 from service.cli.demo.command import command as demo
 from service.cli.exit_codes import ExitCode
 
@@ -41,6 +41,7 @@ def command() -> None:
       tidemark sandbox fault --list     faults of transactions, losses and sequences, each with its truth
       tidemark sandbox tool --list      Kafka's own tools
       tidemark sandbox receive          a receiver of notifications that prints what arrives
+      tidemark sandbox history          weeks of simulated history, to try baselines on
       tidemark sandbox down             end it and remove every file of it
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
 
@@ -48,6 +49,7 @@ def command() -> None:
 command.add_command(demo)
 command.add_command(fault.command)
 command.add_command(receive.command)
+command.add_command(simulate.command)
 command.add_command(tool.command)
 command.add_command(workload.command)
 

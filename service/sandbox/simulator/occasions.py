@@ -1,0 +1,84 @@
+"""What happens to a pipeline beside its traffic, each with the exact time: this is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rules.baseline.series import Metric
+
+
+class Kind(StrEnum):
+    """What happens."""
+
+    # Incidents: somebody should hear of them.
+    SLOW_CONSUMER = "slow_consumer"  # a record takes 5 % longer every minute
+    DEAD_PARTITION = "dead_partition"  # takes no records: its producers give them up
+    POISON_PILL = "poison_pill"  # the group stands before one record of one partition
+    PRODUCER_DROP = "producer_drop"  # nothing is written any more
+    SURGE = "surge"  # three times as much is written
+    ERROR_STEP = "error_step"  # producers give up a share of their records
+    STUCK_TRANSACTION = "stuck_transaction"  # holds back the last stable offset
+    # Nothing of the cluster's: what is not seen must not look like trouble.
+    COLLECTOR_OUTAGE = "collector_outage"
+    # Ordinary: nobody should hear of them.
+    DEPLOY = "deploy"  # the group's members start anew: lag for one to three minutes
+    REBALANCE = "rebalance"  # a pause of the whole group
+    LEVEL_SHIFT = "level_shift"  # from now on more, or less, is written
+
+
+INCIDENTS: Final = (
+    Kind.SLOW_CONSUMER,
+    Kind.DEAD_PARTITION,
+    Kind.POISON_PILL,
+    Kind.PRODUCER_DROP,
+    Kind.SURGE,
+    Kind.ERROR_STEP,
+    Kind.STUCK_TRANSACTION,
+)
+_LAG: Final = (
+    Metric.READ_COMMITTED_LAG,
+    Metric.READ_UNCOMMITTED_LAG,
+    Metric.READ_COMMITTED_LAG_SECONDS,
+    Metric.READ_UNCOMMITTED_LAG_SECONDS,
+)
+_RATES: Final = (Metric.PRODUCE_RATE, Metric.CONSUME_RATE)
+SHOWS_IN: Final = {
+    Kind.SLOW_CONSUMER: (*_LAG, Metric.CONSUME_RATE),
+    Kind.DEAD_PARTITION: (*_RATES, Metric.RECORD_ERROR_RATE),
+    Kind.POISON_PILL: (*_LAG, Metric.CONSUME_RATE),
+    Kind.PRODUCER_DROP: _RATES,
+    Kind.SURGE: (*_RATES, *_LAG),
+    Kind.ERROR_STEP: (Metric.RECORD_ERROR_RATE,),
+    Kind.STUCK_TRANSACTION: (
+        Metric.OPEN_SPAN,
+        Metric.READ_UNCOMMITTED_LAG,
+        Metric.READ_UNCOMMITTED_LAG_SECONDS,
+        Metric.CONSUME_RATE,
+    ),
+    Kind.COLLECTOR_OUTAGE: (),
+    Kind.DEPLOY: (*_LAG, Metric.CONSUME_RATE),
+    Kind.REBALANCE: (*_LAG, Metric.CONSUME_RATE),
+    Kind.LEVEL_SHIFT: _RATES,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """Something that happens in [start_ms, end_ms); a level shift lasts from its start on."""
+
+    kind: Kind
+    start_ms: int
+    end_ms: int
+    pipeline: int | None = None  # None: the whole cluster
+    partition: int | None = None  # None: all of the pipeline's topic
+    # Of a surge and a level shift: how many times as much is written; of an error step: the share
+    # of records that is given up.
+    strength: float = 1.0
+    pauses: tuple[tuple[int, int], ...] = ()  # of a deploy and a rebalance: nothing is read
+
+    @property
+    def is_incident(self) -> bool:
+        """Whether somebody should hear of it."""
+        return self.kind in INCIDENTS

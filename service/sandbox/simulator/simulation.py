@@ -1,0 +1,124 @@
+"""Weeks of a simulated cluster: the same seed, the same weeks, sample for sample.
+
+Days are made one after the other, each in blocks of some pipelines, so that memory depends on the
+number of series and not on that of days.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import METRIC_CODES
+from rules.baseline.series import Series
+from service.sandbox.simulator.block import Block
+from service.sandbox.simulator.defaults import SERIES, WEEKS, ZONES
+from service.sandbox.simulator.drawing import draw_occasions, draw_outages
+from service.sandbox.simulator.fleet import ABORTS, OF_RATES, Pipeline, draw_fleet
+from service.sandbox.simulator.grid import DayGrid, clock_changes, day_grid
+from service.sandbox.simulator.occasions import Occasion
+
+BLOCK_PIPELINES: Final = 24
+ENDED_TRANSACTIONS: Final = 200  # per sample
+ABORTED_SHARE: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is to be simulated."""
+
+    seed: int
+    series: int = SERIES
+    weeks: int = WEEKS
+    end: date  # the last day
+    step_seconds: int = 30  # one of `defaults.STEPS`
+    zones: tuple[str, ...] = ZONES  # IANA; days are those of the first one, where most live
+
+    @property
+    def days(self) -> list[date]:
+        """Return all days, in order."""
+        return [self.end - timedelta(days=back) for back in reversed(range(7 * self.weeks))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Samples:
+    """The samples of some series over one civil day."""
+
+    series_id: NDArray[np.int64]
+    metric: NDArray[np.uint8]  # places in `rules.baseline.blocks.METRICS`
+    grid: DayGrid
+    values: NDArray[np.float32]  # a row per series; NaN: not measured
+
+
+class Simulation:
+    """A cluster and all that happens to it; `days` may be asked for once."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        """Draw the cluster and its weeks; nothing is simulated yet."""
+        self.wanted = wanted
+        self.pipelines: Sequence[Pipeline] = draw_fleet(wanted.seed, wanted.series, wanted.zones)
+        self.outages = draw_outages(wanted.seed, wanted.days, wanted.zones[0])
+        drawn = [draw_occasions(wanted.seed, one, wanted.days) for one in self.pipelines]
+        self.occasions: list[Occasion] = [one for found in drawn for one in found]
+        self._blocks = [
+            Block(
+                [wanted.seed, 4, first],
+                self.pipelines[first : first + BLOCK_PIPELINES],
+                [one for found in drawn[first : first + BLOCK_PIPELINES] for one in found],
+            )
+            for first in range(0, len(self.pipelines), BLOCK_PIPELINES)
+        ]
+        self.series: list[Series] = [ABORTS, *(s for one in self.pipelines for s in one.series)]
+        del self.series[wanted.series :]
+        self._ids = np.array([one.series_id for one in self.series], np.int64)
+        self._metrics = np.array([METRIC_CODES[one.metric] for one in self.series], np.uint8)
+        rates = [one.metric in OF_RATES for one in self.series]
+        self._is_rate = np.array(rates, np.bool_)
+
+    @property
+    def over_ms(self) -> dict[Occasion, int]:
+        """Return when each incident's backlog had been read, as far as days were made."""
+        return {one: at for block in self._blocks for one, at in block.over_ms.items()}
+
+    def clock_changes(self) -> list[tuple[str, int]]:
+        """Return zones and when their clocks are changed, in ms since 1970-01-01 UTC."""
+        days = self.wanted.days
+        start, end = self._grid(days[0]).start_ms, self._grid(days[-1]).end_ms
+        return [(zone, at) for zone in self.wanted.zones for at in clock_changes(start, end, zone)]
+
+    def days(self) -> Iterator[tuple[date, list[Samples]]]:
+        """Give the samples of all series, a day at a time, in the days' order."""
+        for day in self.wanted.days:
+            yield day, list(self._day(self._grid(day)))
+
+    def _grid(self, day: date) -> DayGrid:
+        return day_grid(day, self.wanted.zones[0], self.wanted.step_seconds * 1000)
+
+    def _day(self, grid: DayGrid) -> Iterator[Samples]:
+        first = 0
+        for values in [_aborts(self.wanted.seed, grid), *(one.day(grid) for one in self._blocks)]:
+            rows = slice(first, min(first + len(values), len(self.series)))
+            first = rows.stop
+            kept = values[: rows.stop - rows.start]
+            self._hide(kept, self._is_rate[rows], grid)
+            yield Samples(
+                series_id=self._ids[rows], metric=self._metrics[rows], grid=grid, values=kept
+            )
+
+    def _hide(self, values: NDArray[np.float32], is_rate: NDArray[np.bool_], grid: DayGrid) -> None:
+        """Take out, in place, what was not seen; a rate needs the sample before as well."""
+        for one in self.outages:
+            values[:, grid.taken(one.start_ms, one.end_ms)] = np.nan
+            values[is_rate, grid.taken(one.start_ms, one.end_ms + grid.step_ms)] = np.nan
+
+
+def _aborts(seed: int, grid: DayGrid) -> NDArray[np.float32]:
+    rng = np.random.default_rng([seed, 5, grid.day.toordinal()])
+    aborted = rng.binomial(ENDED_TRANSACTIONS, ABORTED_SHARE, (1, grid.count))
+    ratio: NDArray[np.float32] = (aborted / ENDED_TRANSACTIONS).astype(np.float32)
+    return ratio

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+import psycopg
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
@@ -20,10 +21,13 @@ REFUSED: Final = ("authentication failed", "no password supplied", "pg_hba.conf"
 
 @contextmanager
 def translated(doing: str) -> Iterator[None]:
-    """Turn what SQLAlchemy raises inside into a `StoreError` that begins with `doing`."""
+    """Turn what SQLAlchemy or the driver raises inside into a `StoreError` that begins with `doing`."""
     try:
         yield
     except DBAPIError as exc:
+        said = exc.orig or exc
+        raise StoreError(f"{doing}: {_told(said)}", retryable=_is_retryable(said)) from exc
+    except psycopg.Error as exc:  # of COPY, which goes past SQLAlchemy
         raise StoreError(f"{doing}: {_told(exc)}", retryable=_is_retryable(exc)) from exc
     except PoolTimeoutError as exc:
         raise StoreError(f"{doing}: no free connection in time", retryable=True) from exc
@@ -31,19 +35,19 @@ def translated(doing: str) -> Iterator[None]:
         raise StoreError(f"{doing}: {type(exc).__name__}", retryable=False) from exc
 
 
-def _is_retryable(exc: DBAPIError) -> bool:
-    state = getattr(exc.orig, "sqlstate", None)
+def _is_retryable(said: BaseException) -> bool:
+    state = getattr(said, "sqlstate", None)
     if state is not None:
         return str(state).startswith(RETRYABLE)
     # A failed connection carries no code: only what the server said in words tells a refusal.
-    text = str(exc.orig)
+    text = str(said)
     return not any(word in text for word in REFUSED)
 
 
-def _told(exc: DBAPIError) -> str:
+def _told(said: BaseException) -> str:
     """Return the driver's first line that says something; SQL and parameters stay out."""
-    lines = [line.strip() for line in str(exc.orig).splitlines() if line.strip()]
+    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
     for line in lines:
         if "FATAL:" in line:
             return line.split("FATAL:", 1)[1].strip()
-    return lines[0] if lines else type(exc.orig).__name__
+    return lines[0] if lines else type(said).__name__

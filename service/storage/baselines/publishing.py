@@ -1,7 +1,9 @@
 """Publishes a nightly run: readers see the run before until all of it is there.
 
 A run is copied into a table of its own, checked against its record, attached and made the current
-one in one transaction. Whatever is lost in the middle leaves nothing behind.
+one in one transaction. Whatever is lost in the middle leaves nothing behind. Readers are not held up:
+attaching asks for no lock that reading conflicts with. Dropping does, so that runs that are too old
+go afterwards, and one that somebody still reads goes another night.
 """
 
 from __future__ import annotations
@@ -9,13 +11,27 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, delete, func, insert, select, table, text
+from sqlalchemy.dialects.postgresql import insert as upsert
 
-from service.storage.baselines.run_files import RunPlace
+from rules.baseline.night_run import NightRun
+from rules.errors import StoreError
+from service.clock import monotonic
+from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
+from service.storage.baselines.encoding import COLUMNS, RunRows
+from service.storage.baselines.run_files import RunPlace, read_record, refused, row_groups
+from service.storage.baselines.series_labels import read_labels
+from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
+from service.storage.translate import translated
 
 RUNS_KEPT: Final = 3  # to roll back to
+LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
+STATEMENT_TIMEOUT: Final = "30min"  # ten million series take a quarter of an hour
+DROP_LOCK_TIMEOUT: Final = "2s"  # readers that come meanwhile wait behind it
+
+_run = BASELINE_RUNS.c
 
 
 class Publishing(StrEnum):
@@ -33,9 +49,11 @@ class Published:
     outcome: Publishing
     run_id: str
     series: int  # rows of the run
-    unlabelled: int  # of them: series that the dictionary does not have
-    dropped: tuple[str, ...]  # runs that are no longer kept
-    seconds: float
+    unlabelled: int = 0  # of them: series that the dictionary does not have
+    unreadable: tuple[str, ...] = ()  # parts of the dictionary
+    dropped: tuple[str, ...] = ()  # runs that are no longer kept
+    still_read: tuple[str, ...] = ()  # runs that would be dropped, were they not in use
+    seconds: float = 0.0
 
 
 def publish(
@@ -63,4 +81,182 @@ def publish(
         StoreError: files are missing or torn (not retryable), or the database refused or was lost;
             the run before stays the current one, and another try begins anew.
     """
-    raise NotImplementedError
+    begin = monotonic()
+    run = read_record(place)
+    with translated(f"run {run.id} of {run.day} is not published"):
+        with engine.begin() as connection:
+            loading = _Loading(connection, place, run, cluster=cluster)
+            outcome = loading.load(now)
+        dropped, still_read = _drop_old(engine, cluster, kept)
+    return Published(
+        outcome=outcome,
+        run_id=run.id,
+        series=run.series,
+        unlabelled=loading.unlabelled,
+        unreadable=loading.unreadable,
+        dropped=dropped,
+        still_read=still_read,
+        seconds=monotonic() - begin,
+    )
+
+
+class _Loading:
+    """One transaction that loads a run."""
+
+    def __init__(
+        self, connection: Connection, place: RunPlace, run: NightRun, *, cluster: str
+    ) -> None:
+        self.unlabelled = 0
+        self.unreadable: tuple[str, ...] = ()
+        self._connection = connection
+        self._place = place
+        self._record = run
+        self._cluster = cluster
+
+    def load(self, now: datetime) -> Publishing:
+        """Load the run and make it the current one, unless it or a later one is there already."""
+        take_turn(self._connection, self._cluster)
+        known = self._known()
+        if known is not None:
+            return known
+        row = self._connection.execute(self._row(now)).scalar_one()
+        self._copy(row)
+        self._attach(row)
+        make_current(self._connection, self._cluster, row, now)
+        return Publishing.PUBLISHED
+
+    def _known(self) -> Publishing | None:
+        run = self._record
+        ours = _run.cluster == self._cluster
+        same = select(_run.digest).where(ours, _run.run_id == run.id)
+        digest = self._connection.execute(same).scalar_one_or_none()
+        if digest is not None and digest != run.digest:
+            raise refused(self._place, "a run of this id with other content is loaded")
+        if digest is not None:
+            return Publishing.UNCHANGED
+        newest = self._connection.execute(select(func.max(_run.day)).where(ours)).scalar_one()
+        return Publishing.OLDER if newest is not None and newest > run.day else None
+
+    def _row(self, now: datetime) -> Any:
+        run = self._record
+        figures = {
+            "outcomes": run.outcomes,
+            "damaged": {str(one.bucket): one.damaged for one in run.damaged},
+        }
+        return (
+            insert(BASELINE_RUNS)
+            .values(
+                cluster=self._cluster,
+                day=run.day,
+                run_id=run.id,
+                digest=run.digest,
+                time_zone=run.zone,
+                series=run.series,
+                figures=figures,
+                loaded_at=now,
+            )
+            .returning(_run.id)
+        )
+
+    def _copy(self, row: int) -> None:
+        """Copy the rows into a table that nobody knows yet.
+
+        A table of its own and not a partition: making one of those would lock readers out. FREEZE
+        spares the table being written again by the first vacuum.
+        """
+        name = table_of(row)
+        self._statement(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT}'")
+        self._statement(f"CREATE TABLE {name} (LIKE baselines INCLUDING STORAGE)")
+        rows = RunRows(row, self._labels())
+        driver = self._connection.connection.driver_connection
+        if driver is None:
+            raise StoreError("the connection is closed", retryable=True)
+        columns = ", ".join(COLUMNS)
+        statement = f"COPY {name} ({columns}) FROM STDIN (FORMAT binary, FREEZE)"
+        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+            copy.write(SIGNATURE)
+            for batch in row_groups(self._place, self._record):
+                copy.write(self._encoded(rows, batch))
+            copy.write(TRAILER)
+        self.unlabelled = rows.unlabelled
+        counted = select(func.count()).select_from(table(name))
+        came = self._connection.execute(counted).scalar_one()
+        if came != self._record.series:
+            told = f"{came} rows came, and its record says {self._record.series}"
+            raise refused(self._place, told)
+
+    def _labels(self) -> Any:
+        try:
+            labels = read_labels(self._place.files, self._place.history)
+        except OSError as exc:
+            raise refused(self._place, f"the dictionary of series cannot be read: {exc}") from exc
+        self.unreadable = labels.unreadable
+        return labels
+
+    def _encoded(self, rows: RunRows, batch: Any) -> bytes:
+        try:
+            return rows.rows(batch)
+        except ValueError as exc:
+            raise refused(self._place, str(exc)) from exc
+
+    def _attach(self, row: int) -> None:
+        """Attach what was copied; the constraint spares looking at all rows once more."""
+        name = table_of(row)
+        self._statement(f"ALTER TABLE {name} ADD CONSTRAINT {name}_run CHECK (run = {row})")
+        self._statement(f"ALTER TABLE baselines ATTACH PARTITION {name} FOR VALUES IN ({row})")
+        self._statement(f"ALTER TABLE {name} DROP CONSTRAINT {name}_run")
+        self._statement(f"ANALYZE {name}")
+
+    def _statement(self, statement: str) -> None:
+        self._connection.execute(text(statement))
+
+
+def take_turn(connection: Connection, cluster: str) -> None:
+    """Wait until nobody else changes a cluster's runs; held until the transaction ends."""
+    connection.execute(select(func.pg_advisory_xact_lock(LOCKS, func.hashtext(cluster))))
+
+
+def make_current(connection: Connection, cluster: str, row: int, now: datetime) -> None:
+    """Let readers see this run of a cluster from the end of the transaction on."""
+    current = upsert(BASELINE_CURRENT).values(cluster=cluster, run=row, switched_at=now)
+    connection.execute(
+        current.on_conflict_do_update(
+            index_elements=[BASELINE_CURRENT.c.cluster],
+            set_={"run": current.excluded.run, "switched_at": current.excluded.switched_at},
+        )
+    )
+
+
+def table_of(row: int) -> str:
+    """Return the name of the table that holds a run's rows."""
+    return f"{PARTITION_PREFIX}{row}"
+
+
+def _drop_old(engine: Engine, cluster: str, kept: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Drop runs that are too old, each for itself; return those that went, and those in use."""
+    with engine.connect() as connection:
+        current = select(BASELINE_CURRENT.c.run).where(BASELINE_CURRENT.c.cluster == cluster)
+        loaded = select(_run.id, _run.run_id).where(_run.cluster == cluster)
+        newest_first = loaded.order_by(_run.day.desc(), _run.id.desc())
+        in_force = connection.execute(current).scalar_one_or_none()
+        old = [row for row in connection.execute(newest_first).all()[kept:] if row.id != in_force]
+    gone = {row.run_id: _dropped(engine, cluster, row.id) for row in old}
+    return (
+        tuple(name for name, is_gone in gone.items() if is_gone),
+        tuple(name for name, is_gone in gone.items() if not is_gone),
+    )
+
+
+def _dropped(engine: Engine, cluster: str, row: int) -> bool:
+    """Drop one run, unless somebody reads."""
+    try:
+        with translated("an old run cannot be dropped"), engine.begin() as connection:
+            take_turn(connection, cluster)
+            connection.execute(text(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'"))
+            connection.execute(text(f"DROP TABLE IF EXISTS {table_of(row)}"))
+            connection.execute(delete(BASELINE_RUNS).where(_run.id == row))
+    except StoreError as exc:
+        if not exc.retryable:
+            raise
+        return False
+    return True

@@ -69,7 +69,8 @@ def read_labels(files: FileSystem, history: str) -> SeriesLabels:
     parts, unreadable = _Parts(), []
     for path in _part_paths(files, history):
         try:
-            parts.add(pq.read_table(path, columns=READ, filesystem=files, memory_map=False))
+            with files.open_input_file(path) as source, pq.ParquetFile(source) as part:
+                parts.add(part.read(columns=READ))
         except (OSError, pa.ArrowException, KeyError):
             unreadable.append(path.rpartition("/")[2])
     return parts.joined(tuple(unreadable))

@@ -1,0 +1,57 @@
+"""What a night needs of the database: when alerts were open, and a place for what it has learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+
+from sqlalchemy import Engine
+
+from service.settings import Settings
+from service.storage import schema
+from service.storage.baselines.alert_windows import AlertWindow, alert_windows
+from service.storage.baselines.publishing import Published, publish
+from service.storage.baselines.run_files import RunPlace
+from service.storage.opening import has_database, open_store, opened_at_head
+
+
+class StoredNights:
+    """A database whose schema is at head."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
+        """Return the windows of alerts between two moments.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        return alert_windows(self._engine, cluster, begin, end)
+
+    def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
+        """Load a run and make it the current one; again, it changes nothing.
+
+        Raises:
+            StoreError: as `publishing.publish`.
+        """
+        return publish(self._engine, place, cluster=cluster, now=now)
+
+
+@contextmanager
+def opened_nights(settings: Settings) -> Iterator[StoredNights]:
+    """Open the database of these settings; where none is, make the data directory's, as `serve` does.
+
+    Raises:
+        StoreError: it is away, or its schema is another one.
+    """
+    if not has_database(settings):
+        settings.service.data_directory().mkdir(parents=True, exist_ok=True)
+        database = open_store(settings)
+        try:
+            schema.upgrade(database.engine)
+        finally:
+            database.close()
+    with opened_at_head(settings) as engine:
+        yield StoredNights(engine)

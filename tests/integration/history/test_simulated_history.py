@@ -1,0 +1,95 @@
+"""`tidemark sandbox history` writes what history reads, and removes nobody's history."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rules.errors import SandboxError, StoreError
+from service.cli.exit_codes import ExitCode
+from service.cli.main import run
+from service.history.days import DayReader, days_of
+from service.history.dictionary import Dictionary, read_series
+from service.history.folder import Described, open_folder
+from service.sandbox.simulator.fleet import CLUSTER
+from service.sandbox.simulator.labels import LABELS_FILE
+from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.writing import write_history
+
+pytestmark = pytest.mark.integration
+
+WANTED = Wanted(seed=3, series=40, weeks=1, end=date(2026, 3, 30), zones=("Europe/Berlin",))
+COMMAND = ["sandbox", "history", "--weeks", "1", "--series", "20", "--end", "2026-03-30"]
+
+
+def test_what_is_simulated_is_read_back(tmp_path: Path) -> None:
+    told: list[date] = []
+    written = write_history(
+        Simulation(WANTED), str(tmp_path), replace=False, progress=lambda day, _: told.append(day)
+    )
+    folder = open_folder(str(tmp_path))
+    assert days_of(folder) == told == WANTED.days
+    made = Simulation(WANTED)
+    assert {labels for _, labels, _ in read_series(folder)} == set(made.series)
+    for day, blocks in made.days():
+        reader = DayReader(folder, day)
+        found = {
+            one: row
+            for bucket in reader.buckets()
+            for block in reader.blocks(bucket)
+            for one, row in zip(block.series_id.tolist(), block.values, strict=True)
+        }
+        for block in blocks:
+            for one, row in zip(block.series_id.tolist(), block.values, strict=True):
+                np.testing.assert_array_equal(found.pop(one), row)
+        assert not found
+    assert written.samples == sum(b.values.size for _, d in Simulation(WANTED).days() for b in d)
+
+
+def test_the_command_writes_the_truth_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    url = f"file://{tmp_path}/simulated"
+    assert run([*COMMAND, "--history", url, "-o", "json"]) == ExitCode.OK
+    told = json.loads(capsys.readouterr().out)
+    kept = json.loads((tmp_path / "simulated" / LABELS_FILE).read_text(encoding="utf-8"))
+    assert kept == told["simulated"]
+    assert told["samples"] == 20 * 120 * (7 * 24 - 1)
+    assert run([*COMMAND, "--history", url]) == ExitCode.SANDBOX
+    assert "--replace" in capsys.readouterr().err
+    again = [*COMMAND, "--history", url, "--replace", "--zone", "UTC"]
+    assert run(again) == ExitCode.OK
+    assert open_folder(url).described.time_zone == "UTC"
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([*COMMAND, "--history", str(tmp_path / "none"), "--dry-run"]) == ExitCode.OK
+    assert "Would simulate 1 week, 2026-03-24 to 2026-03-30" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "options", [["--zone", "Moon/Crater"], ["--end", "1970-01-05"], ["--step", "7"]]
+)
+def test_what_cannot_be_simulated_is_a_usage_error(options: list[str]) -> None:
+    assert run([*COMMAND, *options, "--dry-run"]) == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("cluster", ["production", CLUSTER])
+@pytest.mark.parametrize("replace", [False, True])
+def test_a_history_that_is_not_simulated_stays(
+    tmp_path: Path, cluster: str, *, replace: bool
+) -> None:
+    theirs = open_folder(
+        str(tmp_path), Described(cluster=cluster, time_zone="Europe/Berlin", buckets=4)
+    )
+    made = Simulation(WANTED)
+    Dictionary(theirs).add({one.series_id: one for one in made.series}, 0)
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    with pytest.raises((SandboxError, StoreError)):
+        write_history(made, str(tmp_path), replace=replace, progress=lambda *_: None)
+    assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before

@@ -14,6 +14,7 @@ from service.settings.groups import (
     ServiceSettings,
     Settings,
 )
+from service.settings.history import HistorySettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.sources import (
     MAX_SECRET_BYTES,
@@ -30,6 +31,7 @@ __all__ = [
     "BrokerLogSettings",
     "DatabaseSettings",
     "Entry",
+    "HistorySettings",
     "HttpSettings",
     "KafkaSettings",
     "LogFileSettings",

@@ -17,6 +17,8 @@ from service.metrics.selection import DEFAULT_MAX_SERIES, NamePatterns, SeriesLi
 from service.settings.alerting import AlertingSettings
 from service.settings.broker_logs import BrokerLogSettings
 from service.settings.group import Group
+from service.settings.history import HistorySettings
+from service.settings.nightly import NightlySettings
 from service.settings.scrapes import ScrapeSettings
 from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
 
@@ -243,4 +245,6 @@ class Settings(Group):
     broker_logs: BrokerLogSettings = BrokerLogSettings()
     scrapes: ScrapeSettings = ScrapeSettings()
     alerting: AlertingSettings = AlertingSettings()
+    history: HistorySettings = HistorySettings()
+    nightly: NightlySettings = NightlySettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -1,0 +1,87 @@
+"""When the night is learnt from, and on which Spark."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Annotated, Final, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from service.settings.group import Group
+from service.settings.values import tables
+
+_CLOCK: Final = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
+_MEMORY: Final = re.compile(r"[1-9]\d*[mg]")
+
+
+def _time_of_day(text: str) -> str:
+    if not _CLOCK.fullmatch(text):
+        raise PydanticCustomError("time", 'write a time of day like "02:30"')
+    return text
+
+
+def _memory(text: str) -> str:
+    if not _MEMORY.fullmatch(text):
+        raise PydanticCustomError("memory", 'write an amount of memory like "1g" or "512m"')
+    return text
+
+
+class SparkSetting(Group):
+    """One of Spark's own settings."""
+
+    name: Annotated[str, Field(pattern=r"^spark\.[\w.-]+$", max_length=200)]
+    """Its name, like spark.executor.memory."""
+
+    value: Annotated[str, Field(max_length=10_000)]
+    """Its value, as Spark writes it."""
+
+
+class NightlySettings(Group):
+    """What is usual for every series is learnt every night, by Spark; see docs/baselines.md."""
+
+    enabled: bool = True
+    """Whether `tidemark serve` runs the night. Default: true; turn it off where something else runs
+    `tidemark nightly run`, or where there is no Java."""
+
+    at: Annotated[str, AfterValidator(_time_of_day)] = "02:30"
+    """Time of day in the zone of history (history.time_zone). Default: when the last hour of
+    yesterday is surely folded, and most clusters are quiet."""
+
+    master: Annotated[str, Field(min_length=1, max_length=1000)] = "local[*]"
+    """Spark's master, like spark://host:7077. Default: all cores of this machine, in processes of their
+    own, so that nothing has to be set up; any other master must reach the folder of history."""
+
+    conf: Annotated[
+        tuple[SparkSetting, ...],
+        BeforeValidator(tables),
+        Field(examples=[[{"name": "spark.executor.memory", "value": "4g"}]]),
+    ] = ()
+    """List of tables, as [[nightly.conf]] in the file or as a JSON list in the environment: name, value.
+    They win over what Tidemark sets. Default: none, as one machine needs none."""
+
+    driver_memory: Annotated[str, AfterValidator(_memory)] = "1g"
+    """Memory of Spark's JVM. Default: enough for any number of series, because the JVM only hands out
+    tasks; each core's Python process needs about 0.3 GB beside it."""
+
+    timeout_seconds: Annotated[float, Field(ge=60, le=86_400)] = 14_400.0
+    """Seconds after which the nights of one run are broken off; those that are made stay. Default: four
+    hours, some 15 million series-days, and short enough to be over before people come."""
+
+    keep_days: Annotated[int, Field(ge=2, le=365)] = 3
+    """Days whose runs are kept in the folder of history, about 20 kB per series and day. Default: so
+    many as the database keeps to roll back to; the next night needs the last one."""
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        counts = Counter(one.name for one in self.conf)
+        if any(count > 1 for count in counts.values()):
+            raise PydanticCustomError("names", "a setting of nightly.conf is given twice")
+        return self
+
+    @property
+    def hour_and_minute(self) -> tuple[str, str]:
+        """Return the time of day as a trigger takes it."""
+        hour, minute = self.at.split(":")
+        return str(int(hour)), str(int(minute))

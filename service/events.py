@@ -43,5 +43,9 @@ class Event(StrEnum):
     OUTBOX_BACK = "outbox_back"
     TASK_DIED = "task_died"
     PART_FAILED = "part_failed"  # a rule, say: the others go on
+    HISTORY_AWAY = "history_not_kept"  # rounds or hours could not be written
+    HISTORY_BACK = "history_kept_again"
+    HISTORY_DAMAGED = "history_damaged"  # a file of it, which is set aside
+    HISTORY_COLLISION = "history_series_left_out"  # another one has the same id
     REQUEST_FAILED = "request_failed"
     LIBRARY = "library_message"

@@ -2,6 +2,7 @@
 
 ```
 history.json                                      the format and the number of buckets
+hours/hour=2026-03-29T05/part-<...>.parquet       packed samples of one hour (UTC), until they are folded
 days/day=2026-03-29/bucket=007.parquet            packed samples of one civil day
 series/...parquet                                 the dictionary of series, every file a part of it
 masks/day=2026-03-29/bucket=007.parquet           windows not to learn from; absent: none
@@ -13,27 +14,36 @@ A day is a civil day in the cluster's time zone. Files are written under another
 
 from __future__ import annotations
 
-from datetime import date
+from datetime import date, datetime
 from typing import Final
 
 HISTORY_FILE: Final = "history.json"
 RUN_FILE: Final = "run.json"
 SERIES: Final = "series"
+HOURS: Final = "hours"
+DAYS: Final = "days"
+MASKS: Final = "masks"
+RUNS: Final = "runs"
+
+
+def hour_folder(hour: datetime) -> str:
+    """Return the folder of an hour's samples; the hour is in UTC."""
+    return f"{HOURS}/hour={hour:%Y-%m-%dT%H}"
 
 
 def day_folder(day: date) -> str:
     """Return the folder of a day's samples."""
-    return f"days/day={day.isoformat()}"
+    return f"{DAYS}/day={day.isoformat()}"
 
 
 def masks_folder(day: date) -> str:
     """Return the folder of a day's windows."""
-    return f"masks/day={day.isoformat()}"
+    return f"{MASKS}/day={day.isoformat()}"
 
 
 def runs_folder(day: date) -> str:
     """Return the folder of all runs of a night."""
-    return f"runs/day={day.isoformat()}"
+    return f"{RUNS}/day={day.isoformat()}"
 
 
 def run_folder(day: date, run_id: str) -> str:

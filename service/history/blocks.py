@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from rules.baseline.packed import ROW_GROUP_ROWS, SAMPLE_TYPE, SampleColumn, pack
+from rules.baseline.packed import ROW_GROUP_ROWS, SAMPLE_TYPE, SampleColumn, bucket_of, pack
 from rules.baseline.series import Metric
 
 Int64s: TypeAlias = NDArray[np.int64]
@@ -96,6 +96,19 @@ def write_blocks(stream: Any, blocks: Sequence[Block]) -> None:
     with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
         for table in tables_of(blocks):
             writer.write_table(table)
+
+
+def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
+    """Write the rows of blocks as one Parquet file; every row group is of one bucket.
+
+    So a bucket is read without the others: the first series of a row group tells which it is.
+    """
+    places = [bucket_of(block.series_id, buckets) for block in blocks]
+    with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
+        for bucket in range(buckets):
+            pairs = zip(blocks, places, strict=True)
+            for table in tables_of([block.take(place == bucket) for block, place in pairs]):
+                writer.write_table(table)
 
 
 def tables_of(blocks: Sequence[Block]) -> Iterator[Any]:

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 import pyarrow.parquet as pq
 
-from rules.baseline.layout import bucket_file, day_folder
+from rules.baseline.layout import DAYS, bucket_file, day_folder
 from rules.baseline.packed import bucket_of
 from service.history.blocks import Block, blocks_of, write_blocks
 from service.history.folder import READ_ERRORS, Folder, store_errors
 
-DAYS: Final = "days"
 DAY_PREFIX: Final = "day="
 MILLISECOND: Final = timedelta(milliseconds=1)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -143,10 +142,14 @@ class RowGroups:
     def __len__(self) -> int:
         return 0 if self._file is None else int(self._file.num_row_groups)
 
-    def least_id(self, group: int) -> int | None:
-        """Return the first series of a row group, None where that is not told."""
-        found = self._file.metadata.row_group(group).column(0).statistics
-        return None if found is None or not found.has_min_max else int(found.min)
+    def groups_of(self, bucket: int, buckets: int) -> list[int]:
+        """Return the row groups of a bucket, in a file that has each bucket in groups of its own."""
+        found = []
+        for group in range(len(self)):
+            told = self._file.metadata.row_group(group).column(0).statistics
+            if told is None or not told.has_min_max or told.min % buckets == bucket:
+                found.append(group)
+        return found
 
     def blocks(self, group: int) -> list[Block]:
         """Return the rows of a row group; none if it is damaged."""
@@ -162,5 +165,4 @@ class RowGroups:
             self._file.close()
 
     def _damaged(self, why: Exception) -> None:
-        told: Mapping[str, str] = {self.path: next(iter(str(why).splitlines()), type(why).__name__)}
-        self.damaged.update(told)
+        self.damaged[self.path] = next(iter(str(why).splitlines()), type(why).__name__)

@@ -1,0 +1,285 @@
+"""The write-ahead of history: rounds appended to a local file, so that a crash loses none of them.
+
+A segment is one file with the rounds of one hour (UTC) on one grid. It is a row of records, each with
+its length and checksum and each written at once: what a crash left half written, or a disk damaged,
+is passed over, and the records around it are read. A segment is told by its number: later ones have
+higher numbers, whatever the clock said.
+
+    head    JSON: format, step_ms, the names of metrics
+    index   number, then a series id (int64) and a metric (uint8, place in the names) per series
+    labels  zstd of JSON: [[series id, cluster, metric, topic, partition, group], ...]
+    round   ms since 1970-01-01 UTC, number of an index, then zstd of a float32 per series
+All numbers are little endian.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from rules.baseline.packed import SAMPLE_TYPE, pack
+from rules.baseline.series import Metric, Series
+from service.history.blocks import CODE_OF_NAME, METRICS, Codes, Int64s
+
+FORMAT: Final = 1
+MAGIC: Final = b"tdmA"
+FRAME: Final = struct.Struct("<4sBxxxII")  # magic, kind, length, checksum
+ROUND: Final = struct.Struct("<qII")  # ms, number of the index, series
+NUMBER: Final = struct.Struct("<II")  # number of the index, series
+MOST_BYTES: Final = 2**31  # of a record
+NAME: Final = re.compile(r"(\d{12})\.ahead")
+
+_ZSTD: Final = pa.Codec("zstd", compression_level=1)
+
+
+class Kind(IntEnum):
+    """What a record is."""
+
+    HEAD = 1
+    INDEX = 2
+    LABELS = 3
+    ROUND = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record."""
+
+    kind: int
+    payload: bytes
+
+    def framed(self) -> bytes:
+        """Return it as it is written."""
+        return (
+            FRAME.pack(MAGIC, self.kind, len(self.payload), _checksum(self.kind, self.payload))
+            + self.payload
+        )
+
+
+def _checksum(kind: int, payload: bytes | memoryview) -> int:
+    return zlib.crc32(payload, zlib.crc32(struct.pack("<BI", kind, len(payload))))
+
+
+# ------------------------------------------------------------------ making records
+def head(step_ms: int) -> Record:
+    """Return what a segment begins with."""
+    told = {"format": FORMAT, "step_ms": step_ms, "metrics": [one.value for one in METRICS]}
+    return Record(Kind.HEAD, json.dumps(told).encode())
+
+
+def index(number: int, ids: Int64s, metric: Codes) -> Record:
+    """Return which series the rounds of this number have."""
+    columns = ids.astype("<i8").tobytes() + metric.astype(np.uint8).tobytes()
+    return Record(Kind.INDEX, NUMBER.pack(number, len(ids)) + columns)
+
+
+def labels(series: Mapping[int, Series]) -> Record:
+    """Return the labels of series."""
+    rows = [
+        (series_id, one.cluster, one.metric.value, one.topic, one.partition, one.group)
+        for series_id, one in series.items()
+    ]
+    return Record(Kind.LABELS, _squeezed(json.dumps(rows, separators=(",", ":")).encode()))
+
+
+def round_record(at_ms: int, number: int, values: NDArray[np.float64]) -> Record:
+    """Return the samples of one round."""
+    return Record(Kind.ROUND, ROUND.pack(at_ms, number, len(values)) + _squeezed(pack(values)))
+
+
+def _squeezed(data: bytes) -> bytes:
+    return struct.pack("<I", len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
+
+
+def _unsqueezed(data: bytes) -> bytes:
+    (size,) = struct.unpack_from("<I", data)
+    return bytes(_ZSTD.decompress(data[4:], decompressed_size=size, asbytes=True))
+
+
+# ------------------------------------------------------------------ writing
+class SegmentWriter:
+    """Appends to one new segment."""
+
+    def __init__(self, path: Path, *, hour: int, step_ms: int) -> None:
+        """Make the file; `hour`: hours since 1970-01-01 UTC. Raises OSError."""
+        self.path = path
+        self.hour = hour
+        self.step_ms = step_ms
+        self.written = 0  # bytes, all of them whole records
+        self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o640)
+        try:
+            self.append([head(step_ms)])
+            _flush_folder(path.parent)
+        except OSError:
+            self.close()
+            raise
+
+    def append(self, records: Sequence[Record]) -> int:
+        """Append records and have the disk keep them; return the bytes written.
+
+        Raises:
+            OSError: they could not be written; the next append begins where this one did.
+        """
+        data = b"".join(record.framed() for record in records)
+        try:
+            _write(self._file, data, self.written)
+            os.fsync(self._file)
+        except OSError:
+            self._cut()
+            raise
+        self.written += len(data)
+        return len(data)
+
+    def close(self) -> None:
+        """Close it."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _cut(self) -> None:
+        """Give back the room of what was written in part; where that fails it is passed over."""
+        try:
+            os.ftruncate(self._file, self.written)
+        except OSError:
+            return
+
+
+def _write(file: int, data: bytes, place: int) -> None:
+    left = memoryview(data)
+    while left:
+        count = os.pwrite(file, left, place)
+        left, place = left[count:], place + count
+
+
+def _flush_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# ------------------------------------------------------------------ reading
+@dataclass(slots=True)
+class Segment:
+    """What a segment holds, as far as it can be read; rounds in the order they were written."""
+
+    step_ms: int = 0  # 0: not even its head could be read
+    rounds: list[tuple[int, Int64s, Codes, NDArray[np.float32]]] = field(default_factory=list)
+    series: dict[int, Series] = field(default_factory=dict)  # whose labels it tells, by id
+    lost_bytes: int = 0  # of records that are torn or damaged
+    lost_rounds: int = 0  # whole, but which series they are of was lost
+
+
+def segment_paths(folder: Path) -> list[Path]:
+    """Return the segments of a folder in their order; none where there is no folder.
+
+    Raises:
+        OSError: the folder cannot be listed.
+    """
+    if not folder.exists():
+        return []
+    return sorted(path for path in folder.iterdir() if NAME.fullmatch(path.name))
+
+
+def next_path(folder: Path) -> Path:
+    """Return the path of a segment after all that are there; OSError if they cannot be listed."""
+    last = max((int(path.name[:12]) for path in segment_paths(folder)), default=0)
+    return folder / f"{last + 1:012d}.ahead"
+
+
+def read_segment(data: bytes) -> Segment:
+    """Read a segment from whatever is left of its bytes."""
+    found = Segment()
+    names: list[int] = []
+    indexes: dict[int, tuple[Int64s, Codes]] = {}
+    whole = 0
+    for record in records_in(data):
+        whole += FRAME.size + len(record.payload)
+        try:
+            match record.kind:
+                case Kind.HEAD:
+                    found.step_ms, names = _read_head(record.payload)
+                case Kind.INDEX:
+                    number, ids, codes = _read_index(record.payload, names)
+                    indexes[number] = (ids, codes)
+                case Kind.LABELS:
+                    found.series.update(_read_labels(record.payload))
+                case Kind.ROUND:
+                    _read_round(record.payload, indexes, found)
+        except (ValueError, LookupError, TypeError, struct.error, OSError):
+            found.lost_bytes += len(record.payload)  # its checksum fits: of another version
+    found.lost_bytes += len(data) - whole
+    return found
+
+
+def records_in(data: bytes) -> Iterator[Record]:
+    """Give the whole records of a segment in their order."""
+    view, place = memoryview(data), 0
+    while (place := data.find(MAGIC, place)) >= 0:
+        record = _record_at(view, place)
+        if record is None:
+            place += 1
+        else:
+            place += FRAME.size + len(record.payload)
+            yield record
+
+
+def _record_at(view: memoryview, place: int) -> Record | None:
+    if len(view) - place < FRAME.size:
+        return None
+    _, kind, length, checksum = FRAME.unpack_from(view, place)
+    first = place + FRAME.size
+    if length > len(view) - first:
+        return None
+    payload = view[first : first + length]
+    return Record(kind, bytes(payload)) if _checksum(kind, payload) == checksum else None
+
+
+def _read_head(payload: bytes) -> tuple[int, list[int]]:
+    told: Any = json.loads(payload)
+    if told["format"] != FORMAT:
+        raise ValueError("another format")
+    return int(told["step_ms"]), [CODE_OF_NAME[name] for name in told["metrics"]]
+
+
+def _read_index(payload: bytes, names: Sequence[int]) -> tuple[int, Int64s, Codes]:
+    number, count = NUMBER.unpack_from(payload)
+    ids = np.frombuffer(payload, "<i8", count, NUMBER.size).astype(np.int64)
+    places = np.frombuffer(payload, np.uint8, count, NUMBER.size + 8 * count)
+    return number, ids, np.array(names, np.uint8)[places]
+
+
+def _read_labels(payload: bytes) -> dict[int, Series]:
+    rows = json.loads(_unsqueezed(payload))
+    return {
+        int(series_id): Series(
+            cluster=cluster, metric=Metric(metric), topic=topic, partition=partition, group=group
+        )
+        for series_id, cluster, metric, topic, partition, group in rows
+    }
+
+
+def _read_round(
+    payload: bytes, indexes: Mapping[int, tuple[Int64s, Codes]], found: Segment
+) -> None:
+    at_ms, number, count = ROUND.unpack_from(payload)
+    if number not in indexes or len(indexes[number][0]) != count:
+        found.lost_rounds += 1
+        return
+    values = np.frombuffer(_unsqueezed(payload[ROUND.size :]), SAMPLE_TYPE)
+    if len(values) != count:
+        raise ValueError("a round has another number of samples than it says")
+    found.rounds.append((at_ms, *indexes[number], values))

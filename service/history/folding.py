@@ -1,0 +1,166 @@
+"""Folding: the hours of a civil day that is over become its day, once or as often as one likes.
+
+What is folded twice is the same as once: an hour's samples are laid over those of the day. So a
+crash in between loses nothing, and an hour that comes late is added to its day.
+"""
+
+from __future__ import annotations
+
+import fcntl
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+from rules.baseline.layout import HOURS, bucket_file, day_folder
+from rules.baseline.packed import bucket_of
+from service.history.blocks import Block, joined
+from service.history.days import DayReader, RowGroups, day_bounds, day_of, write_bucket
+from service.history.folder import Folder
+from service.history.hours import HOUR
+
+PREFIX: Final = "hour="
+SUFFIX: Final = ".parquet"
+MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+@dataclass(slots=True)
+class Folded:
+    """What came of folding."""
+
+    days: list[date] = field(default_factory=list)
+    hours: int = 0  # files
+    bytes: int = 0  # of the days' files
+    damaged: dict[str, str] = field(default_factory=dict)  # files that were set aside, and why
+
+
+@dataclass(frozen=True, slots=True)
+class _Hour:
+    path: str
+    days: tuple[date, ...]  # that it touches, in the folder's time zone
+
+
+def fold_due(
+    folder: Folder,
+    *,
+    before: date,
+    lock: Path,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Folded:
+    """Fold the hours of all civil days before `before`; wait while another process does.
+
+    Where it is over before its end, what is left is folded the next time.
+
+    Raises:
+        StoreError: the folder cannot be read or written; no sample is lost.
+    """
+    with _alone(lock):
+        hours = _hours(folder)
+        due = sorted({day for hour in hours for day in hour.days if day < before})
+        folded = Folded()
+        for day in due:
+            if is_over():
+                return folded
+            mine = [hour.path for hour in hours if day in hour.days]
+            if not _fold_day(folder, day, mine, folded, is_over):
+                return folded
+            folded.days.append(day)
+        for hour in hours:
+            if hour.path not in folded.damaged and all(day < before for day in hour.days):
+                folder.remove(hour.path)
+                folded.hours += 1
+        _remove_empty(folder, hours)
+        return folded
+
+
+def _hours(folder: Folder) -> list[_Hour]:
+    zone = folder.described.time_zone
+    found = []
+    for name in folder.names(HOURS):
+        begin = _hour(name)
+        if begin is None:
+            continue
+        first = day_of((begin - _EPOCH) // MILLISECOND, zone)
+        last = day_of((begin + HOUR - _EPOCH) // MILLISECOND - 1, zone)
+        days = (first,) if first == last else (first, last)
+        parts = folder.names(f"{HOURS}/{name}")
+        found += [_Hour(f"{HOURS}/{name}/{part}", days) for part in parts if part.endswith(SUFFIX)]
+    return found
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _hour(name: str) -> datetime | None:
+    try:
+        return datetime.strptime(name, f"{PREFIX}%Y-%m-%dT%H").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _fold_day(
+    folder: Folder,
+    day: date,
+    hours: Sequence[str],
+    folded: Folded,
+    is_over: Callable[[], bool],
+) -> bool:
+    """Fold one day; whether it was done to its end."""
+    files = [RowGroups(folder, path) for path in hours]
+    try:
+        for bucket in range(folder.buckets):
+            if is_over():
+                return False
+            new = list(_of_bucket(folder, files, bucket, day))
+            if new:
+                there = _there(folder, day, bucket, folded)
+                folded.bytes += write_bucket(folder, day, bucket, joined([*there, *new]))
+    finally:
+        for file in files:
+            file.close()
+    for file in files:
+        for path, why in file.damaged.items():
+            folded.damaged[path] = why
+            folder.set_aside(path)
+    folder.clear_parts(day_folder(day))
+    return True
+
+
+def _of_bucket(
+    folder: Folder, files: Sequence[RowGroups], bucket: int, day: date
+) -> Iterator[Block]:
+    start, end = day_bounds(day, folder.described.time_zone)
+    for file in files:
+        for group in file.groups_of(bucket, folder.buckets):
+            for block in file.blocks(group):
+                mine = block.take(bucket_of(block.series_id, folder.buckets) == bucket)
+                cut = mine.between(start, end)
+                if len(cut) and cut.samples:
+                    yield cut
+
+
+def _there(folder: Folder, day: date, bucket: int, folded: Folded) -> list[Block]:
+    """Return what the day has already; of a damaged file what can be read, and it is set aside."""
+    reader = DayReader(folder, day)
+    found = list(reader.blocks(bucket))
+    if reader.damaged:
+        folder.set_aside(f"{day_folder(day)}/{bucket_file(bucket)}")
+        folded.damaged.update(reader.damaged)
+    return found
+
+
+def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:
+    for path in sorted({hour.path.rpartition("/")[0] for hour in hours}):
+        if not folder.names(path):
+            folder.remove_folder(path)
+
+
+@contextmanager
+def _alone(lock: Path) -> Iterator[None]:
+    """Hold a lock that goes with the process."""
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("a", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

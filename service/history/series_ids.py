@@ -1,0 +1,179 @@
+"""Which series a round has: their ids as columns, kept from round to round.
+
+Making an id takes some microseconds, so that a series which the round before had keeps its own. A
+round with the same partitions and commits as the one before has the same columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rules.baseline.series import Metric, Series
+from rules.facts.commit_keys import CommitKeys
+from rules.facts.identity import TopicPartition
+from rules.facts.matching import matching_rows
+from rules.facts.partitions import Partitions
+from service.history.blocks import CODE_OF, Bools, Codes, Int64s
+
+COMMIT_METRICS: Final = (
+    Metric.READ_COMMITTED_LAG,
+    Metric.READ_UNCOMMITTED_LAG,
+    Metric.READ_COMMITTED_LAG_SECONDS,
+    Metric.READ_UNCOMMITTED_LAG_SECONDS,
+    Metric.CONSUME_RATE,
+)
+PARTITION_METRICS: Final = (Metric.PRODUCE_RATE, Metric.OPEN_SPAN, Metric.UNREPLICATED_SPAN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Subjects:
+    """What a round has series of."""
+
+    commits: CommitKeys  # and all partitions
+    refused: tuple[TopicPartition, ...] = ()  # partitions that had batches refused
+    error_topics: tuple[str, ...] = ()  # topics whose producers tell of records that failed
+
+    @property
+    def partitions(self) -> Partitions:
+        """Return the partitions."""
+        return self.commits.partitions
+
+    def is_same(self, other: Subjects) -> bool:
+        """Whether the series are the same, in the same order."""
+        mine, theirs = self.commits, other.commits
+        return (
+            (self.refused, self.error_topics) == (other.refused, other.error_topics)
+            and mine.group_ids == theirs.group_ids
+            and mine.partitions.index.topics == theirs.partitions.index.topics
+            and np.array_equal(mine.partitions.index.starts, theirs.partitions.index.starts)
+            and np.array_equal(mine.row, theirs.row)
+            and np.array_equal(mine.group, theirs.group)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SeriesColumns:
+    """The series of a round in the order of its values."""
+
+    ids: Int64s
+    metric: Codes  # places in `METRICS`
+    kept: Bools  # False: another series has the same id, and this one is left out
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Made:
+    """The ids of a round."""
+
+    subjects: Subjects
+    of_commits: Int64s  # shape (metrics, commits)
+    of_partitions: Int64s  # shape (metrics, partitions)
+    columns: SeriesColumns
+
+
+class SeriesIds:
+    """Makes and keeps the ids of one cluster's series."""
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._made: _Made | None = None
+        self._new: dict[int, Series] = {}
+        self.version = 0  # changes with the columns
+
+    def columns(self, subjects: Subjects) -> SeriesColumns:
+        """Return the series: by metric the commits, the partitions, refusals, topics, the cluster."""
+        made = self._made
+        if made is None or not subjects.is_same(made.subjects):
+            made = self._make(subjects, made)
+            self._made = made
+            self.version += 1
+        return made.columns
+
+    def take_new(self) -> dict[int, Series]:
+        """Return the labels of series that were made since the last call, by id.
+
+        Some of them may have been returned before.
+        """
+        new, self._new = self._new, {}
+        return new
+
+    def make_anew(self) -> None:
+        """Forget all ids, so that all labels are told once more."""
+        self._made = None
+
+    # -------------------------------------------------------------- making
+    def _make(self, subjects: Subjects, before: _Made | None) -> _Made:
+        of_commits = self._of_commits(subjects.commits, before)
+        of_partitions = self._of_partitions(subjects.partitions, before)
+        parts: list[tuple[Metric, Int64s]] = [
+            *zip(COMMIT_METRICS, of_commits, strict=True),
+            *zip(PARTITION_METRICS, of_partitions, strict=True),
+        ]
+        refused = [
+            self._series(Metric.SEQUENCE_ERRORS, name.topic, name.partition)
+            for name in subjects.refused
+        ]
+        errors = [self._series(Metric.RECORD_ERROR_RATE, one) for one in subjects.error_topics]
+        parts.append((Metric.SEQUENCE_ERRORS, np.array(refused, np.int64)))
+        parts.append((Metric.RECORD_ERROR_RATE, np.array(errors, np.int64)))
+        parts.append((Metric.ABORT_RATIO, np.array([self._series(Metric.ABORT_RATIO)], np.int64)))
+        return _Made(
+            subjects=subjects,
+            of_commits=of_commits,
+            of_partitions=of_partitions,
+            columns=_columns(parts),
+        )
+
+    def _of_commits(self, keys: CommitKeys, before: _Made | None) -> Int64s:
+        ids = np.zeros((len(COMMIT_METRICS), len(keys)), np.int64)
+        places = np.full(len(keys), -1, np.int64)
+        if before is not None:
+            places = before.subjects.commits.find_keys(keys)
+            ids[:, places >= 0] = before.of_commits[:, places[places >= 0]]
+        for position in np.flatnonzero(places < 0).tolist():
+            name = keys.partitions.index.topic_partition(int(keys.row[position]))
+            group = keys.group_ids[int(keys.group[position])]
+            for place, metric in enumerate(COMMIT_METRICS):
+                ids[place, position] = self._series(metric, name.topic, name.partition, group)
+        return ids
+
+    def _of_partitions(self, partitions: Partitions, before: _Made | None) -> Int64s:
+        ids = np.zeros((len(PARTITION_METRICS), len(partitions)), np.int64)
+        rows = np.full(len(partitions), -1, np.int64)
+        if before is not None:
+            rows = matching_rows(partitions, before.subjects.partitions, needs_id=False)
+            ids[:, rows >= 0] = before.of_partitions[:, rows[rows >= 0]]
+        for row in np.flatnonzero(rows < 0).tolist():
+            name = partitions.index.topic_partition(row)
+            for place, metric in enumerate(PARTITION_METRICS):
+                ids[place, row] = self._series(metric, name.topic, name.partition)
+        return ids
+
+    def _series(
+        self,
+        metric: Metric,
+        topic: str | None = None,
+        partition: int | None = None,
+        group: str | None = None,
+    ) -> int:
+        """Make a series; return its id."""
+        made = Series(
+            cluster=self._cluster, metric=metric, topic=topic, partition=partition, group=group
+        )
+        series_id = made.series_id
+        self._new.setdefault(series_id, made)
+        return series_id
+
+
+def _columns(parts: Sequence[tuple[Metric, Int64s]]) -> SeriesColumns:
+    ids = np.concatenate([of_metric for _, of_metric in parts])
+    codes = [np.full(len(of_metric), CODE_OF[metric], np.uint8) for metric, of_metric in parts]
+    kept = np.zeros(len(ids), np.bool_)
+    kept[np.unique(ids, return_index=True)[1]] = True  # the first of each
+    return SeriesColumns(ids=ids, metric=np.concatenate(codes), kept=kept)

@@ -8,6 +8,7 @@
     │   └── AuthenticationError  a broker answered and said no
     ├── StoreError         the database refused or is away
     ├── NotifyError        a receiver refused or is away
+    ├── NightError         nothing could be learnt from a night; what was learnt before stays in force
     └── RequestError       a running Tidemark does not do what a command asked it for
         ├── NotThereError      it has nothing of that name
         └── ConflictError      not as things stand, or somebody else changed them meanwhile
@@ -52,6 +53,10 @@ class StoreError(TidemarkError):
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)
         self.retryable = retryable
+
+
+class NightError(TidemarkError):
+    """Spark did not make a night; the text says why, and the next run tries again."""
 
 
 class RequestError(TidemarkError):

@@ -206,10 +206,10 @@ def _binary(column: pa.ChunkedArray) -> tuple[Int64s, memoryview]:
         return np.zeros(1, np.int64), memoryview(b"")
     (values,) = column.chunks
     offsets = np.frombuffer(values.buffers()[1], np.int32)
-    offsets = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
+    begins: Int64s = offsets[values.offset : values.offset + len(values) + 1].astype(np.int64)
     data = values.buffers()[2]
     whole = memoryview(b"") if data is None else memoryview(data)
-    return offsets, whole[int(offsets[0]) : int(offsets[-1])]
+    return begins, whole[int(begins[0]) : int(begins[-1])]
 
 
 @lru_cache(maxsize=64)

@@ -104,7 +104,9 @@ class Rows:
 
     def _opened(self, place: Place, name: str) -> pq.ParquetFile:
         try:
-            opened = pq.ParquetFile(place.files.open_input_file(place.path(name)))
+            opened = pq.ParquetFile(
+                place.files.open_input_file(place.path(name)), page_checksum_verification=True
+            )
             found = opened.schema_arrow
             wrong = [one.name for one in self._schema if _type(found, one.name) != one.type]
         except (OSError, pa.ArrowException, ValueError) as exc:

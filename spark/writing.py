@@ -86,6 +86,7 @@ def writing_run(place: Place, name: str) -> Iterator[RunWriter]:
             compression_level=LEVEL,
             use_dictionary=list(CODES),
             write_statistics=[RunColumn.SERIES_ID.value],
+            write_page_checksum=True,
             store_schema=False,
         ) as file,
     ):

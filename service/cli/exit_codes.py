@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
     STORE = 9  # the database refused, is away or of another schema; data directory in use
-    FAILED = 10  # the service ended because a part that it needs died
+    FAILED = 10  # the service ended because a part that it needs died; Spark made no night
     HANGING = 11  # a transaction hangs: nobody will ever end it
     LOST = 12  # committed records are lost, or may be
     NO_SEQUENCES = 13  # no line of the text that was to be explained is about sequences

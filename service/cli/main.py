@@ -15,6 +15,7 @@ import click
 from rules.errors import (
     AuthenticationError,
     ConflictError,
+    NightError,
     NotThereError,
     RequestError,
     SandboxError,
@@ -41,7 +42,7 @@ Exit codes:
     7  the sandbox cannot do that
     8  the output could not be written
     9  the database refused, is away or of another schema, or its data directory is in use
-   10  the service ended because a part that it needs died; its log says why
+   10  the service ended because a part that it needs died (its log says why); Spark failed
    11  a transaction hangs: nobody will ever end it
    12  committed records are lost, or may be
    13  no line of the text that was to be explained is about sequences
@@ -62,6 +63,7 @@ class LazyGroup(click.Group):
         "deliveries": ("service.cli.deliveries.command", "Show what was sent, and send it again."),
         "jobs": ("service.cli.jobs.command", "Show what is done at set times, and run it now."),
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
+        "nightly": ("service.cli.nightly", "Learn what is usual, from the days that are over."),
         "receivers": ("service.cli.receivers.command", "Show who is told of alerts, and test it."),
         "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
         "sequence": ("service.cli.sequence.command", "Tell reordering from loss in sequence gaps."),
@@ -128,6 +130,7 @@ CODES: Final = (
     (SandboxError, ExitCode.SANDBOX),
     (UnreachableError, ExitCode.UNREACHABLE),
     (StoreError, ExitCode.STORE),
+    (NightError, ExitCode.FAILED),
     (NotThereError, ExitCode.NOTHING_MATCHED),
     (ConflictError, ExitCode.CONFLICT),
     (RequestError, ExitCode.USAGE),

@@ -11,8 +11,7 @@ import argparse
 import signal
 import sys
 import time
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -127,13 +126,10 @@ def make_night(spark: Spark, place: Place, night: Night) -> NightRun:
     )
     place.write(f"{run_folder(run.day, run.id)}/{RUN_FILE}", run.to_json().encode())
     keep_only(place, run)
-    stages = Counter[str]()
-    for one in told:
-        stages.update(one.seconds)
-    stages.update(tasks=time.perf_counter() - since, all=time.perf_counter() - begun)
+    now = time.perf_counter()
+    stages = _summed(told) | {"tasks": now - since, "all": now - begun}
     if spark.started_in:
-        stages.update(start=spark.started_in)
-        spark.started_in = 0.0
+        stages["start"], spark.started_in = spark.started_in, 0.0
     _tell_night(run, is_new=True, seconds=stages)
     return run
 
@@ -187,7 +183,16 @@ def _made(session: SparkSession, place: Place, night: Night) -> list[Told]:
     return told
 
 
-def _tell_night(run: NightRun, *, is_new: bool, seconds: dict[str, float] | Counter[str]) -> None:
+def _summed(told: Sequence[Told]) -> dict[str, float]:
+    """Return seconds by stage, over all tasks."""
+    stages: dict[str, float] = {}
+    for one in told:
+        for stage, seconds in one.seconds.items():
+            stages[stage] = stages.get(stage, 0.0) + seconds
+    return stages
+
+
+def _tell_night(run: NightRun, *, is_new: bool, seconds: Mapping[str, float]) -> None:
     tell(
         "night",
         day=run.day.isoformat(),

@@ -1,0 +1,148 @@
+"""`tidemark nightly`: learn what is usual for every series from the days that are over."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import config_option, data_dir_option
+
+if TYPE_CHECKING:
+    from service.nightly.running import NightlyOrder, NightlyPlan, NightsDone
+    from service.settings import Settings
+
+
+@click.group("nightly")
+def command() -> None:
+    """Learn what is usual for every series, night by night; docs/baselines.md says how.
+
+    `tidemark serve` does it every night by itself.
+
+    \b
+    Examples:
+      tidemark nightly run --dry-run
+      tidemark nightly run
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command("run")
+@click.option(
+    "--date",
+    "day",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="DAY",
+    help="Make the night of this day again, and those after it. Default: those that are missing.",
+)
+@click.option("--master", metavar="URL", help="Spark's master  [default: local[*]]")
+@click.option(
+    "--conf",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting of Spark's own; give it again for more.",
+)
+@click.option("--history", metavar="URL", help="Folder of history, a path or an address.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON at the end.")
+@config_option
+@data_dir_option
+def run(**options: Any) -> int:
+    """Make the nights that are missing, each from the one before, and publish the last.
+
+    The folder of history is read, windows of alerts are left out, Spark learns, and the database gets the
+    new baselines at once or not at all. Running it again changes nothing. Ends with 10 if Spark
+    failed, with 14 if another run is at work.
+
+    \b
+    Examples:
+      tidemark nightly run --dry-run
+      tidemark nightly run --history /var/lib/tidemark/history
+      tidemark nightly run --date 2026-03-29 --json
+      tidemark nightly run --master spark://spark-1:7077 --conf spark.executor.memory=2g
+    """  # noqa: D301 - see above
+    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.nightly import running  # noqa: PLC0415 - same
+    from service.settings import read_settings  # noqa: PLC0415 - same
+    from service.storage.baselines.nights import opened_nights  # noqa: PLC0415 - same
+
+    flags = {"service": {"data_dir": options["data_dir"]}, "nightly": {"master": options["master"]}}
+    settings = read_settings(os.environ, path=options["path"], flags=flags)
+    order = _order(settings, options)
+    if options["dry_run"]:
+        _print_plan(running.planned(order, utc_now()), as_json=options["as_json"])
+        return ExitCode.OK
+    with opened_nights(settings) as store:
+        done = running.run_nights(order, store, utc_now, _tell)
+    if options["as_json"]:
+        click.echo(json.dumps(_document(done)))
+    return ExitCode.OK
+
+
+def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
+    from service.nightly.running import NightlyOrder  # noqa: PLC0415 - keeps `--help` fast
+
+    nightly = settings.nightly
+    wanted: datetime | None = options["day"]
+    conf = {"spark.driver.memory": nightly.driver_memory}
+    conf |= {one.name: one.value for one in nightly.conf}
+    return NightlyOrder(
+        history=options["history"] or _history(settings),
+        data_directory=settings.service.data_directory(),
+        master=nightly.master,
+        conf=conf | _pairs(options["conf"]),
+        timeout_seconds=nightly.timeout_seconds,
+        keep_days=nightly.keep_days,
+        environment=dict(os.environ),
+        day=None if wanted is None else wanted.date(),
+    )
+
+
+def _history(settings: Settings) -> str:
+    return str(settings.service.data_directory() / "history")
+
+
+def _pairs(given: Sequence[str]) -> dict[str, str]:
+    for one in given:
+        if "=" not in one or not one.startswith("spark."):
+            raise click.BadParameter(f"{one!r} is no setting like spark.executor.memory=2g")
+    return dict(one.split("=", 1) for one in given)
+
+
+def _tell(line: str) -> None:
+    click.echo(line, err=True)
+
+
+def _print_plan(found: NightlyPlan | None, *, as_json: bool) -> None:
+    nights = [] if found is None else [day.isoformat() for day in found.plan.nights]
+    if as_json:
+        last = None if found is None or found.last is None else found.last.isoformat()
+        click.echo(json.dumps({"nights": nights, "last": last}))
+    elif found is None:
+        click.echo("there is no history yet")
+    elif not nights:
+        click.echo("no night is missing")
+    else:
+        origin = "with nothing" if found.plan.begins_anew else f"from the run of {found.last}"
+        click.echo(f"would make {len(nights)} nights, beginning {origin}:")
+        click.echo("\n".join(nights))
+
+
+def _document(done: NightsDone) -> dict[str, object]:
+    """Return figures, of which plain numbers and texts are kept with the run of a job."""
+    made = [night for night in done.nights if night["is_new"]]
+    figures: dict[str, object] = {"nights": len(made)}
+    if done.nights:
+        last = done.nights[-1]
+        figures |= {"day": last["day"], "run": last["run"], "series": last["series"]}
+        figures |= last["outcomes"]
+        figures["damaged_buckets"] = sum(len(night["damaged"]) for night in made)
+        figures["seconds"] = round(sum(night["seconds"].get("all", 0) for night in made))
+    if done.published is not None:
+        figures["published"] = done.published.outcome.value
+        figures["publish_seconds"] = round(done.published.seconds)
+    return figures | {"made": list(done.nights)}

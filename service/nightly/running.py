@@ -1,0 +1,258 @@
+"""Everything that `tidemark nightly run` does, in order: plan, masks, Spark, publishing.
+
+Each step can be repeated: what broke off anywhere is done again by the next run, and until a run is
+published whole the one before it stays in force.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Final, Protocol
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from pyarrow.fs import LocalFileSystem
+
+from rules.baseline.civil import civil_day
+from rules.baseline.layout import HISTORY_FILE
+from rules.errors import ConflictError, StoreError
+from service.history.folder import open_folder, shown_url
+from service.nightly.lock import alone
+from service.nightly.masks import write_masks
+from service.nightly.plan import Past, Plan, again, missing
+from service.nightly.spark_process import SparkOrder, Told, run_job
+from service.storage.baselines.alert_windows import AlertWindow
+from service.storage.baselines.publishing import Published
+from service.storage.baselines.run_files import RunPlace
+from spark.places import Place
+from spark.runs import DAYS, RUNS, days_of, last_run, run_of
+
+SCRATCH: Final = "nightly-scratch"  # in the data directory
+MILLISECOND: Final = timedelta(milliseconds=1)
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class NightStore(Protocol):
+    """The database, as far as a night needs it; both may raise StoreError."""
+
+    def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
+        """Return when alerts were open, cut to [begin, end)."""
+
+    def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
+        """Load a run and make it the current one; again, it changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyOrder:
+    """What is asked for."""
+
+    history: str  # the folder of history, as a path or an address
+    data_directory: Path
+    master: str
+    conf: Mapping[str, str]
+    timeout_seconds: float
+    keep_days: int
+    environment: Mapping[str, str]
+    day: date | None = None  # this night and those after it again; None: those that are missing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightlyPlan:
+    """What a run would do."""
+
+    cluster: str
+    zone: str
+    buckets: int
+    plan: Plan
+    last: date | None  # the day of the last run that there is
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightsDone:
+    """What a run has done."""
+
+    nights: Sequence[Told] = field(default_factory=tuple)  # as the job told of them, in order
+    published: Published | None = None
+    published_day: date | None = None
+
+
+def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
+    """Return what is to be done; None while there is no history at all.
+
+    Raises:
+        StoreError: history cannot be read.
+        ConflictError: the day that is asked for cannot be made.
+    """
+    place = _place(order)
+    with _reading(place):
+        if place.find(HISTORY_FILE) is None:
+            return None
+        described = open_folder(order.history).described
+        days = days_of(place, DAYS)
+        runs = [day for day in days_of(place, RUNS) if run_of(place, day) is not None]
+    past = Past(
+        first_day=days[0] if days else None,
+        runs=tuple(runs),
+        yesterday=now.astimezone(ZoneInfo(described.time_zone)).date() - timedelta(days=1),
+    )
+    try:
+        plan = missing(past) if order.day is None else again(past, order.day)
+    except ValueError as exc:
+        raise ConflictError(str(exc)) from exc
+    return NightlyPlan(
+        cluster=described.cluster,
+        zone=described.time_zone,
+        buckets=described.buckets,
+        plan=plan,
+        last=runs[-1] if runs else None,
+    )
+
+
+def run_nights(
+    order: NightlyOrder, store: NightStore, now: Callable[[], datetime], tell: Callable[[str], None]
+) -> NightsDone:
+    """Make the nights that are missing, or that are asked for, and publish the last one.
+
+    Args:
+        order: what is asked for.
+        store: where alerts are, and where what is usual is read.
+        now: the wall clock.
+        tell: is given lines for a person.
+
+    Raises:
+        StoreError: history cannot be read or written, or the database is away.
+        NightError: Spark failed; the nights before that are made.
+        ConflictError: another run is at work, or the day cannot be made.
+    """
+    place = _place(order)
+    with _alone(order, place):
+        found = planned(order, now())
+        if found is None:
+            tell("there is no history yet")
+            return NightsDone()
+        nights = _made(order, found, place, store, tell)
+        published, day = _published(place, found, store, now(), tell)
+        return NightsDone(nights=nights, published=published, published_day=day)
+
+
+def _made(
+    order: NightlyOrder,
+    found: NightlyPlan,
+    place: Place,
+    store: NightStore,
+    tell: Callable[[str], None],
+) -> list[Told]:
+    plan = found.plan
+    if plan.skipped:
+        tell(f"{plan.skipped} nights are too long ago and left out")
+    if plan.is_empty:
+        tell("no night is missing")
+        return []
+    for day in plan.nights:
+        _write_masks(place, found, day, store)
+    nights = []
+    with _scratch(order.data_directory) as scratch:
+        for told in run_job(_spark_order(order, found, scratch), order.environment):
+            tell(line_of(told))
+            nights += [told] if told["event"] == "night" else []
+    return nights
+
+
+def line_of(told: Told) -> str:
+    """Return what the job told as a line for a person."""
+    if told["event"] == "progress":
+        return f"night of {told['day']}: {told['done']} of {told['of']} tasks are done"
+    outcomes = ", ".join(f"{count} {name}" for name, count in told["outcomes"].items())
+    line = f"night of {told['day']}: {told['series']} series ({outcomes}), run {told['run']}"
+    if not told["is_new"]:
+        return f"{line}, made before"
+    for bucket, why in told["damaged"].items():
+        line += f"; bucket {bucket} had a day without data, its file is damaged: {why}"
+    return f"{line}, in {told['seconds'].get('all', 0):.1f} s"
+
+
+def _write_masks(place: Place, found: NightlyPlan, day: date, store: NightStore) -> None:
+    calendar = civil_day(day, found.zone)
+    begin, end = (EPOCH + MILLISECOND * ms for ms in (calendar.start_ms, calendar.end_ms))
+    windows = store.windows(found.cluster, begin, end)
+    with _reading(place):
+        write_masks(windows, files=place.files, history=place.root, day=day, buckets=found.buckets)
+
+
+def _spark_order(order: NightlyOrder, found: NightlyPlan, scratch: Path) -> SparkOrder:
+    days = [day.isoformat() for day in found.plan.nights]
+    options = ["--history", order.history, "--zone", found.zone, "--keep", str(order.keep_days)]
+    return SparkOrder(
+        master=order.master,
+        conf=order.conf,
+        arguments=[*options, *days],
+        scratch=scratch,
+        timeout_seconds=order.timeout_seconds,
+    )
+
+
+def _published(
+    place: Place,
+    found: NightlyPlan,
+    store: NightStore,
+    now: datetime,
+    tell: Callable[[str], None],
+) -> tuple[Published | None, date | None]:
+    """Publish the last run, also one that an earlier try could not publish."""
+    with _reading(place):
+        last = last_run(place, date.max)
+    if last is None:
+        return None, None
+    run = last.run
+    where = RunPlace(files=place.files, history=place.root, day=run.day, run_id=run.id)
+    published = store.publish(where, found.cluster, now)
+    tell(
+        f"run {run.id} of {run.day}: {published.outcome.value}, "
+        f"{published.series} series in {published.seconds:.1f} s"
+    )
+    return published, run.day
+
+
+def _place(order: NightlyOrder) -> Place:
+    try:
+        return Place(order.history)
+    except OSError as exc:
+        raise StoreError(str(exc), retryable=False) from exc
+
+
+@contextmanager
+def _reading(place: Place) -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        told = f"history at {shown_url(place.url)}: {exc}"
+        raise StoreError(told, retryable=True) from exc
+
+
+@contextmanager
+def _alone(order: NightlyOrder, place: Place) -> Iterator[None]:
+    """Keep others from this history, where it is on this machine, and from this data directory."""
+    with ExitStack() as held:
+        held.enter_context(alone(order.data_directory))
+        here = Path(place.root)
+        if isinstance(place.files, LocalFileSystem) and here.is_dir():
+            held.enter_context(alone(here))
+        yield
+
+
+@contextmanager
+def _scratch(data_directory: Path) -> Iterator[Path]:
+    """Give a folder for Spark's own files; those that killed runs left go now."""
+    every = data_directory / SCRATCH
+    shutil.rmtree(every, ignore_errors=True)
+    scratch = every / uuid4().hex
+    try:
+        yield scratch
+    finally:
+        with suppress(OSError):
+            shutil.rmtree(every)

@@ -1,11 +1,36 @@
-"""One night: a day's samples and the states of before become states and baselines."""
+"""One night: a day's samples and the states of before become states and baselines.
+
+The formulas stand in the modules that are named here in their order; this one only carries values between
+them. Everything is a function of one series' own values: no sum runs over a block, and rows are taken
+some at a time only so that they stay in the processor's cache.
+"""
 
 from __future__ import annotations
 
-from rules.baseline.blocks import BaselineBlock, DayBlock
+from dataclasses import fields, replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline import changes, masking, profiles, scales
+from rules.baseline.blocks import BaselineBlock, DayBlock, Float32s
+from rules.baseline.changes import Levels
 from rules.baseline.civil import CivilDay
+from rules.baseline.clockface import INNER, drawn, gathered, hourly_maxima
+from rules.baseline.judging import novelty_from
+from rules.baseline.order import known_in, medians
+from rules.baseline.outcomes import FIRST_SECONDS
+from rules.baseline.profiles import WEEKLY, Candidates
+from rules.baseline.publishing import in_force, published
+from rules.baseline.rings import Records, catch_up
+from rules.baseline.scales import Policies
+from rules.baseline.scores import HOUR_MS, Expected, Faces, scored
 from rules.baseline.settings import NightSettings
-from rules.baseline.state import StateBlock
+from rules.baseline.state import STATE, StateBlock
+
+ROWS_AT_ONCE: Final = 128  # series
+_GREATEST: Final = np.float32(1e30)  # beyond: not a measurement
 
 
 def advance(
@@ -19,4 +44,168 @@ def advance(
     Raises:
         ValueError: rows, shapes or the step do not fit; a state is of that day or later.
     """
-    raise NotImplementedError
+    _check(states, day, calendar)
+    records = states.records.astype(STATE, copy=True)
+    parts = [
+        _Night(records[rows], _rows(day, rows), calendar, settings).learnt()
+        for rows in _slices(len(day))
+    ]
+    return StateBlock(records), _joined(parts)
+
+
+class _Night:
+    """The night of some series; `records` is a view that becomes the new states."""
+
+    def __init__(
+        self, records: Records, day: DayBlock, calendar: CivilDay, settings: NightSettings
+    ) -> None:
+        self.records = records
+        self.day = day
+        self.calendar = calendar
+        self.settings = settings
+        self.policies = Policies.of(day.metric, settings)
+        self.per_quarter = calendar.samples(day.step_ms) // len(calendar.quarters)
+        self.first_samples = FIRST_SECONDS * 1000 // day.step_ms
+        is_measured = np.abs(day.values) < _GREATEST
+        self.values = np.where(is_measured, day.values, np.float32(np.nan)) + np.float32(0)
+        self.learnable = masking.without_masked(self.values, day)
+
+    def learnt(self) -> BaselineBlock:
+        """Bring the states up to the day, and return what is usual after it."""
+        catch_up(self.records, self.calendar.number - 1)
+        before = profiles.candidates(self.records, self.calendar.number - 1)
+        sides = scales.scales(self.records, self.policies)
+        faces = in_force(self.records, before, sides, self.policies, self.calendar.weekday)
+        self._keep_deviations(faces)
+        self._keep_errors(before)
+        was_moved = self._keep_levels(before, faces, sides.overall)
+        self._keep_counts()
+        after = profiles.candidates(self.records, self.calendar.number)
+        self._choose(before, after, was_moved)
+        self.records["last_day"] = self.calendar.number
+        return published(
+            self.records,
+            after,
+            day=self.day,
+            calendar=self.calendar,
+            settings=self.settings,
+        )
+
+    def _keep_deviations(self, faces: Faces) -> None:
+        """Remember residuals against the baseline in force, and the greatest score of each hour.
+
+        A series without a baseline is compared with the median of the day, and has no scores.
+        """
+        expected = Expected.on(faces, self.calendar, self.day.step_ms)
+        residual = self.learnable - expected.mid
+        new = np.flatnonzero(self.records["profile"] == 0)
+        residual[new] = self.learnable[new] - medians(self.learnable[new])[:, None]
+        earlier = np.full((len(residual), HOUR_MS // self.day.step_ms), np.nan, np.float32)
+        scores = scored(
+            residual,
+            expected,
+            self.policies,
+            earlier=earlier,
+            novelty_from=novelty_from(self.settings),
+        )
+        place = self.calendar.number % self.records["maxima"].shape[1]
+        self.records["maxima"][:, place] = hourly_maxima(scores.score, self.calendar)
+        scales.keep_residuals(self.records, residual, self.calendar, self.first_samples)
+
+    def _keep_errors(self, before: Candidates) -> None:
+        """Remember how far each candidate would have been off that day."""
+        place = self.calendar.number % self.records["errors"].shape[1]
+        for column, face in enumerate(before.faces(self.calendar.weekday)):
+            off = np.abs(self.learnable - self._drawn(face))
+            error = medians(off, self.first_samples)
+            is_usable = before.usable[:, column]
+            self.records["errors"][:, place, column] = np.where(is_usable, error, np.nan)
+
+    def _keep_levels(
+        self, before: Candidates, faces: Faces, overall: Float32s
+    ) -> NDArray[np.bool_]:
+        """Remember the day's levels; return whose ring was moved onto a new level."""
+        members, expected = gathered(self.learnable, self.calendar, widened=True)
+        seen = medians(members, np.maximum(1, (expected + 1) // 2))
+        by_ring = before.face(self.records["profile"], self.calendar.weekday)
+        levels = Levels(
+            seen=seen,
+            expected=faces.mid[:, INNER],
+            by_ring=by_ring[:, INNER],
+            least=np.fmax(overall, self.policies.least),
+        )
+        was_moved = changes.follow(self.records, levels, self.calendar, self.settings.change_mads)
+        by_day = self.records["day_median"]
+        is_first = np.isnan(by_day).all(axis=1)
+        half = (self.learnable.shape[1] + 1) // 2
+        least = np.where(is_first, self.first_samples, half)
+        place = self.calendar.number % by_day.shape[1]
+        by_day[:, place] = medians(self.learnable, least)
+        self.records["levels"][:, place] = seen
+        return was_moved
+
+    def _keep_counts(self) -> None:
+        known = known_in(self.values)
+        nonzero = np.count_nonzero(self.values, axis=1) - (self.values.shape[1] - known)
+        place = self.calendar.number % self.records["known"].shape[1]
+        self.records["known"][:, place] = known * self.day.step_ms // 1000
+        self.records["nonzero"][:, place] = nonzero * self.day.step_ms // 1000
+        is_seen = known > 0
+        self.records["seen_day"][is_seen] = self.calendar.number
+        is_first = is_seen & (self.records["first_day"] == 0)
+        self.records["first_day"][is_first] = self.calendar.number
+
+    def _choose(self, before: Candidates, after: Candidates, was_moved: NDArray[np.bool_]) -> None:
+        """Choose the profile, and correct its level by the day's median distance from it.
+
+        A weekly profile is compared as it was before that day: the coming weekday has not seen it
+        either. The others as they are now: so is the coming day's.
+        """
+        weekday = self.calendar.weekday
+        profile = profiles.chosen(self.records, after.usable)
+        face = after.face(profile, weekday)
+        earlier = before.face(profile, weekday)
+        by_earlier = (profile == WEEKLY) & ~was_moved
+        face = np.where(by_earlier[:, None], earlier, face)
+        used = masking.for_delta(self.records, self.values, self.day)
+        delta = medians(used - self._drawn(face), self.first_samples) + np.float32(0)
+        is_told = ~np.isnan(delta)
+        self.records["profile"][is_told] = profile[is_told]
+        self.records["delta"][is_told] = delta[is_told]
+
+    def _drawn(self, face: Float32s) -> Float32s:
+        return drawn(face, self.calendar.quarters, self.per_quarter)
+
+
+def _check(states: StateBlock, day: DayBlock, calendar: CivilDay) -> None:
+    shape = (len(day), calendar.samples(day.step_ms))
+    if day.values.shape != shape or len(states) != len(day) or len(day.metric) != len(day):
+        raise ValueError(f"{calendar.day} has samples of {day.values.shape}, not {shape}")
+    if day.masked is not None and day.masked.shape != shape:
+        raise ValueError(f"{calendar.day} has masks of {day.masked.shape}, not {shape}")
+    if day.values.dtype != np.float32:
+        raise ValueError(f"samples are {day.values.dtype}, not float32")
+    if (states.records["last_day"] >= calendar.number).any():
+        raise ValueError(f"a state has already learnt from {calendar.day} or a later day")
+
+
+def _slices(rows: int) -> list[slice]:
+    return [slice(first, first + ROWS_AT_ONCE) for first in range(0, max(rows, 1), ROWS_AT_ONCE)]
+
+
+def _rows(day: DayBlock, rows: slice) -> DayBlock:
+    return replace(
+        day,
+        series_id=day.series_id[rows],
+        metric=day.metric[rows],
+        values=day.values[rows],
+        masked=None if day.masked is None else day.masked[rows],
+    )
+
+
+def _joined(parts: list[BaselineBlock]) -> BaselineBlock:
+    columns = {
+        place.name: np.concatenate([getattr(part, place.name) for part in parts])
+        for place in fields(BaselineBlock)
+    }
+    return BaselineBlock(**columns)

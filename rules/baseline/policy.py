@@ -23,6 +23,9 @@ class Direction(StrEnum):
     BOTH = "both"
 
 
+_MEMORY: Final = 3600  # seconds that live evaluation remembers
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How deviations of a metric are judged."""
@@ -35,6 +38,12 @@ class Policy:
     open_seconds: int  # so long every sample must be unusual; 0: one sample is enough
     drift_seconds: int = 1800  # or so long far from the profile, although it came slowly
     min_nonzero: float = 0.0  # a smaller share of samples that are not zero: sparse, no band
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.open_seconds <= _MEMORY and 0 < self.drift_seconds <= _MEMORY):
+            raise ValueError("live evaluation remembers an hour: no rule may wait longer")
+        if self.min_deviation <= 0:
+            raise ValueError("a least deviation of zero would tell of anything")
 
 
 _LAG: Final = 300  # deploys and rebalances make lag jump for 1 to 3 minutes

@@ -37,8 +37,8 @@ STATE: Final = np.dtype(
         ("changed_after", "<f4"),
         ("masked_ms", "<i4"),  # how long it had been masked without a pause at midnight
         ("changed_at_ms", "<i8"),
-        ("known", "<i4", (WEEK_DAYS,)),  # samples
-        ("nonzero", "<i4", (WEEK_DAYS,)),  # samples
+        ("known", "<i4", (WEEK_DAYS,)),  # seconds of which there are samples
+        ("nonzero", "<i4", (WEEK_DAYS,)),  # seconds of which the samples are not zero
         ("errors", "<f4", (SCALE_DAYS, 3)),  # of constant, daily, weekly
         ("day_median", "<f4", (LEVEL_DAYS,)),
         ("scale", "<f4", (MONTH_DAYS,)),  # q95 of |residual|

@@ -1,0 +1,107 @@
+"""From slots of the wall clock to samples and back: where each quarter of a day belongs.
+
+A face is what is expected over one civil day: its 48 slots with three more on either side, of the days
+before and after, so that lines between the middles of slots and looks an hour aside need no special case.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import Float32s
+from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
+
+PAD: Final = 3
+FACE: Final = SLOTS_PER_DAY + 2 * PAD
+INNER: Final = slice(PAD, PAD + SLOTS_PER_DAY)
+QUARTERS_PER_HOUR: Final = 4
+
+
+def wrapped(slots: Float32s) -> Float32s:
+    """Return the face of a day like all others: slots (n, 48) become (n, FACE)."""
+    return np.concatenate([slots[:, -PAD:], slots, slots[:, :PAD]], axis=1)
+
+
+def of_week(week: Float32s, weekday: int) -> Float32s:
+    """Return the face of one day of a week: (n, 7, 48) becomes (n, FACE)."""
+    before, after = week[:, (weekday - 1) % 7], week[:, (weekday + 1) % 7]
+    return np.concatenate([before[:, -PAD:], week[:, weekday], after[:, :PAD]], axis=1)
+
+
+def drawn(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Float32s:
+    """Return a value for every sample, linear between the middles of slots: shape (n, samples).
+
+    `quarters` are those of the wall clock, from -4 to 99: outside the day are its neighbours. A sample
+    stands for the middle of its cell.
+    """
+    left = face[:, PAD + (quarters - 1) // 2]
+    slope = face[:, PAD + (quarters + 1) // 2] - left
+    within = ((np.arange(per_quarter) + 0.5) / (2 * per_quarter)).astype(np.float32)
+    weight = np.where(quarters % 2 == 0, np.float32(0.5), np.float32(0))[:, None] + within
+    lines = slope[:, :, None] * weight
+    lines += left[:, :, None]
+    return lines.reshape(len(face), -1)
+
+
+def edges(
+    upper: Float32s, lower: Float32s, calendar: CivilDay, per_quarter: int
+) -> tuple[Float32s, Float32s]:
+    """Return both edges of what is usual for every sample of a day, from their faces.
+
+    Within 24 hours of a change of the clocks they are the widest of now, an hour before, an hour after:
+    what follows another clock comes an hour off until it is learnt.
+    """
+    quarters = calendar.quarters
+    above, below = drawn(upper, quarters, per_quarter), drawn(lower, quarters, per_quarter)
+    near = calendar.is_near_transition
+    if near.any():
+        samples = np.repeat(near, per_quarter)
+        for aside in (-QUARTERS_PER_HOUR, QUARTERS_PER_HOUR):
+            moved = quarters[near] + aside
+            above[:, samples] = np.maximum(above[:, samples], drawn(upper, moved, per_quarter))
+            below[:, samples] = np.minimum(below[:, samples], drawn(lower, moved, per_quarter))
+    return above, below
+
+
+def gathered(
+    values: Float32s, calendar: CivilDay, *, widened: bool
+) -> tuple[Float32s, NDArray[np.int64]]:
+    """Return the samples of each slot, shape (n, 48, most samples), and how many are expected, (48,).
+
+    On a day of 25 hours both copies of an hour belong to its slots; a slot that was skipped expects none.
+    Widened, a slot reaches a quarter of an hour into what was before and what came after.
+    """
+    per_quarter = values.shape[1] // len(calendar.quarters)
+    index = _members(calendar, widened=widened)
+    padded = np.concatenate(
+        [values, np.full((len(values), per_quarter), np.nan, np.float32)], axis=1
+    ).reshape(len(values), -1, per_quarter)
+    taken = padded[:, index].reshape(len(values), SLOTS_PER_DAY, -1)
+    return taken, per_quarter * np.count_nonzero(index >= 0, axis=1)
+
+
+def hourly_maxima(score: Float32s, calendar: CivilDay) -> Float32s:
+    """Return the greatest known score of each hour of the wall clock: (n, 24); NaN where none is."""
+    by_quarter = np.fmax.reduce(score.reshape(len(score), len(calendar.quarters), -1), axis=2)
+    found = np.full((len(score), 24), np.nan, np.float32)
+    for place, quarter in enumerate(calendar.quarters.tolist()):
+        hour = found[:, quarter // QUARTERS_PER_HOUR]
+        np.fmax(hour, by_quarter[:, place], out=hour)
+    return found
+
+
+def _members(calendar: CivilDay, *, widened: bool) -> NDArray[np.int64]:
+    """Return the elapsed quarters of each slot, shape (48, most of a slot), -1 behind the last."""
+    last = len(calendar.quarters) - 1
+    members: list[set[int]] = [set() for _ in range(SLOTS_PER_DAY)]
+    reach = 1 if widened else 0
+    for place, quarter in enumerate(calendar.quarters.tolist()):
+        around = range(max(0, place - reach), min(last, place + reach) + 1)
+        members[quarter // 2].update(around)
+    index = np.full((SLOTS_PER_DAY, max(len(one) for one in members)), -1)
+    for slot, one in enumerate(members):
+        index[slot, : len(one)] = sorted(one)
+    return index

@@ -1,0 +1,138 @@
+"""Medians and quantiles of rows in which values may be missing.
+
+All are exact order statistics of a row: neither the shape of a block nor its other rows enter, so that a
+series gives the same bits alone and among others. Nothing here adds up more than two values.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import Float32s
+
+_WIDE: Final = 512  # from here selecting is faster than sorting, where a row has no gap
+_NAN: Final = np.float32(np.nan)
+
+
+def known_in(values: Float32s) -> NDArray[np.int64]:
+    """Return how many values of each row (last axis) are known."""
+    width = values.shape[-1]
+    known = np.full(values.shape[:-1], width)
+    has_gaps = np.isnan(values.max(axis=-1))  # a maximum is NaN if any value is
+    known[has_gaps] = width - np.count_nonzero(np.isnan(values[has_gaps]), axis=-1)
+    return known
+
+
+def at_rank(ordered: Float32s, rank: NDArray[np.int64]) -> Float32s:
+    """Return the value of a rank, from 0, of each sorted row; ranks outside are moved inside."""
+    inside = np.clip(rank, 0, ordered.shape[-1] - 1)
+    return np.take_along_axis(ordered, inside[..., None], axis=-1)[..., 0]
+
+
+def medians(values: Float32s, least: int | NDArray[np.int64] = 1) -> Float32s:
+    """Return the median of each row (last axis); NaN where fewer than `least` values are known.
+
+    Of an even number it is the mean of the two in the middle.
+    """
+    if values.size == 0:
+        return np.full(values.shape[:-1], _NAN)
+    known = known_in(values)
+    whole = known == values.shape[-1]
+    if whole.all():
+        found = _middle(values)
+    else:
+        found = np.empty(values.shape[:-1], np.float32)
+        found[whole] = _middle(values[whole])
+        rest = ~whole
+        found[rest] = _median_of_sorted(np.sort(values[rest], axis=-1), known[rest])
+    return np.where(known >= np.maximum(least, 1), found, _NAN)
+
+
+def medians_of_days(values: Float32s, least: int = 1) -> Float32s:
+    """Return the medians over axis 1, a few days, of (n, days, ...); NaN below `least` known ones.
+
+    A sorting network: whole arrays are compared with each other, which is many times faster than to sort
+    many short rows.
+    """
+    days = values.shape[1]
+    lanes = np.moveaxis(values, 1, 0).copy()  # (days, n, ...)
+    missing = np.isnan(lanes)
+    known = days - np.count_nonzero(missing, axis=0)
+    lanes[missing] = np.inf
+    spare = np.empty_like(lanes[0])
+    for low, high in _network(days):
+        np.minimum(lanes[low], lanes[high], out=spare)
+        np.maximum(lanes[low], lanes[high], out=lanes[high])
+        lanes[low] = spare
+    low, high = lanes[(days - 1) // 2], lanes[days // 2]
+    if missing.any():
+        low, high = (
+            np.take_along_axis(lanes, np.clip(rank, 0, days - 1)[None], axis=0)[0]
+            for rank in ((known - 1) // 2, known // 2)
+        )
+    return np.where(known >= max(least, 1), _mean_of_two(low, high), _NAN)
+
+
+def quantiles(ordered: Float32s, known: NDArray[np.int64], share: float) -> Float32s:
+    """Return a quantile of each sorted row by the nearest rank; of an empty row: NaN.
+
+    The rank is round(share * (known - 1)), a half upward; known values stand first.
+    """
+    return at_rank(ordered, np.floor(share * (known - 1) + 0.5).astype(np.int64))
+
+
+def day_quantiles(values: Float32s, share: float) -> Float32s:
+    """Return a quantile of each long row, shape (n, samples), as `quantiles` does."""
+    known = known_in(values)
+    width = values.shape[-1]
+    whole = known == width
+    found = np.empty(len(values), np.float32)
+    rank = int(np.floor(share * (width - 1) + 0.5))
+    found[whole] = np.partition(values[whole], rank, axis=-1)[:, rank]
+    found[~whole] = quantiles(np.sort(values[~whole], axis=-1), known[~whole], share)
+    return found
+
+
+def _mean_of_two(low: Float32s, high: Float32s) -> Float32s:
+    return low * np.float32(0.5) + high * np.float32(0.5)
+
+
+def _median_of_sorted(ordered: Float32s, known: NDArray[np.int64]) -> Float32s:
+    return _mean_of_two(at_rank(ordered, (known - 1) // 2), at_rank(ordered, known // 2))
+
+
+def _middle(values: Float32s) -> Float32s:
+    """Return the medians of rows without gaps."""
+    width = values.shape[-1]
+    if width < _WIDE:
+        ordered = np.sort(values, axis=-1)
+        return _mean_of_two(ordered[..., (width - 1) // 2], ordered[..., width // 2])
+    parted = np.partition(values, width // 2, axis=-1)
+    high = parted[..., width // 2]
+    low = parted[..., : width // 2].max(axis=-1) if width % 2 == 0 else high
+    return _mean_of_two(low, high)
+
+
+@lru_cache(maxsize=32)
+def _network(lanes: int) -> tuple[tuple[int, int], ...]:
+    """Return the pairs to compare, in order, that sort so many lanes (Batcher's merge exchange)."""
+    pairs: list[tuple[int, int]] = []
+    top = 1 << max(0, (lanes - 1).bit_length() - 1)
+    part = top
+    while part > 0:
+        jump, residue, distance = top, 0, part
+        while True:
+            pairs.extend(
+                (lane, lane + distance)
+                for lane in range(lanes - distance)
+                if lane & part == residue
+            )
+            if jump == part:
+                break
+            distance, jump, residue = jump - part, jump // 2, part
+        part //= 2
+    return tuple(pairs)

@@ -1,0 +1,114 @@
+"""What is expected: a constant, a day or a week, the one that would have been best lately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import PROFILES, Float32s, Profile
+from rules.baseline.civil import SLOTS_PER_DAY
+from rules.baseline.clockface import FACE, of_week, wrapped
+from rules.baseline.order import medians, medians_of_days
+from rules.baseline.rings import Records, places, weekdays
+from rules.baseline.state import LEVEL_DAYS
+
+CONSTANT_DAYS: Final = 7
+DAILY_DAYS: Final = 10
+LEAST_DAYS: Final = 3  # of the daily profile; of errors, for a choice
+LEAST_WEEKDAYS: Final = 2
+WEEKLY_FROM_DAYS: Final = 14  # since the first day
+
+CONSTANT: Final = PROFILES.index(Profile.CONSTANT)
+DAILY: Final = PROFILES.index(Profile.DAILY)
+WEEKLY: Final = PROFILES.index(Profile.WEEKLY)
+CANDIDATES: Final = (
+    CONSTANT,
+    DAILY,
+    WEEKLY,
+)  # in the order of the state's errors: simple ones first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidates:
+    """What each profile expects, by the days up to one; gaps are filled by the simpler profile."""
+
+    constant: Float32s  # (n,)
+    daily: Float32s  # (n, 48)
+    week: Float32s  # (n, 7, 48), Monday first
+    usable: NDArray[np.bool_]  # (n, 3): enough days are known
+
+    def faces(self, weekday: int) -> tuple[Float32s, Float32s, Float32s]:
+        """Return the face of a day by each candidate."""
+        constant = np.repeat(self.constant[:, None], FACE, axis=1)
+        return constant, wrapped(self.daily), of_week(self.week, weekday)
+
+    def face(self, profile: NDArray[np.uint8], weekday: int) -> Float32s:
+        """Return the face of a day by the profile of each series; NaN where it has none."""
+        found = np.full((len(profile), FACE), np.nan, np.float32)
+        for code, face in zip(CANDIDATES, self.faces(weekday), strict=True):
+            np.copyto(found, face, where=(profile == code)[:, None])
+        return found
+
+
+def candidates(records: Records, last_day: int) -> Candidates:
+    """Return what is expected after the days up to the last.
+
+    Constant: the median of 7 daily medians. Daily: the median per slot of 10 days. Weekly: the same of
+    the five same weekdays, at least two of them.
+    """
+    by_day = records["day_median"]
+    recent = medians(by_day[:, places(last_day, CONSTANT_DAYS, LEVEL_DAYS)])
+    constant = np.where(np.isnan(recent), medians(np.ascontiguousarray(by_day)), recent)
+    levels = records["levels"][:, places(last_day, DAILY_DAYS, LEVEL_DAYS)]
+    daily = medians_of_days(levels)
+    daily = np.where(np.isnan(daily), constant[:, None], daily)
+    of_weekday = weekdays(records, "levels")
+    week = medians_of_days(of_weekday, LEAST_WEEKDAYS)
+    week = np.where(np.isnan(week), daily[:, None, :], week)
+    return Candidates(constant, daily, week, _usable(records, levels, of_weekday, last_day))
+
+
+def _usable(
+    records: Records, levels: Float32s, of_weekday: Float32s, last_day: int
+) -> NDArray[np.bool_]:
+    days = _days_known(levels)
+    same = _days_known(of_weekday[:, :, last_day % 7])  # of the weekday that comes
+    age = last_day + 1 - records["first_day"]
+    found = np.empty((len(records), 3), np.bool_)
+    found[:, 0] = ~np.isnan(records["day_median"]).all(axis=1)
+    found[:, 1] = found[:, 0] & (days >= LEAST_DAYS)
+    found[:, 2] = found[:, 1] & (same >= LEAST_WEEKDAYS) & (age >= WEEKLY_FROM_DAYS)
+    return found
+
+
+def _days_known(levels: Float32s) -> NDArray[np.int64]:
+    """Return on how many days any slot is known: (n, days, 48) becomes (n,)."""
+    days: NDArray[np.int64] = np.count_nonzero(~np.isnan(levels).all(axis=2), axis=1)
+    return days
+
+
+def chosen(records: Records, usable: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Return the profile of each series: the least mean error over the days on which all are known.
+
+    The errors are those of 14 days; a candidate takes part from its third on. With fewer the daily
+    profile is taken if it is usable, else the constant. Of equal ones the simpler wins.
+    """
+    errors = np.ascontiguousarray(records["errors"])  # (n, 14, 3)
+    takes_part = usable & (np.count_nonzero(~np.isnan(errors), axis=1) >= LEAST_DAYS)
+    in_common = ~(np.isnan(errors) & takes_part[:, None, :]).any(axis=2)
+    total = np.zeros((len(errors), 3))
+    for day in range(errors.shape[1]):  # one by one: the order of a sum is part of the result
+        total += np.where(in_common[:, day, None], errors[:, day], 0)
+    total = np.where(takes_part, total, np.inf)
+    best = np.asarray(CANDIDATES)[total.argmin(axis=1)]
+    fallback = np.where(usable[:, 1], DAILY, np.where(usable[:, 0], CONSTANT, 0))
+    is_compared = takes_part.any(axis=1) & in_common.any(axis=1) & takes_part[:, 1]
+    return np.where(is_compared, best, fallback).astype(np.uint8)
+
+
+def slots_of(profile: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Return how many slots a profile has."""
+    return np.asarray([0, SLOTS_PER_DAY, SLOTS_PER_DAY, 7 * SLOTS_PER_DAY], np.int32)[profile]

@@ -1,0 +1,116 @@
+"""How unusual samples are: far from what is expected there and then, and new within the last hour."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rules.baseline.blocks import BaselineBlock, Float32s
+from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
+from rules.baseline.clockface import drawn, edges, of_week, wrapped
+from rules.baseline.order import medians
+from rules.baseline.scales import Policies
+
+HOUR_MS: Final = 3_600_000
+_AT_ONCE: Final = 4096  # windows of an hour whose medians are found together: bounds the memory
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Faces:
+    """What is expected of n series on one day, and the edges of what is usual: (n, FACE) each."""
+
+    mid: Float32s
+    upper: Float32s
+    lower: Float32s
+
+    @classmethod
+    def of(cls, baselines: BaselineBlock, calendar: CivilDay) -> Faces:
+        """Return a day's part of published baselines; NaN where a series has no band."""
+        is_week = (baselines.slots > SLOTS_PER_DAY)[:, None]
+
+        def face(column: Float32s) -> Float32s:
+            week = column.reshape(len(column), 7, SLOTS_PER_DAY)
+            return np.where(is_week, of_week(week, calendar.weekday), wrapped(week[:, 0]))
+
+        return cls(face(baselines.mid), face(baselines.upper), face(baselines.lower))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Expected:
+    """The same for every sample of a stretch: (n, samples) each."""
+
+    mid: Float32s
+    upper: Float32s
+    lower: Float32s
+
+    @classmethod
+    def on(cls, faces: Faces, calendar: CivilDay, step_ms: int) -> Expected:
+        """Return what is expected of every sample of a day."""
+        per_quarter = calendar.samples(step_ms) // len(calendar.quarters)
+        mid = drawn(faces.mid, calendar.quarters, per_quarter)
+        return cls(mid, *edges(faces.upper, faces.lower, calendar, per_quarter))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """How unusual samples are, in usual deviations on the side on which they are; NaN: not known.
+
+    `residual` is the value less what is expected, `seasonal` its size, and `score` the lesser of that and of
+    the distance from the median residual of the hour before.
+    """
+
+    residual: Float32s
+    seasonal: Float32s
+    score: Float32s
+
+
+def seasonal_scores(
+    residual: Float32s, expected: Expected, policies: Policies
+) -> tuple[Float32s, Float32s, Float32s]:
+    """Return the scores of residuals, and the scales above and below that they were divided by.
+
+    A side that the policy does not tell of scores 0.
+    """
+    above, below = expected.upper - expected.mid, expected.mid - expected.lower
+    return _sided(residual, above, below, policies), above, below
+
+
+def scored(
+    residual: Float32s,
+    expected: Expected,
+    policies: Policies,
+    *,
+    earlier: Float32s,
+    novelty_from: float,
+) -> Scores:
+    """Score residuals, shape (n, samples).
+
+    `earlier` are the residuals of the hour before the first sample, (n, samples of an hour). Where fewer
+    than half of an hour are known there is no score. The median of the hour is asked only where the
+    seasonal score is above `novelty_from`: below it, it could not lift the score to any threshold.
+    """
+    seasonal, above, below = seasonal_scores(residual, expected, policies)
+    score = seasonal.copy()
+    rows, columns = np.nonzero(seasonal > np.float32(novelty_from))
+    hour = earlier.shape[1]
+    longer = np.concatenate([earlier, residual], axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(longer, hour, axis=1)
+    for first in range(0, len(rows), _AT_ONCE):
+        row, column = rows[first : first + _AT_ONCE], columns[first : first + _AT_ONCE]
+        usual = medians(windows[row, column], (hour + 1) // 2)
+        moved = residual[row, column] - usual
+        new = _sided(moved, above[row, column], below[row, column], policies.take(row))
+        score[row, column] = np.minimum(score[row, column], new)
+    return Scores(residual, seasonal, score)
+
+
+def _sided(residual: Float32s, above: Float32s, below: Float32s, policies: Policies) -> Float32s:
+    shape = (-1, *[1] * (residual.ndim - 1))
+    high = residual / above
+    high *= policies.above.reshape(shape)
+    low = residual / below
+    low *= -policies.below.reshape(shape)
+    np.maximum(high, low, out=high)
+    return high

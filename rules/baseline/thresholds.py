@@ -1,0 +1,35 @@
+"""From how many usual deviations on a series is told: more where it is often that far out."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.blocks import THRESHOLDS_BY, Float32s, ThresholdBy
+from rules.baseline.order import at_rank, known_in
+from rules.baseline.rings import Records
+from rules.baseline.settings import NightSettings
+
+_HOURS: Final = 28 * 24
+_LEAST: Final = THRESHOLDS_BY.index(ThresholdBy.LEAST)
+_OWN: Final = THRESHOLDS_BY.index(ThresholdBy.OWN_HISTORY)
+_LIMIT: Final = THRESHOLDS_BY.index(ThresholdBy.LIMIT)
+
+
+def thresholds(records: Records, settings: NightSettings) -> tuple[Float32s, NDArray[np.uint8]]:
+    """Return the threshold of each series and which term made it.
+
+    max(k_min, 1.1 * cap), at most 4 k_min. The cap is the 33rd largest hourly maximum of the score in 28
+    days; of a series that is known for less time the rank is smaller in proportion.
+    """
+    ordered = np.sort(records["maxima"].reshape(len(records), -1), axis=-1)
+    known = known_in(ordered)
+    above = settings.hours_above * known // _HOURS
+    cap = np.where(known > above, at_rank(ordered, known - 1 - above), np.float32(0))
+    wanted = np.fmax(cap, np.float32(0)) * np.float32(settings.cap_margin)
+    least = np.float32(settings.k_min)
+    limit = np.float32(settings.k_min * settings.cap_limit)
+    by = np.where(wanted > limit, _LIMIT, np.where(wanted > least, _OWN, _LEAST))
+    return np.clip(wanted, least, limit).astype(np.float32), by.astype(np.uint8)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
-from sqlalchemy import Connection, Engine, Row, Select, and_, or_, select
+from sqlalchemy import Connection, Engine, Select, and_, or_, select
 
 from rules.verdict import Severity
 from service.alerts.lifecycle import AlertStep
@@ -99,7 +99,7 @@ def _earlier(
         yield from _firings(of_one)
 
 
-def _firings(steps: Iterable[Row[Any]]) -> Iterator[AlertWindow]:
+def _firings(steps: Iterable[Any]) -> Iterator[AlertWindow]:
     """Give one alert's firings; one whose first steps are no longer kept begins with none."""
     since: datetime | None = None
     for step in steps:

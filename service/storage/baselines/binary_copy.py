@@ -49,10 +49,10 @@ class Arrays:
 
 
 class Texts:
-    """Texts of which every row has one, or none; PostgreSQL takes no NUL, and a symbol stands for it."""
+    """Texts of which every row has one, or none; without NUL, which PostgreSQL does not take."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        stored = [text.replace("\0", "\N{SYMBOL FOR NULL}").encode() for text in texts]
+        stored = [text.encode() for text in texts]
         self._block = np.frombuffer(b"".join(stored), np.uint8)
         self._lengths = np.array([*map(len, stored), NULL], np.int64)
         self._starts = np.concatenate([np.cumsum(self._lengths[:-1]) - self._lengths[:-1], [0]])
@@ -96,7 +96,7 @@ def _heads(fields: Sequence[Field], columns: int) -> list[memoryview]:
         out[place[:, None] + np.arange(LENGTH.itemsize)] = told
         _scatter(out, place + LENGTH.itemsize, field)
         place = place + total
-    whole = memoryview(out)
+    whole = out.data
     return [whole[a:b] for a, b in zip(begins.tolist(), ends.tolist(), strict=True)]
 
 

@@ -1,14 +1,15 @@
 """Labels of series, from the parts of the dictionary: about 25 bytes per series in memory.
 
 A name is kept once and stands as a number with every series; most names are those of a few topics and
-groups. A part that cannot be read is left out and told: its series have no labels then.
+groups. Names are as the database can hold them. A part that cannot be read is left out and told: its
+series have no labels then.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +20,11 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
+from service.storage.findings import storable_text
 
 NONE: Final = -1  # the number of what is absent
 TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)
+S = TypeVar("S", bound=np.generic)
 READ: Final = [
     SeriesColumn.SERIES_ID.value,
     SeriesColumn.PARTITION.value,
@@ -104,9 +107,11 @@ class _Parts:
     def _numbered(self, name: str, column: pa.ChunkedArray) -> NDArray[np.int32]:
         coded = column.combine_chunks().dictionary_encode()
         known = self._texts[name]
-        ours = [known.setdefault(text, len(known)) for text in coded.dictionary.to_pylist()]
+        texts = map(storable_text, coded.dictionary.to_pylist())
+        ours = [known.setdefault(text, len(known)) for text in texts]
         translation = np.array([*ours, NONE], np.int32)  # the last one stands for null
-        return translation[pc.fill_null(coded.indices, NONE).to_numpy()]
+        numbers: NDArray[np.int32] = translation[pc.fill_null(coded.indices, NONE).to_numpy()]
+        return numbers
 
     def joined(self, unreadable: tuple[str, ...]) -> SeriesLabels:
         """Return all of them in order of their ids."""
@@ -127,5 +132,5 @@ class _Parts:
         )
 
 
-def _whole(parts: list[NDArray[np.generic]], kind: type[np.generic]) -> NDArray[np.generic]:
-    return np.concatenate(parts) if parts else np.empty(0, kind)
+def _whole(parts: list[NDArray[S]], kind: type[S]) -> NDArray[S]:
+    return np.concatenate([np.empty(0, kind), *parts])

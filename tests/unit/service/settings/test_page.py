@@ -36,7 +36,7 @@ def test_each_setting_has_one_row() -> None:
         ("log_format", "one of auto, json, console"),
         ("ssl_check_hostname", "true or false"),
         ("topics", "regular expression"),
-        ("url", "secret"),
+        ("sasl_password", "secret"),
         ("data_dir", "text"),
     ],
 )

@@ -6,11 +6,10 @@ tasks nor on their order. Tasks read and write by themselves: docs/decisions/000
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from spark.arrow import Batches, map_in_arrow
 from spark.bucket import make_bucket
 from spark.inputs import Night
 from spark.schemas import TOLD, TOLD_ARROW
@@ -27,7 +26,7 @@ def made(every: DataFrame, night: Night) -> DataFrame:
     Taking the rows is what makes the files.
     """
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def task(batches: Batches) -> Batches:
         for batch in batches:
             for bucket in batch.column("bucket").to_pylist():
                 told = make_bucket(night, bucket).to_json()
@@ -35,4 +34,4 @@ def made(every: DataFrame, night: Night) -> DataFrame:
                     [{"bucket": bucket, "told": told}], schema=TOLD_ARROW
                 )
 
-    return every.mapInArrow(task, TOLD)
+    return map_in_arrow(every, task, TOLD)

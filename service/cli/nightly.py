@@ -86,13 +86,13 @@ def run(**options: Any) -> int:
 def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
     from service.nightly.running import NightlyOrder  # noqa: PLC0415 - keeps `--help` fast
 
-    nightly = settings.nightly
+    nightly, data_directory = settings.nightly, settings.service.data_directory()
     wanted: datetime | None = options["day"]
     conf = {"spark.driver.memory": nightly.driver_memory}
     conf |= {one.name: one.value for one in nightly.conf}
     return NightlyOrder(
-        history=options["history"] or _history(settings),
-        data_directory=settings.service.data_directory(),
+        history=options["history"] or settings.history.folder(data_directory),
+        data_directory=data_directory,
         master=nightly.master,
         conf=conf | _pairs(options["conf"]),
         timeout_seconds=nightly.timeout_seconds,
@@ -100,10 +100,6 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
         environment=dict(os.environ),
         day=None if wanted is None else wanted.date(),
     )
-
-
-def _history(settings: Settings) -> str:
-    return str(settings.service.data_directory() / "history")
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.functions import vectorized_udf
+from pyspark.sql.pandas.functions import vectorized_udf  # type: ignore[attr-defined]  # not in its stubs
 from pyspark.util import PythonEvalType
 
 Batches: TypeAlias = Iterator[pa.RecordBatch]

@@ -115,16 +115,16 @@ def save(connection: Connection, cluster: int, delta: AlertDelta) -> None:
     stored_at = _looked_at(connection, cluster)
     if delta.is_whole:
         _end_others(connection, cluster, delta)
-    given = {"cluster": cluster, "at": delta.at}
+    given, contents = {"cluster": cluster, "at": delta.at}, _Contents()
     if delta.alerts:
-        rows = lines_of(map(_alert_row, delta.alerts.values()))
+        rows = lines_of(_alert_row(one, contents) for one in delta.alerts.values())
         connection.execute(_UPSERT, {**given, "rows": rows})
     if delta.clock_step:
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
     new = [one for one in delta.steps if _is_new(one, stored_at, delta)]
     if new:
         connection.execute(_STEPS, {**given, "rows": lines_of(map(_step_row, new))})
-    _save_groups(connection, cluster, delta)
+    _save_groups(connection, cluster, delta, contents)
     enqueue(connection, cluster, delta.outgoing)
     note_closed(connection, delta.closed)
     if delta.looked_at is not None and delta.looked_at != stored_at:
@@ -231,14 +231,17 @@ def _is_new(step: HistoryStep, stored_at: datetime | None, delta: AlertDelta) ->
     return stored_at is None or delta.is_whole or step.at > stored_at
 
 
-def _save_groups(connection: Connection, cluster: int, delta: AlertDelta) -> None:
+def _save_groups(
+    connection: Connection, cluster: int, delta: AlertDelta, contents: _Contents
+) -> None:
     if delta.is_whole:
         connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
     gone = [group_id for group_id, group in delta.groups.items() if group is None]
     if gone and not delta.is_whole:
         rows = lines_of([plain(receiver), hash_of(key)] for receiver, key in gone)
         connection.execute(_GROUPS_GONE, {"cluster": cluster, "rows": rows})
-    rows = lines_of(_group_row(group) for group in delta.groups.values() if group is not None)
+    left = (group for group in delta.groups.values() if group is not None)
+    rows = lines_of(_group_row(group, contents) for group in left)
     if rows:
         connection.execute(_GROUPS, {"cluster": cluster, "rows": rows})
 
@@ -254,21 +257,37 @@ def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None
     connection.execute(_OTHERS_OVER, given)
 
 
-def _alert_row(alert: Alert) -> Sequence[str | None]:
-    content = encode_alert(alert)
+class _Contents:
+    """Alerts as JSON, each made once: one that ended is a row of its own and a part of its group."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, str] = {}  # by id: who is asked for outlives this
+
+    def of(self, alert: Alert) -> str:
+        made = self._made.get(id(alert))
+        if made is None:
+            made = self._made[id(alert)] = json_value(encode_alert(alert))
+        return made
+
+
+def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
     return (
         plain(alert.rule_id),
         json_value(alert.labels),
         alert.fingerprint,
-        content["severity"],
-        content["state"],
+        alert.severity.value,
+        alert.state.value,
         plain(alert.reason),
-        json_value(content),
-        content["active_at"],
-        content["fired_at"],
-        content["resolved_at"],
-        content["end"],
+        contents.of(alert),
+        alert.active_at.isoformat(),
+        _moment(alert.fired_at),
+        _moment(alert.resolved_at),
+        None if alert.end is None else alert.end.value,
     )
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
 
 
 def _step_row(step: HistoryStep) -> Sequence[str | None]:
@@ -281,6 +300,8 @@ def _step_row(step: HistoryStep) -> Sequence[str | None]:
     )
 
 
-def _group_row(group: Group) -> Sequence[str | None]:
-    content = json_value(encode_group(group))
+def _group_row(group: Group, contents: _Contents) -> Sequence[str | None]:
+    rest = json_value(encode_group(replace(group, ended={})))
+    ended = ",".join(contents.of(one) for one in group.ended.values())
+    content = f'{rest[:-1]},"ended":[{ended}]}}'  # of two values of one name JSONB takes the last
     return plain(group.receiver), hash_of(group.key), content, group.flush_at.isoformat()

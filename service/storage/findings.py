@@ -7,11 +7,11 @@ it again, and its transitions tell the story.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from json import JSONEncoder
 from typing import Final
 
 from sqlalchemy import Connection, Engine, RowMapping, select, text
@@ -25,6 +25,7 @@ from service.storage.tables import FINDING, TRANSITION
 from service.storage.translate import translated
 
 _REMEMBERED: Final = 32_768
+_SORTED: Final = JSONEncoder(sort_keys=True)
 SAID: Final = (Step.OPENED, Step.STILL, Step.AGAIN, Step.UNKNOWN)
 
 _SAID: Final = {
@@ -235,7 +236,7 @@ def _named(labels: tuple[tuple[str, str], ...]) -> tuple[str, str]:
 
 def labels_hash(labels: Mapping[str, str]) -> str:
     """Return what stands for a finding's labels in its row: SHA-256, 64 hexadecimal digits."""
-    return hashlib.sha256(json.dumps(storable(labels), sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_SORTED.encode(storable(labels)).encode()).hexdigest()
 
 
 def storable(labels: Mapping[str, str]) -> dict[str, str]:

@@ -54,7 +54,10 @@ class Stored:
 
 # The planner knows nothing of a table that grows in this very transaction, and would compare every
 # change with every finding: 3 s for 10,000 that open at once, and beyond the time limit for 20,000.
-NO_NESTED_LOOPS: Final = text("SET LOCAL enable_nestloop = off")
+# And the rows of a large round, which are one parameter, would be written to a file to be taken apart.
+FOR_MANY_ROWS: Final = text(
+    "SELECT set_config('enable_nestloop', 'off', true), set_config('work_mem', '64MB', true)"
+)
 
 
 def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
@@ -68,7 +71,7 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
             refused or is away; or the answer to COMMIT was lost.
     """
     with translated("the round cannot be stored"), engine.begin() as connection:
-        connection.execute(NO_NESTED_LOOPS)
+        connection.execute(FOR_MANY_ROWS)
         for name, writer in sorted({(one.cluster.name, one.round_id.writer) for one in rounds}):
             clusters.require_own(connection, name, writer)
         troubles = {

@@ -35,13 +35,15 @@ class Levels:
     seen: Float32s
     expected: Float32s  # with the correction of the night before
     by_ring: Float32s  # without it
+    same_weekday: Float32s  # the median of the last five; NaN: none is known
     least: Float32s  # (n,) a smaller difference is no new level
 
 
 def follow(records: Records, levels: Levels, calendar: CivilDay, mads: float) -> NDArray[np.bool_]:
     """Note new levels, and let the ring follow those that have lasted two nights: return whose did.
 
-    To be called before the day enters the rings. A new level: over the last 12 hours the median residual
+    To be called before the day enters the rings. Both are asked of the same weekdays as well, so that
+    no week-end is a new level. A new level: over the last 12 hours the median residual
     is more than `mads` times the median absolute deviation of 28 daily medians away (and more than
     `least`), and the last 16 slots are all on that side.
     """
@@ -73,8 +75,9 @@ def _forget(records: Records, calendar: CivilDay) -> None:
 def _lasts(records: Records, levels: Levels, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Return whether a level that was noted last night still stands: by more than half of it."""
     shift = records["changed_after"][rows] - records["changed_before"][rows]
-    now = medians(levels.seen[rows] - levels.by_ring[rows])
-    lasts: NDArray[np.bool_] = (np.sign(now) == np.sign(shift)) & (np.abs(now) > np.abs(shift) / 2)
+    lasts = np.ones(len(rows), np.bool_)
+    for usual in (levels.by_ring, levels.same_weekday):
+        lasts &= medians(levels.seen[rows] - usual[rows]) * np.sign(shift) > np.abs(shift) / 2
     return lasts
 
 
@@ -103,14 +106,15 @@ def _note(
     records: Records, levels: Levels, calendar: CivilDay, mads: float, known: NDArray[np.int64]
 ) -> None:
     off = levels.seen - levels.expected
-    late = medians(np.ascontiguousarray(off[:, -LAST_SLOTS:]), SAME_SIDE)
+    late = medians(off[:, -LAST_SLOTS:], SAME_SIDE)
     by_day = records["day_median"][:, places(calendar.number - 1, MONTH_DAYS, LEVEL_DAYS)]
     middle = medians(by_day, LEAST_DAYS)
     spread = medians(np.abs(by_day - middle[:, None]))
     limit = np.fmax(np.float32(mads) * spread, levels.least)
     side = np.sign(late)
     same = (np.sign(off[:, -SAME_SIDE:]) == side[:, None]).all(axis=1)
-    is_new = same & (np.abs(late) > limit) & ~np.isnan(middle)
+    of_week = medians((levels.seen - levels.same_weekday)[:, -LAST_SLOTS:], SAME_SIDE)
+    is_new = same & (late * side > limit) & (of_week * side > limit) & ~np.isnan(middle)
     is_new[known] = False
     rows = np.flatnonzero(is_new)
     before = medians(levels.expected[rows])

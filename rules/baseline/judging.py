@@ -12,7 +12,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.baseline.blocks import OUTCOMES, BaselineBlock, DayBlock, Float32s, Outcome
+from rules.baseline.blocks import (
+    OUTCOMES,
+    REASONS,
+    BaselineBlock,
+    DayBlock,
+    Float32s,
+    Outcome,
+    Reason,
+)
 from rules.baseline.civil import CivilDay
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, Scores, scored
@@ -21,6 +29,7 @@ from rules.baseline.settings import NightSettings
 CLOSE_SECONDS: Final = 600  # so long it must be calm
 CLOSE_SHARE: Final = 0.6  # of the threshold: below it is calm
 _JUDGED: Final = tuple(OUTCOMES.index(one) for one in (Outcome.BANDED, Outcome.NO_DATA))
+_FIRST_WEEKS: Final = REASONS.index(Reason.FIRST_WEEKS)
 
 _SCORED, _UNUSUAL, _KNOWN, _FAR, _LOUD = 1, 2, 4, 8, 16  # marks of a sample
 
@@ -52,6 +61,7 @@ class Judge:
     """Judges the samples of one day: all that is known before the first of them."""
 
     threshold: Float32s  # (n,) infinite where nothing may open
+    drift_threshold: Float32s  # (n,) the same; infinite in the first weeks as well
     expected: Expected
     policies: Policies
     step_ms: int
@@ -63,8 +73,11 @@ class Judge:
     ) -> Judge:
         """Prepare to judge a day by the baselines in force."""
         may_open = np.isin(baselines.outcome, _JUDGED)
+        threshold = np.where(may_open, baselines.threshold, np.float32(np.inf))
+        knows_weeks = baselines.reason != _FIRST_WEEKS  # before, a Monday drifts off the week-end
         return cls(
-            threshold=np.where(may_open, baselines.threshold, np.float32(np.inf)),
+            threshold=threshold,
+            drift_threshold=np.where(knows_weeks, threshold, np.float32(np.inf)),
             expected=Expected.on(Faces.of(baselines, calendar), calendar, step_ms),
             policies=Policies.of(baselines.metric, settings),
             step_ms=step_ms,
@@ -113,6 +126,7 @@ class Judge:
         return replace(
             self,
             threshold=self.threshold[rows],
+            drift_threshold=self.drift_threshold[rows],
             expected=Expected(here.mid[rows], here.upper[rows], here.lower[rows]),
             policies=self.policies.take(rows),
         )
@@ -131,7 +145,7 @@ class Judge:
         marks = np.where(np.isnan(scores.score), 0, _SCORED)
         marks += np.where(scores.score > threshold, _UNUSUAL, 0)
         marks += np.where(np.isnan(scores.seasonal), 0, _KNOWN)
-        marks += np.where(scores.seasonal > threshold, _FAR, 0)
+        marks += np.where(scores.seasonal > self.drift_threshold[:, None], _FAR, 0)
         marks += np.where(scores.seasonal >= threshold * np.float32(CLOSE_SHARE), _LOUD, 0)
         return marks.astype(np.uint8)
 

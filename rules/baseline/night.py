@@ -19,11 +19,11 @@ from rules.baseline.changes import Levels
 from rules.baseline.civil import CivilDay
 from rules.baseline.clockface import INNER, drawn, gathered, hourly_maxima
 from rules.baseline.judging import novelty_from
-from rules.baseline.order import known_in, medians
+from rules.baseline.order import known_in, medians, medians_of_days
 from rules.baseline.outcomes import FIRST_SECONDS
 from rules.baseline.profiles import WEEKLY, Candidates
 from rules.baseline.publishing import in_force, published
-from rules.baseline.rings import Records, catch_up
+from rules.baseline.rings import Records, catch_up, weekdays
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, scored
 from rules.baseline.settings import NightSettings
@@ -128,10 +128,12 @@ class _Night:
         members, expected = gathered(self.learnable, self.calendar, widened=True)
         seen = medians(members, np.maximum(1, (expected + 1) // 2))
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
+        of_weekday = weekdays(self.records, "levels")[:, :, self.calendar.weekday]
         levels = Levels(
             seen=seen,
             expected=faces.mid[:, INNER],
             by_ring=by_ring[:, INNER],
+            same_weekday=medians_of_days(of_weekday),
             least=np.fmax(overall, self.policies.least),
         )
         was_moved = changes.follow(self.records, levels, self.calendar, self.settings.change_mads)

@@ -1,0 +1,271 @@
+"""Where partitions ended at earlier looks, so that it can be told when an end passed an offset.
+
+One look per judged round is remembered, for both ends of every partition. What a look did not see
+is filled in when it is seen again: evenly, because nobody knows better. A topic that was created
+again is another topic, and what lies above an end that went down is forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.matching import matching_rows
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+from rules.time_lag.block import Block, Change
+from rules.time_lag.thinning import Bounds, thinned
+
+DEFAULT: Final = Bounds()
+
+BlockTest = Callable[[Block], bool]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ends:
+    """The ends of all tracks at one look."""
+
+    at_us: int  # microseconds since 1970-01-01 UTC
+    ends: Int64s  # shape (tracks,); 0 where nothing was seen yet
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class EndHistory:
+    """What is remembered of one cluster id.
+
+    A track is one end of one partition: the high watermarks by rows of `partitions`, then the last
+    stable offsets. Ends never go down from look to look.
+    """
+
+    cluster_id: str
+    partitions: Partitions
+    first_end: Column  # per track, where it was first seen; absent: it never was
+    first_us: Int64s  # when that was, or up to when all older looks were forgotten
+    seen_us: Int64s  # the last look that saw the track
+    # The longest time that was filled in, and when the last one ended; 0: every look saw it.
+    filled_us: Int64s
+    filled_until_us: Int64s
+    blocks: tuple[Block, ...]  # older looks, oldest first
+    looks: tuple[Ends, ...]  # later ones, at least one
+    bounds: Bounds
+
+    @property
+    def now_us(self) -> int:
+        """Return when the last look was."""
+        return self.looks[-1].at_us
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes, about."""
+        recent = sum(look.ends.nbytes for look in self.looks)
+        return recent + sum(block.size_bytes for block in self.blocks)
+
+    @property
+    def older_us(self) -> int:
+        """Return the time of the look before the first of `looks`."""
+        return int(self.blocks[-1].times_us[-1]) if self.blocks else self.looks[0].at_us
+
+
+def advance(  # noqa: PLR0913 - what a look is made of
+    old: EndHistory | None,
+    *,
+    cluster_id: str,
+    partitions: Partitions,
+    offsets: Offsets,
+    now_us: int,
+    bounds: Bounds = DEFAULT,
+) -> EndHistory:
+    """Return what is remembered one look later; rows of `partitions` begin with those of `offsets`.
+
+    Partitions that are not among `partitions` are forgotten. A clock that was set back while nobody
+    watched moves what is remembered along.
+    """
+    seen = _tracks_of(offsets, len(partitions))
+    if old is None or old.cluster_id != cluster_id:
+        return _begun(cluster_id, partitions, seen, now_us, bounds)
+    known = shifted(old, min(now_us - old.now_us, 0))
+    known = _over(known, partitions)
+    known = _with_new(known, seen, now_us)
+    known = _with_returned(_cut(known, seen), seen, now_us)
+    last = Ends(now_us, np.where(seen.valid, seen.values, known.looks[-1].ends))
+    return _settled(
+        replace(
+            known,
+            seen_us=np.where(seen.valid, now_us, known.seen_us),
+            looks=(*known.looks, last),
+        )
+    )
+
+
+def shifted(history: EndHistory, by_us: int) -> EndHistory:
+    """Return it with all times moved, so that durations survive a step of the clock."""
+    if not by_us:
+        return history
+    return replace(
+        history,
+        first_us=history.first_us + by_us,
+        seen_us=history.seen_us + by_us,
+        filled_until_us=history.filled_until_us + by_us,
+        blocks=tuple(block.shifted(by_us) for block in history.blocks),
+        looks=tuple(replace(look, at_us=look.at_us + by_us) for look in history.looks),
+    )
+
+
+def _tracks_of(offsets: Offsets, rows: int) -> Column:
+    return offsets.high_watermark.padded(rows).joined(offsets.last_stable_offset.padded(rows))
+
+
+def _begun(
+    cluster_id: str, partitions: Partitions, seen: Column, now_us: int, bounds: Bounds
+) -> EndHistory:
+    moment = np.full(len(seen), now_us, np.int64)
+    return EndHistory(
+        cluster_id=cluster_id,
+        partitions=partitions,
+        first_end=seen,
+        first_us=moment,
+        seen_us=moment,
+        filled_us=np.zeros(len(seen), np.int64),
+        filled_until_us=np.zeros(len(seen), np.int64),
+        blocks=(),
+        looks=(Ends(now_us, seen.values),),
+        bounds=bounds,
+    )
+
+
+# ------------------------------------------------------------------ steps of one look
+def _over(history: EndHistory, partitions: Partitions) -> EndHistory:
+    """Return it for partitions as they are numbered now."""
+    rows = matching_rows(partitions, history.partitions, needs_id=False)
+    older = len(history.partitions)
+    if older == len(rows) and np.array_equal(rows, np.arange(older)):
+        return replace(history, partitions=partitions)
+    tracks = np.concatenate([rows, np.where(rows >= 0, rows + older, -1)])
+
+    def taken(values: Int64s) -> Int64s:
+        return Column.known(values).take(tracks).values
+
+    return replace(
+        history,
+        partitions=partitions,
+        first_end=history.first_end.take(tracks),
+        first_us=taken(history.first_us),
+        seen_us=taken(history.seen_us),
+        filled_us=taken(history.filled_us),
+        filled_until_us=taken(history.filled_until_us),
+        blocks=tuple(block.take(tracks) for block in history.blocks),
+        looks=tuple(replace(look, ends=taken(look.ends)) for look in history.looks),
+    )
+
+
+def _with_new(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
+    """Begin tracks that were never seen: before, they are taken to have stood where they are."""
+    new = seen.valid & ~history.first_end.valid
+    if not new.any():
+        return history
+    tracks, ends = np.flatnonzero(new).astype(np.int64), seen.values[new]
+    return replace(
+        history,
+        first_end=Column(
+            np.where(new, seen.values, history.first_end.values), history.first_end.valid | new
+        ),
+        first_us=np.where(new, now_us, history.first_us),
+        seen_us=np.where(new, now_us, history.seen_us),
+        blocks=tuple(block.begun(tracks, ends) for block in history.blocks),
+        looks=tuple(
+            replace(look, ends=np.where(new, seen.values, look.ends)) for look in history.looks
+        ),
+    )
+
+
+def _cut(history: EndHistory, seen: Column) -> EndHistory:
+    """Forget what lies above an end that went down: those offsets are to be written again."""
+    fallen = seen.valid & (seen.values < history.looks[-1].ends)
+    if not fallen.any():
+        return history
+    tracks = np.flatnonzero(fallen).astype(np.int64)
+    limit = seen.values[tracks]
+    first = history.first_end
+    lowered = np.where(fallen, np.minimum(first.values, seen.values), first.values)
+
+    def is_above(block: Block) -> bool:
+        return bool(np.any(block.last[tracks] > limit))
+
+    cut = _changed(history, tracks, lambda _, ends: np.minimum(ends, limit), is_above)
+    return replace(cut, first_end=Column(lowered, first.valid))
+
+
+def _with_returned(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
+    """Fill in where tracks ended at the looks that did not see them, and had moved meanwhile."""
+    moved: Bools = seen.valid & (seen.values > history.looks[-1].ends)
+    returned = moved & (history.seen_us < history.now_us)
+    if not returned.any():
+        return history
+    tracks = np.flatnonzero(returned).astype(np.int64)
+    since, ends_then = history.seen_us[tracks], history.looks[-1].ends[tracks]
+    grown, took = seen.values[tracks] - ends_then, np.maximum(now_us - since, 1)
+    oldest = int(since.min())
+
+    def evenly(times: Int64s, ends: Int64s) -> Int64s:
+        share = np.clip((times - since) / took, 0.0, 1.0)
+        return np.where(times > since, ends_then + (grown * share).astype(np.int64), ends)
+
+    filled = _changed(history, tracks, evenly, lambda block: int(block.times_us[-1]) > oldest)
+    longest, until = history.filled_us.copy(), history.filled_until_us.copy()
+    longest[tracks], until[tracks] = np.maximum(longest[tracks], took), now_us
+    return replace(filled, filled_us=longest, filled_until_us=until)
+
+
+def _changed(
+    history: EndHistory, tracks: Int64s, change: Change, is_touched: BlockTest
+) -> EndHistory:
+    def changed(look: Ends) -> Ends:
+        ends = look.ends.copy()
+        moment = np.array([[look.at_us]], np.int64)
+        ends[tracks] = change(moment, ends[np.newaxis, tracks])[0]
+        return replace(look, ends=ends)
+
+    return replace(
+        history,
+        blocks=tuple(
+            block.changed(tracks, change) if is_touched(block) else block
+            for block in history.blocks
+        ),
+        looks=tuple(changed(look) for look in history.looks),
+    )
+
+
+def _settled(history: EndHistory) -> EndHistory:
+    """Pack the looks once there are enough, all but the last; forget what is too old."""
+    looks, enough = history.looks, history.bounds.looks
+    if len(looks) <= enough:
+        return history
+    packed, last = looks[:enough], looks[enough:]
+    older = history.blocks[-1] if history.blocks else None
+    block = Block.packed(
+        step=1,
+        start_us=history.older_us,
+        times_us=np.array([look.at_us for look in packed], np.int64),
+        base=packed[0].ends if older is None else older.last,
+        ends=np.stack([look.ends for look in packed]),
+    )
+    blocks = thinned((*history.blocks, block), history.bounds)
+    return _forgotten(replace(history, blocks=blocks, looks=last))
+
+
+def _forgotten(history: EndHistory) -> EndHistory:
+    """Let tracks begin where the oldest block does."""
+    oldest = history.blocks[0]
+    later = history.first_end.valid & (history.first_us < oldest.start_us)
+    if not later.any():
+        return history
+    first = history.first_end
+    return replace(
+        history,
+        first_end=Column(np.where(later, oldest.base, first.values), first.valid),
+        first_us=np.where(later, oldest.start_us, history.first_us),
+    )

@@ -1,0 +1,116 @@
+"""When the end of a partition passed an offset, as far as it is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rules.facts.column import Bools, Int64s
+from rules.time_lag.ends import EndHistory
+
+
+class Stretch(Protocol):
+    """A run of looks."""
+
+    @property
+    def start_us(self) -> int:
+        """The look before the first."""
+
+    @property
+    def times_us(self) -> Int64s:
+        """When the looks were, ascending."""
+
+    @property
+    def base(self) -> Int64s:
+        """Where tracks ended at the look before the first."""
+
+    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
+        """Return where tracks ended at looks, pair by pair; look -1 is the one before the first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Passed:
+    """When ends passed offsets, one row per question."""
+
+    at_us: Int64s  # microseconds since 1970-01-01 UTC; 0 where not known
+    within_us: Int64s  # the truth is not further away than this
+    known: Bools  # False: it was before anything that is remembered of the track
+
+
+def passed(history: EndHistory, tracks: Int64s, offsets: Int64s) -> Passed:
+    """Return when each track's end passed an offset, that is, when that offset could be read.
+
+    Every offset must be below the end at the last look. Between two looks records are taken to have
+    come evenly. Cost: about 15 ms for 60,000 questions.
+    """
+    at_us, within_us = np.zeros(len(tracks), np.int64), np.zeros(len(tracks), np.int64)
+    first = history.first_end
+    known = first.valid[tracks] & (offsets >= first.values[tracks])
+    pending = np.flatnonzero(known)
+    for stretch in _newest_first(history):
+        is_here = stretch.base[tracks[pending]] <= offsets[pending]
+        here = pending[is_here]
+        not_before = history.first_us[tracks[here]]
+        at_us[here], within_us[here] = _between(stretch, tracks[here], offsets[here], not_before)
+        pending = pending[~is_here]
+        if not len(pending):
+            break
+    was_filled = known & (at_us <= history.filled_until_us[tracks])
+    within_us = np.where(was_filled, np.maximum(within_us, history.filled_us[tracks]), within_us)
+    return Passed(at_us=at_us, within_us=within_us, known=known)
+
+
+def _newest_first(history: EndHistory) -> Iterator[Stretch]:
+    yield _Recent.of(history)
+    yield from reversed(history.blocks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Recent:
+    """The looks that are not packed yet."""
+
+    start_us: int
+    times_us: Int64s
+    base: Int64s
+    ends: Int64s
+
+    @classmethod
+    def of(cls, history: EndHistory) -> _Recent:
+        looks, older = history.looks, history.blocks[-1] if history.blocks else None
+        return cls(
+            start_us=history.older_us,
+            times_us=np.array([look.at_us for look in looks], np.int64),
+            base=looks[0].ends if older is None else older.last,
+            ends=np.stack([look.ends for look in looks]),
+        )
+
+    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
+        return np.where(look < 0, self.base[track], self.ends[look, track])
+
+
+def _between(
+    stretch: Stretch, tracks: Int64s, offsets: Int64s, not_before: Int64s
+) -> tuple[Int64s, Int64s]:
+    """Return the moment between two looks at which the end passed, and how far off it may be.
+
+    The first look above the offset is found by halving, for all at once.
+    """
+    low = np.zeros(len(tracks), np.int64)
+    high = np.full(len(tracks), len(stretch.times_us) - 1, np.int64)
+    for _ in range(len(stretch.times_us).bit_length()):
+        middle = (low + high) // 2
+        is_past = stretch.ends_at(middle, tracks) > offsets
+        low, high = (
+            np.where(is_past, low, np.minimum(middle + 1, high)),
+            np.where(is_past, middle, high),
+        )
+    times = np.concatenate([np.array([stretch.start_us], np.int64), stretch.times_us])
+    since, until = np.maximum(times[low], not_before), times[low + 1]
+    was, became = stretch.ends_at(low - 1, tracks), stretch.ends_at(low, tracks)
+    took = np.maximum(until - since, 0)
+    share = (offsets - was + 1) / np.maximum(became - was + 1, 1)
+    before = (took * share).astype(np.int64)
+    return since + before, np.maximum(before, took - before)

@@ -8,6 +8,7 @@ from rules.catalogue.all_rules import EVERY
 from service.settings import AlertingSettings
 from service.storage.alert_lists import AlertList
 from service.storage.audit import AuditTrail
+from service.storage.baselines.reading import BaselineList
 from service.storage.changes import Changes
 from service.storage.deliveries import DeliveryList
 from service.storage.silences import SilenceList
@@ -30,6 +31,7 @@ def make_desk(
         deliveries=DeliveryList(lambda: store.engine),
         audit=AuditTrail(lambda: store.engine),
         changes=Changes(lambda: store.engine, cluster),
+        baselines=BaselineList(lambda: store.engine, cluster),
         sending=_sending(settings),
         jobs=jobs,
         wake=wake,

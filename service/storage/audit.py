@@ -28,6 +28,7 @@ class Action(StrEnum):
     RECEIVER_TEST = "receiver.test"
     DELIVERY_REPLAY = "delivery.replay"
     JOB_RUN = "job.run"
+    BASELINE_ROLLBACK = "baseline.rollback"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from service.storage import acknowledgements, audit, idempotency
 from service.storage.acknowledgements import StoredClosing
 from service.storage.alert_lists import AlertReading, StoredAlert
 from service.storage.audit import Deed
+from service.storage.baselines.rolling_back import RolledBack, roll_back
 from service.storage.deliveries_by_hand import ByHand
 from service.storage.idempotency import Answer, Keyed, KeyTrouble
 from service.storage.silences import SilenceEdits
@@ -49,6 +50,7 @@ class Change:
         self.silences = SilenceEdits(connection)
         self.deliveries = ByHand(connection, now)
         self._alerts = AlertReading(connection, name)
+        self._name = name
 
     # ------------------------------------------------------------------ sent again
     def known(self, asked: Keyed) -> Answer | KeyTrouble | None:
@@ -88,3 +90,12 @@ class Change:
         wish = StoredClosing(by=self.who, at=self.now, why=why)
         acknowledgements.ask_closing(self.connection, alert.cluster, alert.finding, wish)
         return wish
+
+    # ------------------------------------------------------------------ baselines
+    def roll_back(self, to: str | None) -> RolledBack:
+        """Make another run of baselines the current one; None: the one before it.
+
+        Raises:
+            NoRunError: there is no such run; `SameRunError`: it is the current one already.
+        """
+        return roll_back(self.connection, self._name, to, self.now)

@@ -32,14 +32,13 @@ from service.storage.findings import (
     StoredFinding,
     StoredTransition,
     finding_of,
-    storable_text,
     transition_of,
 )
+from service.storage.patterns import ESCAPE, like_of
 from service.storage.tables import CLUSTER, FINDING, TRANSITION
 from service.storage.translate import translated
 
 LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
-ESCAPE: Final = "!"
 GROUPS_BEYOND: Final = '$.groups_beyond[*] ? (@.group.type() == "string")'
 
 
@@ -135,11 +134,11 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
 def _places(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     labels = FINDING.c.labels
     if wanted.topic is not None:
-        yield labels["topic"].astext.like(_like(wanted.topic), escape=ESCAPE)
+        yield labels["topic"].astext.like(like_of(wanted.topic), escape=ESCAPE)
     if wanted.partition is not None:
         yield labels["partition"].astext == str(wanted.partition)
     if wanted.group is not None:
-        pattern = _like(wanted.group)
+        pattern = like_of(wanted.group)
         yield or_(labels["group"].astext.like(pattern, escape=ESCAPE), _has_beyond(pattern))
 
 
@@ -149,9 +148,3 @@ def _has_beyond(pattern: str) -> ColumnElement[bool]:
     row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued("beyond")
     name = row["group"].astext
     return exists(select(1).where(name.like(pattern, escape=ESCAPE)))
-
-
-def _like(pattern: str) -> str:
-    """Return a pattern of ours as one of SQL; a name is stored without NUL."""
-    text = pattern.replace(ESCAPE, ESCAPE * 2).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
-    return storable_text(text).replace("*", "%")

@@ -25,6 +25,7 @@ from service.web.queries import no_repeats
 from service.web.rights import Tokens
 from service.web.routes.alerts import alerts_router
 from service.web.routes.audit import audit_router
+from service.web.routes.baselines import baselines_router
 from service.web.routes.clusters import clusters_router
 from service.web.routes.deliveries import deliveries_router
 from service.web.routes.findings import findings_router
@@ -98,6 +99,7 @@ def _api(sources: Sources) -> APIRouter:
         deliveries_router(sources),
         audit_router(sources),
         jobs_router(sources),
+        baselines_router(sources),
         rules_router(),
         ingest_router(sources),
     ):

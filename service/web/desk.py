@@ -12,6 +12,7 @@ from service.alerts.routes import Route, Routing
 from service.notify.receivers import Receiver
 from service.storage.alert_lists import AlertList
 from service.storage.audit import AuditTrail
+from service.storage.baselines.reading import BaselineList
 from service.storage.changes import Changes
 from service.storage.deliveries import DeliveryList
 from service.storage.silences import SilenceList
@@ -98,6 +99,7 @@ class Desk:
     deliveries: DeliveryList
     audit: AuditTrail
     changes: Changes
+    baselines: BaselineList
     sending: Sending = field(default_factory=Sending)
     jobs: Jobs = field(default_factory=NoJobs)
     wake: Callable[[], None] = lambda: None  # who sends has something to do; from any thread

@@ -14,12 +14,12 @@ from enum import StrEnum
 from typing import Any, Final
 
 from sqlalchemy import Connection, Engine, delete, func, insert, select, table, text
-from sqlalchemy.dialects.postgresql import insert as upsert
 
 from rules.baseline.night_run import NightRun
 from rules.errors import StoreError
 from service.clock import monotonic
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
+from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import COLUMNS, RunRows
 from service.storage.baselines.run_files import RunPlace, read_record, refused, row_groups
 from service.storage.baselines.series_labels import read_labels
@@ -27,7 +27,6 @@ from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, PA
 from service.storage.translate import translated
 
 RUNS_KEPT: Final = 3  # to roll back to
-LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
 STATEMENT_TIMEOUT: Final = "30min"  # ten million series take a quarter of an hour
 DROP_LOCK_TIMEOUT: Final = "2s"  # readers that come meanwhile wait behind it
 
@@ -209,22 +208,6 @@ class _Loading:
 
     def _statement(self, statement: str) -> None:
         self._connection.execute(text(statement))
-
-
-def take_turn(connection: Connection, cluster: str) -> None:
-    """Wait until nobody else changes a cluster's runs; held until the transaction ends."""
-    connection.execute(select(func.pg_advisory_xact_lock(LOCKS, func.hashtext(cluster))))
-
-
-def make_current(connection: Connection, cluster: str, row: int, now: datetime) -> None:
-    """Let readers see this run of a cluster from the end of the transaction on."""
-    current = upsert(BASELINE_CURRENT).values(cluster=cluster, run=row, switched_at=now)
-    connection.execute(
-        current.on_conflict_do_update(
-            index_elements=[BASELINE_CURRENT.c.cluster],
-            set_={"run": current.excluded.run, "switched_at": current.excluded.switched_at},
-        )
-    )
 
 
 def table_of(row: int) -> str:

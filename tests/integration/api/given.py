@@ -25,6 +25,7 @@ from service.notify.receivers import SlackReceiver, WebhookReceiver
 from service.storage import alerting, clusters, tokens
 from service.storage.alert_lists import AlertList
 from service.storage.audit import AuditTrail, WantedAudit
+from service.storage.baselines.reading import BaselineList
 from service.storage.changes import Changes
 from service.storage.clusters import ClusterKey
 from service.storage.deliveries import DeliveryList
@@ -164,6 +165,7 @@ class Api:
             deliveries=DeliveryList(engine),
             audit=AuditTrail(engine),
             changes=Changes(engine, self.cluster),
+            baselines=BaselineList(engine, self.cluster),
             sending=SENDING,
             jobs=self.jobs,
         )

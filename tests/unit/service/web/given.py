@@ -22,6 +22,7 @@ from service.latest import Latest, Look, RoundOutcome
 from service.metrics.exposition import Exposition
 from service.storage.alert_lists import AlertList
 from service.storage.audit import AuditTrail
+from service.storage.baselines.reading import BaselineList
 from service.storage.changes import Changes
 from service.storage.deliveries import DeliveryList
 from service.storage.findings import StoredFinding, StoredTransition, labels_hash
@@ -208,6 +209,7 @@ def away_desk() -> Desk:
         deliveries=DeliveryList(away),
         audit=AuditTrail(away),
         changes=Changes(away, "default"),
+        baselines=BaselineList(away, "default"),
     )
 
 

@@ -1,0 +1,29 @@
+"""Which run of a cluster is the current one: changed by one at a time, seen at once by all."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, func, select
+from sqlalchemy.dialects.postgresql import insert
+
+from service.storage.baselines.tables import BASELINE_CURRENT
+
+LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
+
+
+def take_turn(connection: Connection, cluster: str) -> None:
+    """Wait until nobody else changes a cluster's runs; held until the transaction ends."""
+    connection.execute(select(func.pg_advisory_xact_lock(LOCKS, func.hashtext(cluster))))
+
+
+def make_current(connection: Connection, cluster: str, row: int, now: datetime) -> None:
+    """Let readers see this run of a cluster from the end of the transaction on."""
+    current = insert(BASELINE_CURRENT).values(cluster=cluster, run=row, switched_at=now)
+    connection.execute(
+        current.on_conflict_do_update(
+            index_elements=[BASELINE_CURRENT.c.cluster],
+            set_={"run": current.excluded.run, "switched_at": current.excluded.switched_at},
+        )
+    )

@@ -1,0 +1,205 @@
+"""Baselines for readers: the runs of a cluster, and what the current one says of its series."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, case, select
+
+from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
+from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
+from service.storage.findings import storable_text
+from service.storage.patterns import ESCAPE, like_of
+from service.storage.translate import translated
+
+BANDS: Final = ("mid", "upper", "lower")
+MINUTES_PER_SLOT: Final = 24 * 60 // SLOTS_PER_DAY
+_col = BASELINES.c
+_OTHERS: Final = [column for column in _col if column.name not in BANDS]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """One run that is loaded."""
+
+    run_id: str
+    day: date  # civil, the last one that it has learnt from
+    time_zone: str
+    series: int
+    figures: Mapping[str, Any]
+    loaded_at: datetime
+    current_since: datetime | None  # None: it is not the current one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Band:
+    """What is usual in one slot; None where that is not known."""
+
+    mid: float | None
+    upper: float | None
+    lower: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredBaseline:
+    """What a run says of one series; numbers are in the metric's unit."""
+
+    series_id: int
+    metric: str
+    topic: str | None
+    partition: int | None
+    consumer_group: str | None
+    outcome: str
+    reason: str
+    profile: str
+    slots: int
+    threshold: float | None
+    threshold_by: str
+    delta: float | None
+    slope: float | None  # per day
+    changed_at: datetime | None
+    changed_before: float | None
+    changed_after: float | None
+    days: int
+    band: Band | None  # in the slot that was asked for; None: there is no band at all
+    bands: Sequence[Band] = ()  # of all slots, where they were asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedSeries:
+    """Which series; None takes all. Names are patterns, in which * stands for any text."""
+
+    metric: str | None = None
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None
+    after: int | None = None  # the last series already shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeriesPage:
+    """Some series of one run, by their ids."""
+
+    run: StoredRun
+    items: Sequence[StoredBaseline]
+
+
+class BaselineList:
+    """The baselines of one cluster, by its configured name."""
+
+    def __init__(self, engine: Callable[[], Engine], cluster: str) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._cluster = cluster
+
+    def runs(self) -> list[StoredRun]:
+        """Return the runs that are loaded, the newest night first."""
+        with translated("runs cannot be read"), self._engine().connect() as connection:
+            return [_run(row) for row in connection.execute(runs_of(self._cluster)).mappings()]
+
+    def page(self, wanted: WantedSeries, at: datetime, limit: int) -> SeriesPage | None:
+        """Return series of the current run with their bands at a moment; None if there is no run."""
+        return self._read(list(_conditions(wanted)), at, limit)
+
+    def one(self, series_id: int, at: datetime) -> SeriesPage | None:
+        """Return a series with the bands of all slots; None if there is no run."""
+        return self._read([_col.series_id == series_id], at, 1, is_whole=True)
+
+    def _read(
+        self,
+        conditions: Sequence[ColumnElement[bool]],
+        at: datetime,
+        limit: int,
+        *,
+        is_whole: bool = False,
+    ) -> SeriesPage | None:
+        with translated("baselines cannot be read"), self._engine().connect() as connection:
+            current = _current(connection, self._cluster)
+            if current is None:
+                return None
+            run = _run(current)
+            wanted = select(*_OTHERS, *_bands_at(at, run.time_zone))
+            if is_whole:
+                wanted = wanted.add_columns(*(_col[name] for name in BANDS))
+            # By the row's own id, so that no other run's part of the table is looked at.
+            wanted = wanted.where(_col.run == current["id"], *conditions)
+            rows = connection.execute(wanted.order_by(_col.series_id).limit(limit)).mappings()
+            return SeriesPage(run=run, items=[_baseline(row) for row in rows])
+
+
+def runs_of(cluster: str) -> Select[Any]:
+    """Return a query of the runs of a cluster, the newest night first."""
+    joined = BASELINE_RUNS.outerjoin(BASELINE_CURRENT, BASELINE_CURRENT.c.run == BASELINE_RUNS.c.id)
+    since = BASELINE_CURRENT.c.switched_at.label("current_since")
+    return (
+        select(BASELINE_RUNS, since)
+        .select_from(joined)
+        .where(BASELINE_RUNS.c.cluster == cluster)
+        .order_by(BASELINE_RUNS.c.day.desc(), BASELINE_RUNS.c.id.desc())
+    )
+
+
+def slot_of(at: datetime, time_zone: str) -> tuple[int, int]:
+    """Return weekday, Monday being 0, and slot of the day of a moment on a zone's wall clock."""
+    local = at.astimezone(ZoneInfo(time_zone))
+    return local.weekday(), (60 * local.hour + local.minute) // MINUTES_PER_SLOT
+
+
+def _current(connection: Connection, cluster: str) -> RowMapping | None:
+    query = runs_of(cluster).where(BASELINE_CURRENT.c.run.is_not(None))
+    return connection.execute(query).mappings().one_or_none()
+
+
+def _bands_at(at: datetime, time_zone: str) -> Iterator[ColumnElement[float]]:
+    """Give the elements of the slot, which are counted from 1."""
+    weekday, slot = slot_of(at, time_zone)
+    for name in BANDS:
+        of_week = _col[name][weekday * SLOTS_PER_DAY + slot + 1]
+        of_day = _col[name][slot + 1]
+        yield case((_col.slots == SLOTS_PER_WEEK, of_week), else_=of_day).label(f"{name}_at")
+
+
+def _conditions(wanted: WantedSeries) -> Iterator[ColumnElement[bool]]:
+    if wanted.metric is not None:
+        yield _col.metric == wanted.metric
+    if wanted.topic is not None:
+        yield _named(_col.topic, wanted.topic)
+    if wanted.partition is not None:
+        yield _col.partition == wanted.partition
+    if wanted.group is not None:
+        yield _named(_col.consumer_group, wanted.group)
+    if wanted.after is not None:
+        yield _col.series_id > wanted.after
+
+
+def _named(column: ColumnElement[str], pattern: str) -> ColumnElement[bool]:
+    if "*" not in pattern:
+        return column == storable_text(pattern)  # by the index
+    return column.like(like_of(pattern), escape=ESCAPE)
+
+
+def _run(row: RowMapping) -> StoredRun:
+    names = StoredRun.__dataclass_fields__
+    return StoredRun(**{name: row[name] for name in names})
+
+
+def _baseline(row: RowMapping) -> StoredBaseline:
+    names = [name for name in StoredBaseline.__dataclass_fields__ if name in row]
+    told: dict[str, Any] = {name: row[name] for name in names}
+    band = Band(**{name: _known(row[f"{name}_at"]) for name in BANDS}) if row["slots"] else None
+    bands: list[Band] = []
+    if row["slots"] and "mid" in row:
+        columns = zip(*(row[name] for name in BANDS), strict=True)
+        bands = [
+            Band(mid=_known(mid), upper=_known(upper), lower=_known(lower))
+            for mid, upper, lower in columns
+        ]
+    return StoredBaseline(**told, band=band, bands=bands)
+
+
+def _known(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value

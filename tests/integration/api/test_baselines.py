@@ -1,0 +1,159 @@
+"""Baselines over HTTP: runs, what is usual for a series at a time, and going back to another run."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from rules.baseline.series import Metric, Series
+from service.storage.baselines.publishing import publish
+from tests.factories import at
+from tests.integration.api.given import Api
+from tests.night_files import DAY, Usual, write_run, write_series
+
+TUESDAY = "2026-03-03T13:10:00Z"  # 14:10 on the wall clock of Berlin
+LAG, RATE = Metric.READ_COMMITTED_LAG_SECONDS, Metric.PRODUCE_RATE
+ORDERS = Series(cluster="c", metric=LAG, topic="orders", partition=3, group="billing")
+AUDIT = Series(cluster="c", metric=RATE, topic="audit_log", partition=0)
+QUIET = Series(cluster="c", metric=LAG, topic="quiet", partition=0, group="billing")
+SERIES = (ORDERS, AUDIT, QUIET)
+
+
+@pytest.fixture
+def api(engine: Engine, tmp_path: Path) -> Api:
+    """Give the API of a cluster with two nights, of which the second has a level of 100 more."""
+    api = Api.fresh(engine)
+    write_series(tmp_path, SERIES)
+    for night in range(2):
+        level = 100.0 * night
+        usual = [
+            Usual(series=ORDERS, slots=336, profile="weekly", level=level, slope=0.5),
+            Usual(series=AUDIT, level=level, changed_at_ms=1_772_409_600_000),
+            Usual(series=QUIET, slots=0, outcome="sparse", reason="mostly_zero", profile="none"),
+        ]
+        place = write_run(tmp_path, usual, day=DAY + timedelta(days=night), run_id=f"r{night}")
+        publish(engine, place, cluster=api.cluster, now=at(night))
+    return api
+
+
+def series(api: Api, **query: Any) -> list[dict[str, Any]]:
+    items: list[dict[str, Any]] = api.get("/baselines/series", **query)["items"]
+    return sorted(items, key=lambda one: one["topic"])
+
+
+def level(api: Api) -> float:
+    return float(series(api, topic="audit_log", at="2026-03-02T23:00:00Z")[0]["usual"]["expected"])
+
+
+def test_runs_are_told_newest_first(api: Api) -> None:
+    newest, before = api.get("/baselines")["items"]
+    assert (newest["run_id"], newest["day"], newest["is_current"]) == ("r1", "2026-03-03", True)
+    assert (before["run_id"], before["is_current"], before["current_since"]) == ("r0", False, None)
+    assert (newest["series"], newest["outcomes"]) == (3, {"banded": 2, "sparse": 1})
+    page = api.get("/baselines", limit=1)
+    assert [one["run_id"] for one in page["items"]] == ["r1"]
+    assert api.get("/baselines", limit=1, cursor=page["next"])["items"][0]["run_id"] == "r0"
+
+
+def test_what_is_usual_is_told_for_a_time_on_the_wall_clock(api: Api) -> None:
+    (orders,) = series(api, topic="orders", at=TUESDAY)
+    assert orders["usual"] == {
+        "weekday": "Tuesday",
+        "begins": "14:00",
+        "ends": "14:30",
+        "expected": 176.0,  # slot 48 + 28
+        "least": 172.0,
+        "most": 180.0,
+        "unusual_below": None,  # a small lag is no trouble
+        "unusual_above": 188.0,
+    }
+    (audit,) = series(api, metric="produce_rate", at=TUESDAY)
+    assert audit["usual"]["weekday"] is None
+    assert [audit["usual"][name] for name in ("expected", "unusual_below")] == [128.0, 116.0]
+    assert audit["level_change"] == {"at": "2026-03-02T00:00:00Z", "before": 1.0, "after": 2.0}
+
+
+def test_bands_end_where_the_metric_does(api: Api) -> None:
+    api.ask("POST", "/baselines/rollback", {"reason": "levels of zero"})
+    (audit,) = series(api, topic="audit_log", at="2026-03-02T23:00:00Z")
+    assert [audit["usual"][name] for name in ("least", "unusual_below")] == [0.0, 0.0]
+
+
+def test_a_series_is_told_with_all_slots(api: Api) -> None:
+    detail = api.get(f"/baselines/series/{ORDERS.series_id}", at=TUESDAY)
+    assert detail["series"]["series_id"] == str(ORDERS.series_id)
+    assert (len(detail["slots"]), detail["slots"][76]) == (336, detail["series"]["usual"])
+    assert (detail["slots"][0]["weekday"], detail["slots"][335]["ends"]) == ("Monday", "24:00")
+    quiet = api.get(f"/baselines/series/{QUIET.series_id}")
+    assert (quiet["series"]["usual"], quiet["slots"]) == (None, [])
+    assert quiet["series"]["reason"] == "mostly_zero"
+    for unknown in (f"{2**63 - 1}", "5"):
+        assert api.ask("GET", f"/baselines/series/{unknown}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "topics"),
+    [
+        ({}, ["audit_log", "orders", "quiet"]),
+        ({"topic": "audit*"}, ["audit_log"]),
+        ({"topic": "auditXlog"}, []),
+        ({"group": "bill*"}, ["orders", "quiet"]),
+        ({"group": "billing", "partition": 3}, ["orders"]),
+        ({"metric": "abort_ratio"}, []),
+    ],
+)
+def test_series_are_chosen_by_their_labels(
+    api: Api, query: dict[str, Any], topics: list[str]
+) -> None:
+    assert [one["topic"] for one in series(api, **query)] == topics
+
+
+def test_pages_of_series_go_on_after_the_last(api: Api) -> None:
+    ids, cursor = [], None
+    for _ in SERIES:
+        page = api.get("/baselines/series", limit=1, **({"cursor": cursor} if cursor else {}))
+        ids += [int(one["series_id"]) for one in page["items"]]
+        cursor = page["next"]
+    assert (ids, cursor) == (sorted(one.series_id for one in SERIES), None)
+
+
+def test_going_back_is_done_once_and_written_down(api: Api) -> None:
+    for _ in range(2):
+        answer = api.ask(
+            "POST", "/baselines/rollback", {"reason": "learnt from a test"}, Idempotency_Key="back"
+        )
+        told = answer.json()
+        assert (answer.status_code, told["run_id"], told["left"]) == (200, "r0", "r1")
+    assert level(api) == 0.0
+    noted = [row for row in api.audit("r0") if row[2] == "learnt from a test"]
+    assert noted == [("loopback", "baseline.rollback", "learnt from a test")]
+    forth = api.ask("POST", "/baselines/rollback", {"to": "r1", "reason": "it was right"})
+    assert (forth.status_code, level(api)) == (200, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"to": "r1", "reason": "twice"}, 409),
+        ({"to": "none", "reason": "a run that is not kept"}, 404),
+        ({"to": "r0"}, 422),
+        ({"to": "r0", "reason": " "}, 422),
+    ],
+)
+def test_what_cannot_be_put_in_force_changes_nothing(
+    api: Api, body: dict[str, str], status: int
+) -> None:
+    assert api.ask("POST", "/baselines/rollback", body).status_code == status
+    assert level(api) == 100.0
+
+
+def test_before_the_first_night_there_is_nothing(engine: Engine) -> None:
+    api = Api.fresh(engine)
+    assert api.get("/baselines")["items"] == []
+    page = api.get("/baselines/series")
+    assert (page["run"], page["items"]) == (None, [])
+    assert api.ask("POST", "/baselines/rollback", {"reason": "why not"}).status_code == 409

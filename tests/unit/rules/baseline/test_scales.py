@@ -1,0 +1,119 @@
+"""How far is usual, from how often one is told, and the trend: against the formulas in plain Python."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from rules.baseline.blocks import METRIC_CODES, THRESHOLDS_BY, ThresholdBy
+from rules.baseline.scales import Policies, edges_of, keep_residuals, scales
+from rules.baseline.series import Metric
+from rules.baseline.settings import NightSettings
+from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS, SCALE_DAYS
+from rules.baseline.thresholds import thresholds
+from rules.baseline.trends import slopes
+from tests.unit.rules.baseline.days import STEP_MS, day_of
+from tests.unit.rules.baseline.records import TODAY, empty, place, random
+
+SETTINGS = NightSettings()
+
+
+def policies(metric: Metric, series: int = 1) -> Policies:
+    return Policies.of(np.full(series, METRIC_CODES[metric], np.uint8), SETTINGS)
+
+
+def known(values: list[float]) -> list[float]:
+    return [value for value in values if not math.isnan(value)]
+
+
+def test_a_scale_is_never_narrower_than_over_all_slots_and_the_policy() -> None:
+    records = random(4, "above", gaps=0.3)
+    records["below"] = random(4, "below")["below"] / 9
+    records["scale"] = random(4, "scale")["scale"] / 2
+    records["scale"][3] = np.nan
+    found = scales(records, policies(Metric.PRODUCE_RATE, 4))
+    for row in range(4):
+        overall = known(records["scale"][row].tolist())
+        wide = statistics.median(overall) if overall else -math.inf
+        for name, side in (("above", found.above), ("below", found.below)):
+            by_slot = [
+                statistics.median(known(records[name][row, :, slot].tolist())) for slot in range(48)
+            ]
+            half = statistics.median(by_slot) / 2
+            expected = [max(one, half, wide, 1 / 3) for one in by_slot]
+            np.testing.assert_allclose(side[row], expected, rtol=1e-6)
+
+
+def test_a_scale_is_no_less_than_a_share_of_what_is_expected() -> None:
+    mid = np.array([[-300.0, 0.0, 30.0]], np.float32)
+    relative = policies(Metric.PRODUCE_RATE).relative  # 20 % at the least threshold of 3
+    found = edges_of(mid, np.full_like(mid, 5), relative)
+    np.testing.assert_allclose(found, [[20, 5, 5]], rtol=1e-6)
+
+
+def test_residual_quantiles_need_half_of_a_slot() -> None:
+    records, day = empty(), day_of(0)
+    residuals = np.tile(np.arange(1, 7, dtype=np.float32), (1, 48))  # six samples in a slot
+    residuals[0, 6:9] = np.nan
+    residuals[0, 12:16] = np.nan
+    keep_residuals(records, -residuals, day, least=24)
+    row = day.number % SCALE_DAYS
+    assert records["above"][0, row, :4].tolist()[:2] == [-1, -4]
+    assert records["below"][0, row, :4].tolist()[:2] == [6, 6]
+    assert np.isnan(records["above"][0, row]).tolist() == [False, False, True] + [False] * 45
+    assert records["scale"][0, day.number % MONTH_DAYS] == 6
+    keep_residuals(records, -residuals, day, least=1 + 48 * 6)
+    assert np.isnan(records["scale"]).all()
+    assert STEP_MS * 6 == 1_800_000
+
+
+def maxima(values: list[float]) -> tuple[float, str]:
+    """Return the threshold, and which term made it, of a series with such hourly maxima."""
+    records = empty()
+    ring = np.full(28 * 24, np.nan, np.float32)
+    ring[: len(values)] = values
+    records["maxima"] = np.random.default_rng(1).permutation(ring).reshape(1, 28, 24)
+    threshold, by = thresholds(records, SETTINGS)
+    return float(threshold[0]), THRESHOLDS_BY[by[0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "threshold", "by"),
+    [
+        pytest.param([], 3, ThresholdBy.LEAST, id="nothing known"),
+        pytest.param([1.0] * 672, 3, ThresholdBy.LEAST, id="a quiet series"),
+        pytest.param([9.0] * 32 + [1.0] * 640, 3, ThresholdBy.LEAST, id="32 hours may be far out"),
+        pytest.param([9.0] * 33 + [1.0] * 639, 9.9, ThresholdBy.OWN_HISTORY, id="33 may not"),
+        pytest.param(
+            [99.0] * 33 + [1.0] * 639, 12, ThresholdBy.LIMIT, id="no more than four times"
+        ),
+        pytest.param([9.0] + [1.0] * 23, 3, ThresholdBy.LEAST, id="one hour of the first day"),
+        pytest.param([9.0, 8.0] + [1.0] * 22, 8.8, ThresholdBy.OWN_HISTORY, id="two of its hours"),
+    ],
+)
+def test_the_threshold_is_capped_by_the_own_history(
+    values: list[float], threshold: float, by: ThresholdBy
+) -> None:
+    found = maxima(values)
+    assert found == (pytest.approx(threshold), by)
+
+
+def test_the_trend_is_the_median_of_all_slopes() -> None:
+    records = random(3, "day_median")
+    records["day_median"][2] = np.nan
+    for back in range(6):  # less than a week
+        records["day_median"][2, place(back, LEVEL_DAYS)] = back
+    found = slopes(records, TODAY)
+    for row in range(2):
+        days = [
+            (-back, float(records["day_median"][row, place(back, LEVEL_DAYS)]))
+            for back in range(MONTH_DAYS)
+        ]
+        pairs = combinations([day for day in days if not math.isnan(day[1])], 2)
+        expected = statistics.median((a[1] - b[1]) / (a[0] - b[0]) for a, b in pairs)
+        assert found[row] == pytest.approx(expected, rel=1e-4, abs=1e-5)
+    assert np.isnan(found[2])

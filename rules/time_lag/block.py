@@ -1,26 +1,127 @@
-import numpy as np,time
-rng=np.random.default_rng(0)
-n=256
-x=rng.gamma(2,3,(n,2880)).astype('f4')
-def t(f,k=3):
-    b=9
-    for _ in range(k):
-        s=time.perf_counter();f();b=min(b,time.perf_counter()-s)
-    return round(b/n*1e6,1)
-w=np.lib.stride_tricks.sliding_window_view(x[:, :],120,axis=1)[:, ::60]
-print('copy win',t(lambda:np.ascontiguousarray(w)))
-wc=np.ascontiguousarray(w)
-print('part win120 2k',wc.shape,t(lambda:np.partition(wc,(59,60),axis=-1)))
-print('part win120 1k',wc.shape,t(lambda:np.partition(wc,60,axis=-1)))
-print('sort win120',t(lambda:np.sort(wc,axis=-1)))
-print('part day 2k',t(lambda:np.partition(x,(1439,1440),axis=-1)))
-print('part day 1k',t(lambda:np.partition(x,1440,axis=-1)))
-print('part day q95',t(lambda:np.partition(x,2735,axis=-1)))
-print('sort day',t(lambda:np.sort(x,axis=-1)))
-q=x.reshape(n,48,60)
-print('part slot 2k',t(lambda:np.partition(q,(3,56),axis=-1)))
-print('part slot 1k',t(lambda:np.partition(q,(3),axis=-1)))
-print('sort slot',t(lambda:np.sort(q,axis=-1)))
-print('sort half30',t(lambda:np.sort(x.reshape(n,96,30),axis=-1)))
-print('abs',t(lambda:np.abs(x)), 'sub', t(lambda:x-x), 'isnan', t(lambda:np.isnan(x)), 'isnan.any', t(lambda:np.isnan(x).any(axis=1)))
-print('transposed sort slots axis0')
+"""Where partitions ended at a run of looks, packed: 4 bytes per look where an end moved, else none.
+
+A track is one end of one partition. Tracks come in two halves: the high watermarks of all
+partitions, then their last stable offsets; where both moved alike one column serves both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.facts.column import Int64s
+
+STOOD: Final = -1  # the track has no column: it ends where it did before
+LARGEST_SMALL: Final = np.iinfo(np.uint32).max
+
+# Given moments, shape (looks, 1), and the ends of some tracks then, shape (looks, tracks): other ends.
+Change = Callable[[Int64s, Int64s], Int64s]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """The ends of all tracks at some looks; ends never go down from look to look."""
+
+    step: int  # of how many looks one is kept
+    start_us: int  # the look before the first, microseconds since 1970-01-01 UTC
+    times_us: Int64s  # of the looks, shape (looks,), ascending
+    base: Int64s  # the ends at `start_us`, shape (tracks,)
+    column: NDArray[np.int32]  # of `above`, or STOOD; shape (tracks,)
+    above: NDArray[np.unsignedinteger[Any]]  # by how much above the base, shape (looks, columns)
+
+    @classmethod
+    def packed(
+        cls, *, step: int, start_us: int, times_us: Int64s, base: Int64s, ends: Int64s
+    ) -> Block:
+        """Pack the ends at some looks, shape (looks, tracks)."""
+        above = ends - base
+        moved = above[-1] > 0
+        half = len(base) // 2
+        alike = moved[:half] & np.all(above[:, :half] == above[:, half:], axis=0)
+        own = moved.copy()
+        own[half:] &= ~alike
+        column = np.full(len(base), STOOD, np.int32)
+        column[own] = np.arange(np.count_nonzero(own), dtype=np.int32)
+        column[half:][alike] = column[:half][alike]
+        is_small = above[-1].max(initial=0) <= LARGEST_SMALL
+        return cls(
+            step=step,
+            start_us=start_us,
+            times_us=times_us,
+            base=base,
+            column=column,
+            above=above[:, own].astype(np.uint32 if is_small else np.uint64),
+        )
+
+    @property
+    def size_bytes(self) -> int:
+        """Return how much memory it takes."""
+        arrays = (self.times_us, self.base, self.column, self.above)
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def last(self) -> Int64s:
+        """Return the ends at the last look, shape (tracks,)."""
+        every = np.arange(len(self.base), dtype=np.int64)
+        return self.ends_at(np.full(len(every), len(self.times_us) - 1), every)
+
+    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
+        """Return where tracks ended at looks, pair by pair; look -1 is the one before the first."""
+        ends = self.base[track].copy()
+        column = self.column[track]
+        moved = np.flatnonzero((column != STOOD) & (look >= 0))
+        ends[moved] += self.above[look[moved], column[moved]].astype(np.int64)
+        return ends
+
+    def dense(self) -> Int64s:
+        """Return all ends, shape (looks, tracks)."""
+        ends = np.repeat(self.base[np.newaxis], len(self.times_us), axis=0)
+        moved = self.column != STOOD
+        ends[:, moved] += self.above[:, self.column[moved]].astype(np.int64)
+        return ends
+
+    def take(self, tracks: Int64s) -> Block:
+        """Return other tracks in the places of these; of a negative number nothing is known yet."""
+        inside = tracks >= 0
+        base = np.zeros(len(tracks), np.int64)
+        column = np.full(len(tracks), STOOD, np.int32)
+        base[inside], column[inside] = self.base[tracks[inside]], self.column[tracks[inside]]
+        return replace(self, base=base, column=column)
+
+    def begun(self, tracks: Int64s, ends: Int64s) -> Block:
+        """Let tracks of which nothing was known stand where they were first seen."""
+        base = self.base.copy()
+        base[tracks] = ends
+        return replace(self, base=base)
+
+    def changed(self, tracks: Int64s, change: Change) -> Block:
+        """Return it with other ends of some tracks, the ones before the first look included."""
+        ends, base = self.dense(), self.base.copy()
+        times = self.times_us[:, np.newaxis]
+        ends[:, tracks] = change(times, ends[:, tracks])
+        start = np.array([[self.start_us]], np.int64)
+        base[tracks] = change(start, base[np.newaxis, tracks])[0]
+        return Block.packed(
+            step=self.step, start_us=self.start_us, times_us=self.times_us, base=base, ends=ends
+        )
+
+    def shifted(self, by_us: int) -> Block:
+        """Return it with all times moved."""
+        return replace(self, start_us=self.start_us + by_us, times_us=self.times_us + by_us)
+
+
+def merged(blocks: tuple[Block, ...]) -> Block:
+    """Return one block of neighbours, oldest first, of whose looks every so-manieth is kept."""
+    keep = slice(len(blocks) - 1, None, len(blocks))
+    first = blocks[0]
+    return Block.packed(
+        step=first.step * len(blocks),
+        start_us=first.start_us,
+        times_us=np.concatenate([block.times_us for block in blocks])[keep],
+        base=first.base,
+        ends=np.concatenate([block.dense() for block in blocks])[keep],
+    )

@@ -23,6 +23,7 @@ from rules.open_findings import (
 from rules.verdict import Severity
 from service.alerting import Alerting
 from service.found import Found
+from service.history.figures import HistoryFigures
 from service.keeping import Keeper, KeepingState, KeepingStatus
 from service.latest import Latest, Look, RoundOutcome
 from service.metrics.alerting import DeliveryFigures
@@ -57,6 +58,16 @@ class RiskPort(Protocol):
         """Return how it goes."""
 
 
+class HistoryPort(Protocol):
+    """Whatever keeps the samples of rounds."""
+
+    def take(self, watched: WatchedRound) -> None:
+        """Take a judged round; returns at once."""
+
+    def figures(self) -> HistoryFigures:
+        """Return how it goes."""
+
+
 class Pipeline:
     """Makes a cluster's rounds; what it carries from round to round outlives a failed one."""
 
@@ -74,6 +85,7 @@ class Pipeline:
         alerting: Alerting | None = None,
         deliveries: Callable[[], DeliveryFigures | None] = lambda: None,
         on_stored: Callable[[], None] = lambda: None,
+        history: HistoryPort | None = None,
     ) -> None:
         """`process` tells how the process is now, `endpoints` how reading metrics goes.
 
@@ -89,6 +101,7 @@ class Pipeline:
         self._risk = risk
         self._endpoints = endpoints
         self._deliveries = deliveries
+        self._history = history
         self._found = Found(keeper, alerting, monotonic=monotonic, on_stored=on_stored)
         self._totals = SelfMetrics(
             version=latest.look.version,
@@ -123,6 +136,8 @@ class Pipeline:
         watched = self._watcher.make_round(knows_positions=self._keeper.is_loaded)
         if self._risk is not None and watched.snapshot is not None:
             self._risk.note(watched.snapshot)
+        if self._history is not None:
+            self._history.take(watched)
         judged = self._monotonic()
         with self._found.turn:
             changes = self._found.keep(watched, self._checkpoint())
@@ -231,6 +246,7 @@ class Pipeline:
             open_findings=self._open_counts(watched),
             alerting=self._found.alert_figures,
             deliveries=self._deliveries(),
+            history=None if self._history is None else self._history.figures(),
             store=StoreFigures(
                 is_up=status.state is KeepingState.STORED,
                 waiting_rounds=status.waiting_rounds,

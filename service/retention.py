@@ -9,6 +9,7 @@ clock. A database that is young, or that nobody used for long, is left alone unt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
@@ -36,14 +37,42 @@ KEPT: Final[Mapping[Kind, timedelta]] = {
 LOOKED_BACK_ON: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
 
 
-class OldRows(Protocol):
-    """Where old rows are; every call may raise StoreError."""
+class RunsBefore(Protocol):
+    """What tells of earlier runs of jobs; every call may raise StoreError."""
 
     def ran_before(self, moment: datetime, /) -> datetime | None:
         """Return when the last run of a job until a moment began."""
 
+
+class OldRows(RunsBefore, Protocol):
+    """Where old rows are; every call may raise StoreError."""
+
     def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Figures:
         """Remove what is older than its limit; return how much that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTrouble:
+    """Why the word of the clock is not taken."""
+
+    why: str
+    is_wrong: bool  # it seems to be far ahead; otherwise there is nothing to hold it against
+
+
+def clock_trouble(runs: RunsBefore, now: datetime) -> ClockTrouble | None:
+    """Return why nothing may be taken for old by this clock; None: it can be trusted.
+
+    Raises:
+        StoreError: the database is away.
+    """
+    last = runs.ran_before(now - AGREED_AGO)
+    if last is None:
+        why = "no job ran a day ago: there is nothing to hold the clock against"
+        return ClockTrouble(why, is_wrong=False)
+    if now - last > MOST_IDLE:
+        why = f"the clock is {(now - last).days} days ahead of the last job before today"
+        return ClockTrouble(why, is_wrong=True)
+    return None
 
 
 class Retention:
@@ -62,13 +91,11 @@ class Retention:
             StoreError: the database refused or is away.
         """
         now = context.now
-        last = self._rows.ran_before(now - AGREED_AGO)
-        if last is None:
-            return {"skipped": "no job ran a day ago: there is nothing to hold the clock against"}
-        if now - last > MOST_IDLE:
-            told = f"the clock is {(now - last).days} days ahead of the last job before today"
-            self._log.warning(Event.RETENTION_SKIPPED, why=told, now=now.isoformat())
-            return {"skipped": told}
+        trouble = clock_trouble(self._rows, now)
+        if trouble is not None:
+            if trouble.is_wrong:
+                self._log.warning(Event.RETENTION_SKIPPED, why=trouble.why, now=now.isoformat())
+            return {"skipped": trouble.why}
         limits = {kind: now - keep for kind, keep in self._kept.items()}
         removed = self._rows.remove(limits, context.is_over)
         return {kind: count for kind, count in removed.items() if count}

@@ -8,6 +8,7 @@ from rules.names.alerting import ALERTING_METRICS
 from rules.names.broker_logs import BROKER_LOG_METRICS
 from rules.names.cluster import CLUSTER_METRICS
 from rules.names.groups import COMMIT_METRICS, GROUP_METRICS
+from rules.names.history import HISTORY_METRICS
 from rules.names.itself import WATCHING_METRICS
 from rules.names.partitions import PARTITION_METRICS
 from rules.names.process import PROCESS_METRICS
@@ -20,6 +21,7 @@ SELF_METRICS: Final = (
     *ALERTING_METRICS,
     *BROKER_LOG_METRICS,
     *SCRAPE_METRICS,
+    *HISTORY_METRICS,
     *PROCESS_METRICS,
 )
 

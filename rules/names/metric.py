@@ -46,6 +46,7 @@ class Unit(StrEnum):
     LINES = "lines"
     EPISODES = "episodes"
     BYTES = "bytes"
+    FILES = "files"
     ALERTS = "alerts"
     NOTIFICATIONS = "notifications"
     ATTEMPTS = "attempts"

@@ -11,7 +11,7 @@ from typing import Final
 from service.clock import ClockReading, monotonic, utc_now
 from service.log import Log
 from service.log_inbox import remove_read
-from service.retention import Retention
+from service.retention import Retention, RunsBefore
 from service.scheduling.figures import JobState
 from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
 from service.scheduling.performing import Performer
@@ -37,18 +37,26 @@ class JobParts:
     desk: JobDesk
 
 
-def make_jobs(
+def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
     store: PostgresStore,
     *,
     keep_findings: timedelta,
     supervisor: Supervisor,
     stop: asyncio.Event,
     log: Log,
+    more: Callable[[RunsBefore], Sequence[Job]] = lambda _: (),
 ) -> JobParts:
-    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are looked back on."""
+    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are looked back on.
+
+    `more` makes the jobs of other parts, and is given what tells of earlier runs.
+    """
     runs = StoredRuns(lambda: store.engine)
     runner = Runner(
-        [_retention(store, keep_findings, log), _inbox_retention(store)],
+        [
+            _retention(store, keep_findings, log),
+            _inbox_retention(store),
+            *more(_OldRows(store)),
+        ],
         runs,
         Performer(supervisor.attempt, stop),
         utc_now=utc_now,

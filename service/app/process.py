@@ -19,12 +19,14 @@ from service.app.cluster import cluster_reader
 from service.app.delivering import Delivering, make_delivering
 from service.app.desk import make_desk
 from service.app.front import address_of, make_front
+from service.app.history import history_jobs, make_history
 from service.app.jobs import JobParts, make_jobs
 from service.app.log_files import log_files
 from service.app.scrapes import scrape_watch
 from service.clock import monotonic, utc_now
 from service.data_directory import DataDirectory
 from service.events import Event
+from service.history.history import History
 from service.keeping import Keeper
 from service.latest import Latest, Look
 from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
@@ -63,6 +65,7 @@ class _Base:
     risk: RiskWatch
     scrapes: ScrapeWatch | None  # None: no endpoint of metrics is set up
     store: PostgresStore
+    history: History | None  # None: it is turned off
     jobs: JobParts
     inbox: LogInbox
     log_files: LogFiles
@@ -121,6 +124,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             others=[
                 Task(name="risk_looks", run=base.risk.run),
                 *_scraping(base.scrapes),
+                *_keeping_history(base.history),
                 telling(pipeline, base.stop),
                 delivering.looking_after,
             ],
@@ -129,7 +133,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
             supervisor=base.supervisor,
             stop=base.stop,
             log=base.log,
-            close=base.store.close,
+            close=lambda: _close(base),
             started={"address": address_of(listener), **_started(settings)},
         )
         for advice in warnings(settings):
@@ -162,12 +166,14 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         risk=_risk(settings, stop),
         scrapes=scrape_watch(settings.scrapes, stop, log),
         store=store,
+        history=make_history(settings, stop, log),
         jobs=make_jobs(
             store,
             keep_findings=timedelta(days=settings.database.keep_transitions_days),
             supervisor=supervisor,
             stop=stop,
             log=log,
+            more=lambda runs: history_jobs(settings, runs, log),
         ),
         inbox=LogInbox(
             StoredInbox(lambda: store.engine, settings.kafka.name),
@@ -247,6 +253,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         alerting=make_alerting(settings.alerting, base.supervisor),
         deliveries=delivering.figures,
         on_stored=delivering.deliverer.wake,
+        history=base.history,
     )
 
 
@@ -263,6 +270,24 @@ def _rounds(base: _Base, pipeline: Pipeline) -> Task:
 
 def _scraping(scrapes: ScrapeWatch | None) -> list[Task]:
     return [] if scrapes is None else [Task(name="scrapes", run=scrapes.run)]
+
+
+def _keeping_history(history: History | None) -> list[Task]:
+    if history is None:
+        return []
+    return [
+        Task(name="history", run=history.write),
+        Task(name="history_hours", run=history.ship),
+    ]
+
+
+def _close(base: _Base) -> None:
+    """Close what rounds write to; blocks."""
+    try:
+        if base.history is not None:
+            base.history.close()
+    finally:
+        base.store.close()
 
 
 @contextmanager

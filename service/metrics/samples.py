@@ -18,6 +18,7 @@ from rules.facts.snapshot import Snapshot
 from rules.names import Metric
 from service.metrics.alerting import alert_samples, delivery_samples
 from service.metrics.ended_transactions import EndedTransactions
+from service.metrics.history import history_samples
 from service.metrics.jobs import job_samples
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
@@ -170,6 +171,7 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
     found[names.BUILD_INFO] = line(names.BUILD_INFO, {"version": totals.version}, 1)
     found |= alert_samples(cluster, totals.alerting)
     found |= delivery_samples(cluster, totals.deliveries)
+    found |= history_samples(cluster, totals.history)
     found |= job_samples(totals.process.jobs)
     return found | _process_samples(totals.process)
 

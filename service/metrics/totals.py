@@ -13,6 +13,7 @@ from datetime import datetime
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
+from service.history.figures import HistoryFigures
 from service.metrics.alerting import AlertFigures, DeliveryFigures
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.log_figures import LogFigures
@@ -81,6 +82,7 @@ class SelfMetrics:
     sequences: SequenceFigures = field(default_factory=SequenceFigures)
     alerting: AlertFigures | None = None
     deliveries: DeliveryFigures | None = None
+    history: HistoryFigures | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

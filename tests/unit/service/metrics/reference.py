@@ -17,12 +17,14 @@ from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome
 from rules.names import METRICS
+from service.history.figures import HistoryFigures
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.scheduling.figures import JobFigures
 from service.snapshot_rows import commit_rows, partition_rows
+from tests.factories import at
 from tests.unit.service.metrics.alerting_reference import (
     DURATION,
     alert_samples,
@@ -38,6 +40,17 @@ TRANSACTION = "tidemark_kafka_transaction_"
 BOUNDS = (
     *("0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0"),
     *("30.0", "60.0", "75.0", "150.0", "300.0", "600.0", "900.0", "+Inf"),
+)
+KEPT = HistoryFigures(
+    is_stored=False,
+    series=188_000,
+    rounds=5_760,
+    lost_rounds=2,
+    went_back=30,
+    waiting_bytes=2**30,
+    damaged=1,
+    written_at=at(15),
+    took_seconds=0.125,
 )
 HELP = {metric.family: metric.help for metric in METRICS}
 
@@ -73,6 +86,7 @@ class ReferenceCollector(Collector):
             *self_samples(self._seen, self._totals),
             *alert_samples(self._totals.alerting),
             *delivery_samples(self._totals.deliveries),
+            *history_samples(self._totals),
         ):
             yield name, {**cluster, **labels}, value
         yield from process_samples(self._totals.process)
@@ -279,6 +293,22 @@ def store_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_store_lost_transitions_total", {}, store.lost_transitions
         last = None if store.last_success is None else store.last_success.timestamp()
         yield "tidemark_store_last_success_timestamp_seconds", {}, last
+
+
+def history_samples(totals: SelfMetrics) -> Iterator[Sample]:
+    kept, start = totals.history, "tidemark_history_"
+    if kept is not None:
+        yield start + "up", {}, int(kept.is_written)
+        yield start + "folder_up", {}, int(kept.is_stored)
+        yield start + "series", {}, kept.series
+        yield start + "rounds_total", {"outcome": "written"}, kept.rounds
+        yield start + "rounds_total", {"outcome": "lost"}, kept.lost_rounds
+        yield start + "waiting_bytes", {}, kept.waiting_bytes
+        yield start + "damaged_files_total", {}, kept.damaged
+        yield start + "backward_steps_total", {}, kept.went_back
+        yield start + "write_duration_seconds", {}, kept.took_seconds
+        last = None if kept.written_at is None else kept.written_at.timestamp()
+        yield start + "last_success_timestamp_seconds", {}, last
 
 
 def _minus(end: int | None, begin: int | None) -> int | None:

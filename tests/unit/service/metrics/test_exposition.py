@@ -55,7 +55,7 @@ from tests.unit.service.metrics.reading import (
     rendered,
     samples,
 )
-from tests.unit.service.metrics.reference import reference
+from tests.unit.service.metrics.reference import KEPT, reference
 
 HARD_NAMES = (
     'say "now"',
@@ -100,6 +100,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
     ),
     alerting=ALERTS,
     deliveries=DELIVERIES,
+    history=KEPT,
     endpoints=(
         endpoint_state(),
         endpoint_state("http://app-2:8081/metrics", is_up=False, samples=0, took_seconds=5.0),

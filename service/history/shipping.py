@@ -1,0 +1,183 @@
+"""Brings the segments of hours that are over into the folder of history.
+
+While the folder is away they wait on the local disk, up to a limit, and the oldest go first. A
+segment is removed when its hour and the labels of its series are in the folder.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from rules.errors import StoreError
+from service.events import Event
+from service.history.ahead import Segment, read_segment, segment_paths
+from service.history.dictionary import Dictionary
+from service.history.figures import HistoryFigures
+from service.history.folder import ASIDE, Folder
+from service.history.hours import HOUR_MS, packed_hour, write_hour
+from service.log import Log
+
+MOST_WAITING_BYTES: Final = 8 * 2**30  # a week of 10,000 partitions at one round in 15 s
+
+
+class Shipper:
+    """Ships the segments of one folder on the local disk; one caller at a time."""
+
+    def __init__(  # noqa: PLR0913 - what shipping needs, each by its name
+        self,
+        ahead: Path,
+        open_folder: Callable[[], Folder],
+        *,
+        current: Callable[[], Path | None],
+        on_labels_lost: Callable[[], None],
+        log: Log,
+        most_waiting_bytes: int = MOST_WAITING_BYTES,
+    ) -> None:
+        """`current` tells which segment is written to; `on_labels_lost`: they have to be told anew."""
+        self._ahead = ahead
+        self._open = open_folder
+        self._current = current
+        self._on_labels_lost = on_labels_lost
+        self._log = log
+        self._most_bytes = most_waiting_bytes
+        self._dictionary: Dictionary | None = None
+        self._folder: Folder | None = None
+        self._left_out: set[int] = set()  # series whose id another one has
+        self._lock = threading.Lock()
+        self._figures = HistoryFigures()
+
+    @property
+    def figures(self) -> HistoryFigures:
+        """Return how it goes."""
+        with self._lock:
+            return self._figures
+
+    def ship(self) -> None:
+        """Ship what can be shipped; what cannot waits, which is told, and is no error."""
+        try:
+            waiting = self._waiting()
+            for path in waiting:
+                self._ship(path)
+        except (StoreError, OSError) as exc:
+            self._failed(exc)
+            self._keep_within_limit()
+        else:
+            if waiting:
+                self._back()
+        self._count_waiting()
+
+    def _waiting(self) -> list[Path]:
+        there = segment_paths(self._ahead)
+        current = self._current()  # asked after the list: a segment is told before it is made
+        return [path for path in there if path != current]
+
+    def _ship(self, path: Path) -> None:
+        data = path.read_bytes()
+        segment = read_segment(data)
+        if not segment.rounds:
+            self._unreadable(path, data, segment)
+            return
+        folder, dictionary = self._opened()
+        added = dictionary.add(segment.series, min(at_ms for at_ms, *_ in segment.rounds))
+        self._set_aside(dictionary.damaged)
+        if new := set(added.collisions) - self._left_out:
+            self._left_out |= new
+            self._log.warning(Event.HISTORY_COLLISION, series=len(new))
+        block = packed_hour(segment, self._left_out)
+        if block is not None:
+            write_hour(folder, segment.rounds[0][0] // HOUR_MS, data, block)
+        if segment.lost_bytes:
+            self._torn(path, segment)
+        path.unlink()
+
+    def _opened(self) -> tuple[Folder, Dictionary]:
+        if self._folder is None or self._dictionary is None:
+            self._folder = self._open()
+            self._dictionary = Dictionary(self._folder)
+        return self._folder, self._dictionary
+
+    # -------------------------------------------------------------- trouble
+    def _unreadable(self, path: Path, data: bytes, segment: Segment) -> None:
+        """Put away a segment without one round; where it was only begun there is nothing to lose."""
+        if not segment.lost_bytes and not segment.lost_rounds:
+            path.unlink()
+            return
+        aside = path.parent / ASIDE
+        aside.mkdir(exist_ok=True)
+        path.rename(aside / path.name)
+        self._on_labels_lost()
+        self._log.warning(Event.HISTORY_DAMAGED, file=str(aside / path.name), bytes=len(data))
+        self._count(damaged=1, lost_rounds=segment.lost_rounds)
+
+    def _torn(self, path: Path, segment: Segment) -> None:
+        self._on_labels_lost()
+        self._log.warning(
+            Event.HISTORY_DAMAGED,
+            file=str(path),
+            lost_bytes=segment.lost_bytes,
+            lost_rounds=segment.lost_rounds,
+            rounds=len(segment.rounds),
+        )
+        self._count(damaged=1, lost_rounds=segment.lost_rounds)
+
+    def _set_aside(self, damaged: dict[str, str]) -> None:
+        for file, why in damaged.items():
+            self._log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
+        self._count(damaged=len(damaged))
+        damaged.clear()
+
+    def _keep_within_limit(self) -> None:
+        """Give up the oldest hours where too much waits."""
+        try:
+            sizes = [(path, path.stat().st_size) for path in self._waiting()]
+            excess = sum(size for _, size in sizes) - self._most_bytes
+            for path, size in sizes:
+                if excess <= 0:
+                    return
+                lost = len(read_segment(path.read_bytes()).rounds)
+                path.unlink()
+                excess -= size
+                self._on_labels_lost()
+                self._count(lost_rounds=lost)
+                self._log.warning(
+                    Event.HISTORY_AWAY, what="an hour that waited", file=str(path), lost_rounds=lost
+                )
+        except OSError:
+            return  # the disk is away as well, which was told
+
+    def _failed(self, why: Exception) -> None:
+        with self._lock:
+            was_stored = self._figures.is_stored
+            self._figures = replace(self._figures, is_stored=False)
+        self._folder = self._dictionary = None  # what is known of it may be wrong by then
+        if was_stored:
+            self._log.warning(Event.HISTORY_AWAY, what="hours", why=str(why))
+
+    def _back(self) -> None:
+        with self._lock:
+            was_stored = self._figures.is_stored
+            self._figures = replace(self._figures, is_stored=True)
+        if not was_stored:
+            self._log.info(Event.HISTORY_BACK, what="hours")
+
+    def _count(self, *, damaged: int = 0, lost_rounds: int = 0) -> None:
+        with self._lock:
+            self._figures = replace(
+                self._figures,
+                damaged=self._figures.damaged + damaged,
+                lost_rounds=self._figures.lost_rounds + lost_rounds,
+            )
+
+    def _count_waiting(self) -> None:
+        try:
+            sizes = [path.stat().st_size for path in self._waiting()]
+        except OSError:
+            return
+        with self._lock:
+            self._figures = replace(
+                self._figures, waiting_hours=len(sizes), waiting_bytes=sum(sizes)
+            )

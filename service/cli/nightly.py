@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from service.cli.kafka_options import config_option, data_dir_option
 
 if TYPE_CHECKING:
     from service.nightly.running import NightlyOrder, NightlyPlan, NightsDone
+    from service.nightly.telling import Told
     from service.settings import Settings
 
 
@@ -48,7 +49,9 @@ def command() -> None:
 )
 @click.option("--history", metavar="URL", help="Folder of history, a path or an address.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON at the end.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print events and, last, the figures as JSON."
+)
 @config_option
 @data_dir_option
 def run(**options: Any) -> int:
@@ -77,14 +80,17 @@ def run(**options: Any) -> int:
         _print_plan(running.planned(order, utc_now()), as_json=options["as_json"])
         return ExitCode.OK
     with opened_nights(settings) as store:
-        done = running.run_nights(order, store, utc_now, _tell)
+        tell = _tell_json if options["as_json"] else _tell_line
+        fold = None if options["history"] else _fold(settings)
+        done = running.run_nights(order, store, utc_now, tell, fold)
     if options["as_json"]:
         click.echo(json.dumps(_document(done)))
     return ExitCode.OK
 
 
 def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
-    from service.nightly.running import NightlyOrder  # noqa: PLC0415 - keeps `--help` fast
+    from service.app.history import SETTLED  # noqa: PLC0415 - keeps `--help` fast
+    from service.nightly.running import NightlyOrder  # noqa: PLC0415 - same
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
     wanted: datetime | None = options["day"]
@@ -99,7 +105,14 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
         keep_days=nightly.keep_days,
         environment=dict(os.environ),
         day=None if wanted is None else wanted.date(),
+        settled=SETTLED,
     )
+
+
+def _fold(settings: Settings) -> Callable[[datetime], int]:
+    from service.app.history import fold_days  # noqa: PLC0415 - keeps `--help` fast
+
+    return lambda now: len(fold_days(settings, now).days)
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:
@@ -109,8 +122,14 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
     return dict(one.split("=", 1) for one in given)
 
 
-def _tell(line: str) -> None:
-    click.echo(line, err=True)
+def _tell_line(told: Told) -> None:
+    from service.nightly.telling import line_of  # noqa: PLC0415 - keeps `--help` fast
+
+    click.echo(line_of(told), err=True)
+
+
+def _tell_json(told: Told) -> None:
+    click.echo(json.dumps(told))
 
 
 def _print_plan(found: NightlyPlan | None, *, as_json: bool) -> None:
@@ -129,7 +148,7 @@ def _print_plan(found: NightlyPlan | None, *, as_json: bool) -> None:
 
 
 def _document(done: NightsDone) -> dict[str, object]:
-    """Return figures, of which plain numbers and texts are kept with the run of a job."""
+    """Return figures, plain numbers and texts: they are kept with the run of the job."""
     made = [night for night in done.nights if night["is_new"]]
     figures: dict[str, object] = {"nights": len(made)}
     if done.nights:
@@ -141,4 +160,4 @@ def _document(done: NightsDone) -> dict[str, object]:
     if done.published is not None:
         figures["published"] = done.published.outcome.value
         figures["publish_seconds"] = round(done.published.seconds)
-    return figures | {"made": list(done.nights)}
+    return figures

@@ -25,7 +25,8 @@ from service.history.folder import open_folder, shown_url
 from service.nightly.lock import alone
 from service.nightly.masks import write_masks
 from service.nightly.plan import Past, Plan, again, missing
-from service.nightly.spark_process import SparkOrder, Told, run_job
+from service.nightly.spark_process import SparkOrder, run_job
+from service.nightly.telling import Tell, Told
 from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published
 from service.storage.baselines.run_files import RunPlace
@@ -59,6 +60,7 @@ class NightlyOrder:
     keep_days: int
     environment: Mapping[str, str]
     day: date | None = None  # this night and those after it again; None: those that are missing
+    settled: timedelta = timedelta(0)  # so long after midnight a day's samples are all there
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +100,8 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
     past = Past(
         first_day=days[0] if days else None,
         runs=tuple(runs),
-        yesterday=now.astimezone(ZoneInfo(described.time_zone)).date() - timedelta(days=1),
+        yesterday=(now - order.settled).astimezone(ZoneInfo(described.time_zone)).date()
+        - timedelta(days=1),
     )
     try:
         plan = missing(past) if order.day is None else again(past, order.day)
@@ -114,7 +117,11 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
 
 
 def run_nights(
-    order: NightlyOrder, store: NightStore, now: Callable[[], datetime], tell: Callable[[str], None]
+    order: NightlyOrder,
+    store: NightStore,
+    now: Callable[[], datetime],
+    tell: Tell,
+    fold: Callable[[datetime], int] | None = None,
 ) -> NightsDone:
     """Make the nights that are missing, or that are asked for, and publish the last one.
 
@@ -122,7 +129,8 @@ def run_nights(
         order: what is asked for.
         store: where alerts are, and where what is usual is read.
         now: the wall clock.
-        tell: is given lines for a person.
+        tell: is given events as they happen, as `telling.line_of` describes them.
+        fold: brings history's hours into its days; None: they are there.
 
     Raises:
         StoreError: history cannot be read or written, or the database is away.
@@ -133,8 +141,12 @@ def run_nights(
     with _alone(order, place):
         found = planned(order, now())
         if found is None:
-            tell("there is no history yet")
+            tell({"event": "nothing", "why": "there is no history yet"})
             return NightsDone()
+        if fold is not None:
+            folded = fold(now())
+            tell({"event": "folded", "days": folded})
+            found = planned(order, now()) or found
         nights = _made(order, found, place, store, tell)
         published, day = _published(place, found, store, now(), tell)
         return NightsDone(nights=nights, published=published, published_day=day)
@@ -145,35 +157,22 @@ def _made(
     found: NightlyPlan,
     place: Place,
     store: NightStore,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> list[Told]:
     plan = found.plan
     if plan.skipped:
-        tell(f"{plan.skipped} nights are too long ago and left out")
+        tell({"event": "skipped", "nights": plan.skipped})
     if plan.is_empty:
-        tell("no night is missing")
+        tell({"event": "nothing", "why": "no night is missing"})
         return []
     for day in plan.nights:
         _write_masks(place, found, day, store)
     nights = []
     with _scratch(order.data_directory) as scratch:
         for told in run_job(_spark_order(order, found, scratch), order.environment):
-            tell(line_of(told))
+            tell(told)
             nights += [told] if told["event"] == "night" else []
     return nights
-
-
-def line_of(told: Told) -> str:
-    """Return what the job told as a line for a person."""
-    if told["event"] == "progress":
-        return f"night of {told['day']}: {told['done']} of {told['of']} tasks are done"
-    outcomes = ", ".join(f"{count} {name}" for name, count in told["outcomes"].items())
-    line = f"night of {told['day']}: {told['series']} series ({outcomes}), run {told['run']}"
-    if not told["is_new"]:
-        return f"{line}, made before"
-    for bucket, why in told["damaged"].items():
-        line += f"; bucket {bucket} had a day without data, its file is damaged: {why}"
-    return f"{line}, in {told['seconds'].get('all', 0):.1f} s"
 
 
 def _write_masks(place: Place, found: NightlyPlan, day: date, store: NightStore) -> None:
@@ -201,7 +200,7 @@ def _published(
     found: NightlyPlan,
     store: NightStore,
     now: datetime,
-    tell: Callable[[str], None],
+    tell: Tell,
 ) -> tuple[Published | None, date | None]:
     """Publish the last run, also one that an earlier try could not publish."""
     with _reading(place):
@@ -212,8 +211,14 @@ def _published(
     where = RunPlace(files=place.files, history=place.root, day=run.day, run_id=run.id)
     published = store.publish(where, found.cluster, now)
     tell(
-        f"run {run.id} of {run.day}: {published.outcome.value}, "
-        f"{published.series} series in {published.seconds:.1f} s"
+        {
+            "event": "published",
+            "day": run.day.isoformat(),
+            "run": run.id,
+            "outcome": published.outcome.value,
+            "series": published.series,
+            "seconds": round(published.seconds, 3),
+        }
     )
     return published, run.day
 

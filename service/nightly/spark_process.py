@@ -16,11 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import spark
 from rules.errors import NightError
 from service.clock import monotonic
+from service.nightly.telling import Told
 from service.scheduling import guard
 
 ROOT: Final = Path(spark.__file__).parent.parent  # of the sources
@@ -32,8 +33,6 @@ KEPT_CHARACTERS: Final = 2000  # of what Spark wrote last
 # Another Spark's settings must not come in by the environment; what a cluster needs, conf tells.
 FOREIGN: Final = ("SPARK_HOME", "PYSPARK_SUBMIT_ARGS", "SPARK_REMOTE", "SPARK_LOCAL_HOSTNAME")
 KILLED: Final = 128 + 9
-
-Told = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,42 @@
+"""What a nightly run tells while it works, as events and as lines for a person.
+
+Events `progress` and `night` come from Spark's job as they are (`spark.telling`); the others are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Told: TypeAlias = Mapping[str, Any]
+Tell: TypeAlias = Callable[[Told], None]
+
+
+def line_of(told: Told) -> str:
+    """Return an event as a line."""
+    match told["event"]:
+        case "progress":
+            return f"night of {told['day']}: {told['done']} of {told['of']} tasks are done"
+        case "night":
+            return _night(told)
+        case "folded":
+            return f"folded the hours of {told['days']} days"
+        case "skipped":
+            return f"{told['nights']} nights are too long ago and left out"
+        case "published":
+            return (
+                f"run {told['run']} of {told['day']}: {told['outcome']}, {told['series']} series "
+                f"in {told['seconds']:.1f} s"
+            )
+        case _:
+            return str(told["why"])  # why nothing was to be done
+
+
+def _night(told: Told) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in told["outcomes"].items())
+    line = f"night of {told['day']}: {told['series']} series ({outcomes}), run {told['run']}"
+    if not told["is_new"]:
+        return f"{line}, made before"
+    for bucket, why in told["damaged"].items():
+        line += f"; bucket {bucket} had a day without data, its file is damaged: {why}"
+    return f"{line}, in {told['seconds'].get('all', 0):.1f} s"

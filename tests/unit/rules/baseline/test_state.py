@@ -1,0 +1,35 @@
+"""States as bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rules.baseline.state import FORMAT, STATE_BYTES, StateBlock
+from tests.unit.rules.baseline.days import after, daily
+
+
+def test_states_come_back_from_bytes() -> None:
+    states, _ = after(3, daily)
+    whole = states.to_buffer()
+    assert len(whole) == STATE_BYTES
+    assert StateBlock.from_buffer(whole).to_buffer() == whole
+    assert StateBlock.of([None, whole]).to_buffer() == StateBlock.new(1).to_buffer() + whole
+    assert (
+        states.take(np.array([-1, 0, 0])).to_buffer() == StateBlock.new(1).to_buffer() + 2 * whole
+    )
+
+
+def test_a_state_of_another_format_or_size_is_refused() -> None:
+    other = StateBlock.new(1)
+    other.records["format"] = FORMAT + 1
+    for read in (
+        lambda: StateBlock.from_buffer(other.to_buffer()),
+        lambda: StateBlock.of([other.to_buffer()]),
+    ):
+        with pytest.raises(ValueError, match="another format"):
+            read()
+    with pytest.raises(ValueError, match="3 bytes"):
+        StateBlock.of([b"abc"])
+    with pytest.raises(ValueError, match="buffer size"):
+        StateBlock.from_buffer(bytes(STATE_BYTES + 1))

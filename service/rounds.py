@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
@@ -122,6 +122,7 @@ class ClusterReader:
             )
         with session.phase("offsets"):
             offsets = round_.read_ends()
+            ends_read_after = timedelta(seconds=session.took_seconds)
             self._readers.offsets.note(partitions, offsets)
         asked = by_kind(scope.questions)
         with session.phase("epochs"):
@@ -163,6 +164,7 @@ class ClusterReader:
             batches=batches,
             gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
+            ends_read_after=ends_read_after,
         )
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:

@@ -21,7 +21,7 @@ from rules.catalogue.all_rules import (
 )
 from rules.errors import CollectError
 from rules.facts.gap import GapScope
-from rules.facts.last_look import refined
+from rules.facts.last_look import microseconds, refined
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, shifted
 from rules.facts.risk_looks import RiskLooks
@@ -29,7 +29,9 @@ from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
 from rules.remembering import view_of_round
-from rules.time_lag import TimeLags
+from rules.time_lag import EndHistory, TimeLags, time_lags
+from rules.time_lag import advance as advance_ends
+from rules.time_lag import shifted as shifted_ends
 from rules.view import View
 from service.clock import ClockReading, step_between
 from service.feeds import LogFeed, read_feeds, unread_feeds
@@ -84,6 +86,7 @@ class Remembered:
     memory: Memory | None = None
     unknown_since: Mapping[str, int] = field(default_factory=dict)
     log_positions: Mapping[str, str] = field(default_factory=dict)  # up to where feeds are judged
+    ends: EndHistory | None = None  # too large for a checkpoint: kept in a file of its own
 
     def shifted(self, step: timedelta) -> Remembered:
         """Return it with all times moved by a step of the clock."""
@@ -92,6 +95,7 @@ class Remembered:
             self,
             memory=None if self.memory is None else shifted(self.memory, by_us),
             unknown_since={rule: since + by_us for rule, since in self.unknown_since.items()},
+            ends=None if self.ends is None else shifted_ends(self.ends, by_us),
         )
 
 
@@ -185,10 +189,12 @@ class Watcher:
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         view = view_of_round(snapshot, self.remembered.memory)
         judged = judge_round(view, self.remembered.unknown_since, self._attempt)
+        ends = _ends_of(view, self.remembered.ends)
         self.remembered = replace(
             self.remembered,
             memory=view.memory,
             unknown_since=judged.unknown_since,
+            ends=ends,
             log_positions=snapshot.broker_log.positions or self.remembered.log_positions,
         )
         moved = self._last is not None and leaders_moved(self._last, snapshot)
@@ -198,8 +204,21 @@ class Watcher:
             snapshot=snapshot,
             judged=judged,
             view=view,
+            time_lags=time_lags(ends, snapshot),
             leaders_moved=moved,
         )
+
+
+def _ends_of(view: View, before: EndHistory | None) -> EndHistory:
+    """Remember where partitions ended when this round read it, also of topics that it did not list."""
+    seen = view.snapshot
+    return advance_ends(
+        before,
+        cluster_id=seen.cluster_id,
+        partitions=view.memory.partitions,
+        offsets=seen.offsets,
+        now_us=microseconds(seen.taken_at + seen.ends_read_after),
+    )
 
 
 def leaders_moved(before: Snapshot, after: Snapshot) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import numpy as np
 
@@ -59,6 +59,7 @@ class Snapshot:
     batches: tuple[BatchesOf, ...] = ()  # that a rule asked for
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
     scrapes: Scrapes = field(default_factory=Scrapes.unread)
+    ends_read_after: timedelta = timedelta(0)  # the beginning of the round
 
     @property
     def groups_complete(self) -> bool:

@@ -32,7 +32,9 @@ COLUMNS: Final = {
 @click.command("audit")
 @click.option("--who", metavar="NAME", help="Only by this token.")
 @click.option("--what", metavar="ACTION", help="Only of this kind, like silence.create.")
-@click.option("--target", metavar="NAME", help="Only about this alert, silence, receiver or job.")
+@click.option(
+    "--target", metavar="NAME", help="Only about this alert, silence, receiver, job or run."
+)
 @click.option("--since", type=Moment(), help="Only then or later, as 2026-01-31T03:00:00Z.")
 @output_option
 @server_options_for("admin")
@@ -40,7 +42,8 @@ def command(*, since: datetime | None, **options: Any) -> int:
     """Show who changed what, when and why, newest first.
 
     Everything that a person can change over HTTP or on the command line is there: alerts that were
-    acknowledged or closed, silences, tests of receivers, replays, jobs. Who is the token's name.
+    acknowledged or closed, silences, tests of receivers, replays, jobs, runs of baselines that were
+    put in force. Who is the token's name.
 
     \b
     Examples:

@@ -57,6 +57,7 @@ class LazyGroup(click.Group):
     commands_by_module: ClassVar[dict[str, tuple[str, str]]] = {
         "alerts": ("service.cli.alerts.command", "Show alerts, take them on, close them."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
+        "baselines": ("service.cli.baselines.command", "Show what is usual, and go back a night."),
         "collect": ("service.cli.collect", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),

@@ -146,7 +146,7 @@ class Api:
         """Return an alert that has fired for a minute."""
         labels = (("cluster", self.cluster), ("partition", "0"), ("topic", topic))
         severity = overrides.pop("severity", Severity.CRITICAL)
-        begun = Alert.pending(
+        begun = Alert.begun(
             ((rule, labels), severity),
             reason="no_leader",
             evidence={"leader_epoch": 5},

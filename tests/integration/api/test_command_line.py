@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine
@@ -13,11 +11,11 @@ from sqlalchemy import Engine
 from rules.verdict import Severity
 from service import clock
 from service.cli.exit_codes import ExitCode
-from service.cli.main import run
 from service.storage import tokens
 from service.storage.tokens import Scope
 from service.web.desk import JobView, RunView
 from tests.integration.api.given import EVENT, Api
+from tests.integration.api.shell import Shell
 from tests.integration.serving import serving
 
 pytestmark = pytest.mark.integration
@@ -55,26 +53,6 @@ class OneJob:
 
     def run_now(self, name: str) -> None:
         self.asked.append(name)
-
-
-@dataclass
-class Shell:
-    """A person who types."""
-
-    api: Api
-    server: str
-    capsys: pytest.CaptureFixture[str]
-
-    def __call__(self, line: str, *words: str, code: ExitCode = ExitCode.OK) -> str:
-        """Return what is printed, with what goes to stderr behind it."""
-        typed = [*line.split(), *words, "--server", self.server]
-        found = run(typed)
-        told = self.capsys.readouterr()
-        assert found == code, f"{typed}: {told.out}{told.err}"
-        return told.out + told.err
-
-    def json(self, line: str, *words: str) -> Any:
-        return json.loads(self(line, *words, "-o", "json"))
 
 
 @pytest.fixture
@@ -193,7 +171,7 @@ def test_jobs_are_listed_and_run(shell: Shell) -> None:
 
 
 def test_everything_that_was_changed_is_in_the_audit_with_who_and_why(
-    shell: Shell, tmp_path: Any
+    shell: Shell, tmp_path: Path
 ) -> None:
     alert = shell.api.alert("audited", severity=Severity.CRITICAL)
     shell.api.store(alert)

@@ -1,0 +1,226 @@
+"""`tidemark baselines`: what is usual for a series, by the night that is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rules.errors import NotThereError
+from service.cli import listing
+from service.cli.exit_codes import ExitCode
+from service.cli.kafka_options import output_option
+from service.cli.parameters import Moment
+from service.cli.server_options import client_of, server_options, server_options_for
+
+if TYPE_CHECKING:
+    from service.cli.api_client import ApiClient
+
+Command = Callable[..., Any]
+
+METRICS: Final = (  # those of rules.baseline.series
+    "read_committed_lag",
+    "read_uncommitted_lag",
+    "read_committed_lag_seconds",
+    "read_uncommitted_lag_seconds",
+    "consume_rate",
+    "produce_rate",
+    "open_span",
+    "unreplicated_span",
+    "sequence_errors",
+    "record_error_rate",
+    "abort_ratio",
+)
+MOST: Final = 20  # series in full
+FILTERS: Final = ("metric", "topic", "partition", "group")
+
+AT: Final = click.option(
+    "--at", type=Moment(), metavar="TIME", help="For this time, as 2026-01-31T03:00:00Z; now."
+)
+
+
+def _filters(function: Command) -> Command:
+    """Add the options that choose series by their labels."""
+    options = (
+        click.option("--metric", type=click.Choice(METRICS), help="Only of this metric."),
+        click.option("--topic", metavar="NAME", help="Only of this topic; * stands for any text."),
+        click.option("--partition", type=click.IntRange(min=0), help="Only of this partition."),
+        click.option("--group", metavar="NAME", help="Only of this group; * as above."),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+@click.group("baselines")
+def command() -> None:
+    """Show what is usual for each series at each time, and go back to another night.
+
+    Asks a running `tidemark serve`. docs/baselines.md says how it is learnt.
+
+    \b
+    Examples:
+      tidemark baselines ls
+      tidemark baselines ls --topic orders --group billing
+      tidemark baselines show --topic orders --group billing --metric read_committed_lag_seconds
+      tidemark baselines rollback --reason 'learnt from a load test'
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+
+
+@command.command("ls")
+@_filters
+@AT
+@output_option
+@server_options
+def ls(**options: Any) -> int:
+    """List the nights that are kept; with a filter, series and what is usual for them.
+
+    Of the run that is in force; times of the day are those of its zone. Ends with 6 if a filter
+    matches no series.
+
+    \b
+    banded    enough was seen
+    young     known for less than a day
+    sparse    mostly zero: no band
+    no_data   nothing was measured that day: the band of before stays
+    vanished  nothing was measured for a week: no band
+
+    \b
+    Examples:
+      tidemark baselines ls
+      tidemark baselines ls --topic 'orders*' --metric read_committed_lag_seconds
+      tidemark baselines ls --group billing --at 2026-01-31T03:00:00Z
+      tidemark baselines ls -o json | jq '.runs[] | select(.is_current) | .outcomes'
+    """  # noqa: D301 - see above
+    asked = _asked(options)
+    with client_of(options) as api:
+        if not asked:
+            return _list_runs(api, options["output"])
+        found = _series(api, asked)
+    _require(found)
+    if options["output"] == "json":
+        told = {"at": found.page["at"], "run": found.page["run"]}
+        listing.print_json({**found.document("series"), **told})
+    else:
+        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        head = tables.run_line(found.page["run"], found.page["at"])
+        listing.print_parts([head, tables.series_table(sorted(found.rows, key=_order))])
+    return ExitCode.OK
+
+
+@command.command()
+@click.argument("series", required=False, metavar="[SERIES]")
+@_filters
+@AT
+@output_option
+@server_options
+def show(series: str | None, **options: Any) -> int:
+    """Show what is usual for a series: now, in every half hour, and why.
+
+    SERIES is the number that `baselines ls` shows; filters name it by its labels. Ends with 6 if
+    there is no such series.
+
+    \b
+    Examples:
+      tidemark baselines show 1234567890123456789
+      tidemark baselines show --topic orders --partition 3 --group billing
+      tidemark baselines show --metric abort_ratio --at 2026-01-31T03:00:00Z
+      tidemark baselines show --metric abort_ratio -o json | jq '.series[0].slots[0]'
+    """  # noqa: D301 - see above
+    asked = _asked(options)
+    labels = {name for name in asked if name != "at"}
+    if (series is None) == (not labels):
+        raise click.UsageError("Give a series by its number, or labels that name it.")
+    if series is not None and not series.isdecimal():
+        raise click.UsageError(f"{series!r} is no number of a series; `baselines ls` shows them.")
+    with client_of(options) as api:
+        names = [series] if series is not None else _names(_series(api, asked))
+        at = {name: asked[name] for name in ("at",) if name in asked}
+        documents = [_one(api, name, at) for name in names]
+    if options["output"] == "json":
+        last = documents[-1]
+        rows = [{**one["series"], "slots": one["slots"]} for one in documents]
+        told = {name: last[name] for name in ("as_of", "is_current", "at", "run")}
+        listing.print_json({"server": api.server, **told, "series": rows})
+    else:
+        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts(tables.in_full(documents))
+    return ExitCode.OK
+
+
+@command.command()
+@click.option("--to", metavar="RUN", help="The run to put in force; by default the one before.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why; the audit keeps it.")
+@server_options_for("admin")
+def rollback(*, to: str | None, reason: str, **options: Any) -> None:
+    """Put another night's run in force, at once and for everybody; the next night's follows.
+
+    Ends with 6 if that run is not kept, with 14 if there is none before or it is in force already.
+
+    \b
+    Examples:
+      tidemark baselines rollback --reason 'learnt from a load test'
+      tidemark baselines rollback --to 0a1b2c3d4e5f60718293 --reason 'it was right'
+    """  # noqa: D301 - see above
+    with client_of(options, scope="admin") as api:
+        made = api.change("POST", "baselines/rollback", {"to": to, "reason": reason})
+    done = made.document
+    click.echo(
+        f"run {done['run_id']} of {done['day']} is in force, instead of {done['left']} "
+        f"of {done['left_day']}"
+    )
+
+
+def _list_runs(api: ApiClient, output: str) -> int:
+    found = listing.listed(api, "baselines", {})
+    if output == "json":
+        listing.print_json(found.document("runs"))
+    elif found.rows:
+        from service.cli.baselines import tables  # noqa: PLC0415 - keeps `--help` fast
+
+        listing.print_parts([tables.runs_table(found.rows)])
+    else:
+        click.echo("no night was published yet; `tidemark nightly run` makes one")
+    return ExitCode.OK
+
+
+def _asked(options: Mapping[str, Any]) -> dict[str, Any]:
+    asked = {name: options[name] for name in FILTERS if options[name] is not None}
+    return asked if options["at"] is None else {**asked, "at": options["at"].isoformat()}
+
+
+def _series(api: ApiClient, asked: Mapping[str, Any]) -> listing.Listed:
+    return listing.listed(api, "baselines/series", asked)
+
+
+def _require(found: listing.Listed) -> None:
+    if found.page["run"] is None:
+        raise NotThereError("no night was published yet; `tidemark nightly run` makes one")
+    if not found.rows:
+        raise NotThereError("the night in force has no such series")
+
+
+def _names(found: listing.Listed) -> list[str]:
+    _require(found)
+    if len(found.rows) > MOST:
+        raise click.UsageError(
+            f"{len(found.rows)} series match, and {MOST} are shown at most: name more labels, "
+            "or list them with `baselines ls`."
+        )
+    return [str(row["series_id"]) for row in sorted(found.rows, key=_order)]
+
+
+def _one(api: ApiClient, name: str, at: Mapping[str, str]) -> listing.Row:
+    document = api.find(f"baselines/series/{name}", **at)
+    if document is None:
+        raise NotThereError(f"the night in force has no series {name}")
+    return document
+
+
+def _order(row: listing.Row) -> tuple[str, int, str, str]:
+    partition = row.get("partition")
+    names = [str(row.get(name) or "") for name in ("topic", "group", "metric")]
+    return names[0], -1 if partition is None else partition, names[1], names[2]

@@ -1,0 +1,141 @@
+"""Runs of nights, and what is usual for series, for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from service.cli.baselines import words
+from service.cli.listing import SHOWN, Row, more, text, time, utc
+from service.cli.printable import printable
+from service.cli.tx.columns import Rows, lines
+
+# Column -> whether its cells are short and never folded.
+RUNS: Final = {
+    "day": True,
+    "in force": True,
+    "series": True,
+    "outcomes": False,
+    "zone": True,
+    "loaded (UTC)": True,
+    "run": True,
+}
+SERIES: Final = {
+    "metric": True,
+    "topic": False,
+    "partition": True,
+    "group": False,
+    "usual": False,
+    "unusual": False,
+    "outcome": True,
+    "series": True,
+}
+AROUND: Final = ("before", "after")
+SLOTS: Final = {"time": True, "expected": True, "usual": True, "unusual": True}
+
+
+def runs_table(rows: Sequence[Row]) -> Rows:
+    """Return one line per run, the newest night first."""
+    found = Rows(RUNS)
+    for row in rows:
+        is_current = bool(row.get("is_current"))
+        told = (text(row.get("day")), "yes" if is_current else "", words.number(row.get("series")))
+        found.add(
+            [
+                *told,
+                outcomes(row),
+                text(row.get("time_zone")),
+                utc(row.get("loaded_at")),
+                text(row.get("run_id")),
+            ],
+            style="bold" if is_current else None,
+        )
+    return found
+
+
+def series_table(rows: Sequence[Row]) -> Rows:
+    """Return one line per series."""
+    found = Rows(SERIES, caption=more(rows))
+    for row in rows[:SHOWN]:
+        usual, metric = row.get("usual") or {}, row.get("metric")
+        labels = [text(row.get(name)) for name in ("metric", "topic", "partition", "group")]
+        told = words.usual_range(usual, metric) if usual else words.sentence(row)
+        limits = text(words.beyond(usual, metric))
+        found.add([*labels, told, limits, text(row.get("outcome")), text(row.get("series_id"))])
+    return found
+
+
+def run_line(run: Row, at: object) -> Text:
+    """Say which night is in force, and for which time the rest is told."""
+    told = f"run of {text(run.get('day'))} in {text(run.get('time_zone'))}, usual at {time(at)}"
+    return Text(printable(told), style="dim")
+
+
+def in_full(documents: Sequence[Row]) -> Iterator[RenderableType]:
+    """Give all about some series; every half hour of the day, if it is one series."""
+    for document in documents:
+        series = document["series"]
+        yield Text(printable(title(series)), style="bold")
+        yield Text(f"  {words.sentence(series)}")
+        yield lines(_facts(series, document["run"], document.get("at")))
+    if len(documents) == 1 and documents[0].get("slots"):
+        yield _slots(documents[0])
+
+
+def title(series: Row) -> str:
+    """Return the labels of a series in a line."""
+    labels = ((name, series.get(name)) for name in ("group", "topic", "partition"))
+    told = ", ".join(f"{name} {value}" for name, value in labels if value is not None)
+    return f"{text(series.get('metric'))}  {told or 'whole cluster'}"
+
+
+def outcomes(run: Row) -> str:
+    """Return how many series have which outcome, the most first."""
+    counts: dict[str, Any] = run.get("outcomes") or {}
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    return ", ".join(f"{count:,} {name}" for name, count in ordered) or "-"
+
+
+def _facts(series: Row, run: Row, at: object) -> list[tuple[str, str | None]]:
+    usual, metric = series.get("usual") or {}, series.get("metric")
+    expected = words.amount(usual.get("expected"), metric) if usual else None
+    reason = str(series.get("reason"))
+    return [
+        ("expected", expected),
+        ("unusual", words.beyond(usual, metric)),
+        ("threshold", words.threshold(series) if usual else None),
+        ("trend", words.trend(series)),
+        ("new level", _change(series)),
+        ("profile", text(series.get("profile")) if usual else None),
+        ("seen", words.learnt_from(series.get("days"))),
+        ("note", words.BESIDE.get(reason)),
+        ("outcome", f"{text(series.get('outcome'))} ({reason})"),
+        ("at", f"{time(at)}, wall clock of {text(run.get('time_zone'))}"),
+        ("run", f"{text(run.get('run_id'))} of {text(run.get('day'))}"),
+        ("series", text(series.get("series_id"))),
+    ]
+
+
+def _change(series: Row) -> str | None:
+    change = series.get("level_change")
+    if not change:
+        return None
+    before, after = (words.amount(change.get(name), series.get("metric")) for name in AROUND)
+    return f"from {before} to {after} since {time(change.get('at'))}"
+
+
+def _slots(document: Row) -> Rows:
+    """Return the half hours of the day that was asked for."""
+    series = document["series"]
+    weekday = (series.get("usual") or {}).get("weekday")
+    rows = [one for one in document["slots"] if one.get("weekday") == weekday]
+    found = Rows(SLOTS, caption=weekday and "other days: --at, or -o json")
+    for one in rows:
+        metric = series.get("metric")
+        told = (words.amount(one.get("expected"), metric), words.usual_range(one, metric))
+        style = "bold" if one == series.get("usual") else None
+        found.add([words.slot(one), *told, text(words.beyond(one, metric))], style=style)
+    return found

@@ -1,0 +1,115 @@
+"""How numbers, times of the week and reasons of baselines are told to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from service.cli.listing import ABSENT, text
+
+UNITS: Final = {  # of a metric's values; one that is not here has none
+    "read_committed_lag": "offsets",
+    "read_uncommitted_lag": "offsets",
+    "read_committed_lag_seconds": "s",
+    "read_uncommitted_lag_seconds": "s",
+    "consume_rate": "offsets/s",
+    "produce_rate": "offsets/s",
+    "open_span": "offsets",
+    "unreplicated_span": "offsets",
+    "sequence_errors": "batches/s",
+    "record_error_rate": "records/s",
+}
+NO_BAND: Final = {
+    "few_hours": "less than two hours were seen so far",
+    "mostly_zero": "it is mostly zero, and rules that count tell more",
+    "silent_week": "nothing was measured for a week",
+}
+BESIDE: Final = {
+    "first_weeks": "too young for a weekly profile",
+    "first_day": "known for less than a day: one level for all of it, on which nothing opens",
+    "silent_day": "nothing was measured that day: the band of before stays",
+}
+THRESHOLD_BY: Final = {
+    "least": "the least there is",
+    "own_history": "it is often that far out: raised by its own last 28 days",
+    "limit": "its own last 28 days would raise it further, and that is the limit",
+}
+DAYS_PER_WEEK: Final = 7
+TO: Final = "\N{EN DASH}"
+
+Row = Mapping[str, Any]
+
+
+def number(value: object) -> str:
+    """Return a number with three digits that count, or all before the point."""
+    if not isinstance(value, int | float):
+        return ABSENT
+    if abs(value) >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def amount(value: object, metric: object) -> str:
+    """Return a number with the unit of its metric."""
+    unit = UNITS.get(str(metric), "")
+    told = number(value)
+    return told if told == ABSENT or not unit else f"{told} {unit}"
+
+
+def usual_range(usual: Row, metric: object) -> str:
+    """Return what is usual: from the least to the most."""
+    return f"{number(usual.get('least'))}{TO}{amount(usual.get('most'), metric)}"
+
+
+def slot(usual: Row) -> str:
+    """Return a half hour with its weekday, without one where every day is alike."""
+    weekday = usual.get("weekday")
+    told = f"{text(usual.get('begins'))}{TO}{text(usual.get('ends'))}"
+    return f"{weekday} {told}" if weekday else told
+
+
+def learnt_from(days: object) -> str:
+    """Return from how much something was learnt, in weeks where these are whole."""
+    if not isinstance(days, int):
+        return ABSENT
+    if days > DAYS_PER_WEEK and days % DAYS_PER_WEEK == 0:
+        return f"{days // DAYS_PER_WEEK} weeks"
+    return "1 day" if days == 1 else f"{days} days"
+
+
+def sentence(series: Row) -> str:
+    """Return what is usual for a series, or why nobody can tell."""
+    usual = series.get("usual")
+    reason = str(series.get("reason"))
+    if not usual:
+        return f"no band: {NO_BAND.get(reason, reason)}"
+    days = learnt_from(series.get("days"))
+    return f"usual for {slot(usual)} is {usual_range(usual, series.get('metric'))} ({days})"
+
+
+def beyond(usual: Row, metric: object) -> str | None:
+    """Return which values are unusual; None where nobody can tell."""
+    below, above = usual.get("unusual_below"), usual.get("unusual_above")
+    parts = [
+        f"{word} {amount(value, metric)}"
+        for word, value in (("below", below), ("above", above))
+        if value is not None
+    ]
+    return " or ".join(parts) or None
+
+
+def threshold(series: Row) -> str | None:
+    """Return the threshold and what made it."""
+    if series.get("threshold") is None:
+        return None
+    by = str(series.get("threshold_by"))
+    return f"{number(series['threshold'])} usual deviations ({THRESHOLD_BY.get(by, by)})"
+
+
+def trend(series: Row) -> str | None:
+    """Return how the level moves."""
+    slope = series.get("slope_per_day")
+    if slope is None:
+        return None
+    sign = "+" if slope >= 0 else ""
+    return f"{sign}{amount(slope, series.get('metric'))} a day, over 28 days"

@@ -1,0 +1,33 @@
+"""Two nights of a cluster, the second with levels of 100 more."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+from rules.baseline.series import Metric, Series
+from service.storage.baselines.publishing import publish
+from tests.factories import at
+from tests.integration.api.given import Api
+from tests.night_files import DAY, Usual, write_run, write_series
+
+TUESDAY = "2026-03-03T13:10:00Z"  # 14:10 on the wall clock of Berlin
+LAG, RATE = Metric.READ_COMMITTED_LAG_SECONDS, Metric.PRODUCE_RATE
+ORDERS = Series(cluster="c", metric=LAG, topic="orders", partition=3, group="billing")
+AUDIT = Series(cluster="c", metric=RATE, topic="audit_log", partition=0)
+QUIET = Series(cluster="c", metric=LAG, topic="quiet", partition=0, group="billing")
+SERIES = (ORDERS, AUDIT, QUIET)
+
+
+def publish_two_nights(api: Api, history: Path) -> None:
+    """Publish run r0, then r1."""
+    write_series(history, SERIES)
+    for night in range(2):
+        level = 100.0 * night
+        usual = [
+            Usual(series=ORDERS, slots=336, profile="weekly", level=level, slope=0.5),
+            Usual(series=AUDIT, level=level, changed_at_ms=1_772_409_600_000),
+            Usual(series=QUIET, slots=0, outcome="sparse", reason="mostly_zero", profile="none"),
+        ]
+        place = write_run(history, usual, day=DAY + timedelta(days=night), run_id=f"r{night}")
+        publish(api.engine, place, cluster=api.cluster, now=at(night))

@@ -6,10 +6,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# What needs no broker runs beside the tests on brokers, which mostly wait; the last ones run alone.
-BESIDE := types layers unit property brokerless
+# Tests that kill brokers mostly wait. Beside them run those without any, which give way (~), and
+# those that leave theirs alone. The last areas run by themselves.
+GIVING_WAY := types layers unit property brokerless
 ALONE := faults story
-AREAS := lint brokers $(BESIDE) integration $(ALONE)
+AREAS := lint breaking steady $(GIVING_WAY) integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
@@ -35,7 +36,7 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
-	@$(BIN)/python -m tests.lanes lint 'brokers | $(BESIDE)' $(ALONE)
+	@$(BIN)/python -m tests.lanes lint 'breaking | $(addprefix ~,$(GIVING_WAY)) steady' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
 
@@ -60,10 +61,13 @@ property-long: $(READY) ## the same laws with a thousand new examples each
 integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Prometheus, sockets
 	@$(PYTEST) tests/contract tests/integration
 
-brokers: $(READY) ## of these, what starts brokers
-	@$(PYTEST) tests/integration -m brokers
+breaking: $(READY) ## of these, what kills and freezes brokers
+	@$(PYTEST) tests/integration -m breaking
 
-brokerless: $(READY) ## and all others
+steady: $(READY) ## what leaves its brokers alone
+	@$(PYTEST) tests/integration -m 'brokers and not breaking'
+
+brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service

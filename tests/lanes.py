@@ -1,8 +1,8 @@
 """Runs the areas of `make test`: stage after stage, and the lanes of a stage side by side.
 
-`python -m tests.lanes lint 'brokers | types unit' story` runs three stages. The first lane of a
-stage is shown as it goes. The others run beside it with low priority, and are shown when the stage
-is over, so that no two are mixed. With one core the lanes run one after the other.
+`python -m tests.lanes lint 'breaking | ~unit steady' story` runs three stages. The first lane of a
+stage is shown as it goes; the others are shown when the stage is over, so that no two are mixed. An
+area with a `~` gives way to all that runs beside it. With one core the lanes run one after the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from typing import Final
 from service.clock import monotonic
 
 MAKE: Final = ("make", "--no-print-directory")
-LOW_PRIORITY: Final = ("nice", "-n", "10")  # those that wait for real brokers go first
+GIVES_WAY: Final = "~"
+LOW_PRIORITY: Final = ("nice", "-n", "10")
 CORES_OF_TWO_LANES: Final = 2
 CHUNK_BYTES: Final = 65536
 INTERRUPTED: Final = 130
@@ -73,12 +74,13 @@ class Areas:
                 self.done.append(made[-1])
         return made
 
-    async def _run_area(self, area: str, *, is_shown: bool) -> Done:
+    async def _run_area(self, asked: str, *, is_shown: bool) -> Done:
+        area = asked.removeprefix(GIVES_WAY)
         began, pieces = monotonic(), list[bytes]()
         if is_shown:
             show(heading(area))
         process = await asyncio.create_subprocess_exec(
-            *(() if is_shown else LOW_PRIORITY),
+            *(LOW_PRIORITY if asked != area else ()),
             *(*MAKE, area),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -17,12 +17,12 @@ from tests.conftest import mending
 from tests.faults.matrix import Matrix
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
-    cluster,
     faults,
     make_reader,
     new_name,
     reader,
 )
+from tests.integration.conftest import brokers as cluster  # noqa: F401 - the fixture
 from tests.integration.serve.served import end_processes
 
 

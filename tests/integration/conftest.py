@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from rules.facts.snapshot import Snapshot
 from service.app import cluster_reader
@@ -19,24 +20,27 @@ from service.settings import KafkaSettings
 from tests.conftest import mending
 
 HEAL_SECONDS = 90
-SANDBOXES = frozenset({"cluster", "sandbox"})  # fixtures that start brokers
 
 MakeReader = Callable[..., ClusterReader]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that start brokers: all others can run beside them."""
+    """Mark the tests that start brokers, and those of them that break some.
+
+    All others can run beside them, and both kinds side by side, each with brokers of its own.
+    """
     for item in items:
-        if isinstance(item, pytest.Function) and SANDBOXES.intersection(item.fixturenames):
-            item.add_marker("brokers")
+        for fixture, marker in (("brokers", "brokers"), ("faults", "breaking")):
+            if isinstance(item, pytest.Function) and fixture in item.fixturenames:
+                item.add_marker(marker)
 
 
 @pytest.fixture(scope="session")
-def cluster(
+def brokers(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Sandbox]:
-    """Start the run's cluster; tests make topics of their own in it."""
+    """Start the run's cluster."""
     made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka")
     made.up()
     try:
@@ -44,6 +48,16 @@ def cluster(
             yield made
     finally:
         made.down()
+
+
+@pytest.fixture(scope="module")
+def cluster(brokers: Sandbox) -> Iterator[Sandbox]:
+    """Give the run's cluster; tests make topics of their own, which are gone after their file.
+
+    Whatever is left, each broker that was killed loads again, and each look at all topics reads.
+    """
+    yield brokers
+    remove_topics(brokers)
 
 
 @pytest.fixture
@@ -84,7 +98,26 @@ def faults(cluster: Sandbox, make_reader: MakeReader) -> Iterator[Sandbox]:
     """Give the cluster for breaking; afterwards every node runs and every ISR is whole again."""
     yield cluster
     let_all_run(cluster)
-    reader = make_reader()
+    assert_heals(make_reader())
+
+
+def remove_topics(cluster: Sandbox) -> None:
+    """Delete all topics but Kafka's own, and wait until nothing tells of them any more."""
+    servers = cluster.bootstrap_servers
+    admin = AdminClient({"bootstrap.servers": servers, "log_level": 2})
+    found = admin.list_topics(timeout=HEAL_SECONDS).topics
+    if doomed := [name for name in found if not name.startswith("__")]:
+        for answer in admin.delete_topics(doomed).values():
+            answer.result(HEAL_SECONDS)
+    reader = cluster_reader(KafkaSettings.model_validate({"bootstrap_servers": servers}))
+    try:
+        assert_heals(reader)
+    finally:
+        reader.close()
+
+
+def assert_heals(reader: ClusterReader) -> None:
+    """Wait until nothing of the cluster is missing and every ISR is whole."""
     assert wait_until(
         lambda: is_whole(reader.read(Scope())), timeout_seconds=HEAL_SECONDS, poll_seconds=0.3
     ), "the cluster did not heal after the test"

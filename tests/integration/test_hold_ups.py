@@ -86,8 +86,8 @@ def assert_named(finding: Finding, truth: Truth) -> None:
 
 
 # ------------------------------------------------------------------ open, overdue
-def test_a_transaction_within_its_timeout_is_no_breach(faults: Sandbox, watch: Watch) -> None:
-    with make_fault("open-transaction", faults) as truth:
+def test_a_transaction_within_its_timeout_is_no_breach(cluster: Sandbox, watch: Watch) -> None:
+    with make_fault("open-transaction", cluster) as truth:
         watch.until(lambda _: class_seen(watch, truth) is TransactionClass.OPEN)
         for _ in range(2):
             made = watch.round()
@@ -97,9 +97,9 @@ def test_a_transaction_within_its_timeout_is_no_breach(faults: Sandbox, watch: W
 
 
 def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
-    faults: Sandbox, watch: Watch
+    cluster: Sandbox, watch: Watch
 ) -> None:
-    with make_fault("overdue-transaction", faults) as truth:
+    with make_fault("overdue-transaction", cluster) as truth:
         made = watch.until(lambda made: breach(made, "transaction_overdue", truth))
         found = breach(made, "transaction_overdue", truth)
         assert found is not None
@@ -125,9 +125,9 @@ def test_an_overdue_transaction_is_told_until_its_coordinator_aborts_it(
     ],
 )
 def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(
-    faults: Sandbox, watch: Watch, options: dict[str, Any]
+    cluster: Sandbox, watch: Watch, options: dict[str, Any]
 ) -> None:
-    with make_fault("hanging-transaction", faults, **options) as truth:
+    with make_fault("hanging-transaction", cluster, **options) as truth:
         first = watch.round()
         assert not breach(first, "transaction_hanging", truth), "it was seen only once"
         made = watch.until(lambda made: breach(made, "transaction_hanging", truth))
@@ -140,7 +140,7 @@ def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(
         assert blocked is not None
         assert (blocked.reason, blocked.labels["group"]) == ("hanging", truth.blocked_groups[0])
         tool, *arguments = shlex.split(str(found.evidence["repair"]))
-        run_quietly(faults, tool, arguments)
+        run_quietly(cluster, tool, arguments)
         watch.until(lambda made: said(made, "transaction_hanging", truth, Verdict.OK))
         assert not breach(watch.rounds[-1], "read_committed_consumers_blocked", truth)
 
@@ -177,7 +177,9 @@ def leader_of(made: WatchedRound, truth: Truth) -> int:
 
 
 @pytest.fixture
-def short_sighted(faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader) -> Iterator[Watch]:
+def short_sighted(
+    cluster: Sandbox, admin: SandboxAdmin, make_reader: MakeReader
+) -> Iterator[Watch]:
     """Watch as a user who may see the cluster, all topics and their records, and no id."""
     user = admin.create_user("no-ids", "no-ids-sandbox-only")
     given = [
@@ -190,7 +192,7 @@ def short_sighted(faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader)
     ]
     admin.grant(given)
     reader = make_reader(
-        bootstrap_servers=faults.sasl_bootstrap_servers,
+        bootstrap_servers=cluster.sasl_bootstrap_servers,
         security_protocol="SASL_PLAINTEXT",
         sasl_username=user.name,
         sasl_password=user.password,
@@ -201,9 +203,9 @@ def short_sighted(faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader)
 
 
 def test_who_may_not_see_transactional_ids_cannot_say_that_one_hangs(
-    faults: Sandbox, short_sighted: Watch
+    cluster: Sandbox, short_sighted: Watch
 ) -> None:
-    with make_fault("hanging-transaction", faults) as truth:
+    with make_fault("hanging-transaction", cluster) as truth:
         short_sighted.until(lambda made: reason_of(made, truth) == "permission_unproven")
         for _ in range(2):
             assert reason_of(short_sighted.round(), truth) == "permission_unproven"
@@ -232,9 +234,9 @@ def test_a_marker_that_a_partition_does_not_take_is_told(faults: Sandbox, watch:
     [("second-instance", "second_instance"), ("timeout-fence", "timeout")],
 )
 def test_an_owner_whose_transaction_is_cut_is_fenced(
-    faults: Sandbox, watch: Watch, fault: str, reason: str
+    cluster: Sandbox, watch: Watch, fault: str, reason: str
 ) -> None:
-    with make_fault(fault, faults) as truth:
+    with make_fault(fault, cluster) as truth:
         made = watch.until(lambda made: breach(made, "producer_fenced", truth))
     found = breach(made, "producer_fenced", truth)
     assert found is not None

@@ -1,0 +1,130 @@
+"""What a segment of the write-ahead gives back, whatever happened to its end or its middle."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rules.baseline.series import Metric, Series
+from service.history.ahead import Record, Segment, head, index, labels, read_segment, round_record
+from service.history.blocks import CODE_OF, METRICS
+from service.history.hours import packed_hour
+from tests.packed import STEP_MS, samples_of
+
+IDS = np.array([7, 3, 2**62], np.int64)
+METRIC = np.array([0, 5, 2], np.uint8)
+NAMED = Series(cluster="c", metric=Metric.CONSUME_RATE, topic="orders", partition=1, group="g")
+NAN = float("nan")
+
+
+def a_round(number: int, values: list[float], version: int = 1) -> Record:
+    return round_record(number * STEP_MS, version, np.array(values))
+
+
+def written(*records: Record) -> bytes:
+    return b"".join(one.framed() for one in records)
+
+
+FULL = (
+    head(STEP_MS),
+    index(1, IDS, METRIC),
+    labels({7: NAMED}),
+    a_round(0, [1, 2, 3]),
+    a_round(1, [4, NAN, 6]),
+)
+
+
+def rounds(segment: Segment) -> list[tuple[int, list[float]]]:
+    return [(at, values.tolist()) for at, _, _, values in segment.rounds]
+
+
+def test_what_was_written_is_read_back() -> None:
+    found = read_segment(written(*FULL))
+    assert (found.step_ms, found.series, found.lost_bytes) == (STEP_MS, {7: NAMED}, 0)
+    assert [at for at, *_ in found.rounds] == [0, STEP_MS]
+    at, ids, metric, values = found.rounds[1]
+    assert (at, ids.tolist(), metric.tolist()) == (STEP_MS, IDS.tolist(), METRIC.tolist())
+    assert values.tolist() == pytest.approx([4, NAN, 6], nan_ok=True)
+
+
+def test_a_torn_end_costs_the_last_round_alone() -> None:
+    whole = written(*FULL)
+    torn = read_segment(whole[:-1])
+    assert len(torn.rounds) == 1
+    assert torn.lost_bytes == len(FULL[-1].framed()) - 1
+
+
+def test_damage_in_the_middle_costs_one_round_alone() -> None:
+    data = bytearray(written(*FULL[:4], a_round(1, [8, 8, 8]), a_round(2, [9, 9, 9])))
+    data[len(written(*FULL)) - 20] ^= 1
+    assert [at for at, *_ in read_segment(bytes(data)).rounds] == [0, 2 * STEP_MS]
+
+
+def test_rounds_whose_series_are_lost_are_counted_and_not_guessed() -> None:
+    found = read_segment(written(FULL[0], a_round(0, [1, 2, 3]), index(2, IDS[:1], METRIC[:1])))
+    assert (found.rounds, found.lost_rounds) == ([], 1)
+    other = written(FULL[0], index(1, IDS[:2], METRIC[:2]), a_round(0, [1, 2, 3]))
+    assert read_segment(other).lost_rounds == 1
+
+
+def test_a_segment_of_another_format_holds_nothing() -> None:
+    strange = Record(1, b'{"format": 9, "step_ms": 30000, "metrics": []}')
+    found = read_segment(written(strange, *FULL[1:]))
+    assert not found.rounds
+    assert found.lost_bytes > 0
+
+
+def test_the_order_of_metrics_in_another_version_does_not_matter() -> None:
+    turned = [one.value for one in reversed(METRICS)]
+    told = f'{{"format": 1, "step_ms": {STEP_MS}, "metrics": {turned}}}'.replace("'", '"')
+    found = read_segment(written(Record(1, told.encode()), *FULL[1:]))
+    assert found.rounds[0][2].tolist() == [len(METRICS) - 1 - one for one in METRIC.tolist()]
+
+
+# ------------------------------------------------------------------ packing
+def test_an_hour_has_a_place_for_every_step_and_no_row_without_a_sample() -> None:
+    found = read_segment(written(*FULL[:2], a_round(10, [1, NAN, 3]), a_round(12, [NAN, NAN, 5])))
+    block = packed_hour(found)
+    assert block is not None
+    assert (block.start_ms, block.step_ms, block.samples) == (10 * STEP_MS, STEP_MS, 3)
+    assert samples_of([block]) == {
+        7: {10 * STEP_MS: 1},
+        2**62: {10 * STEP_MS: 3, 12 * STEP_MS: 5},
+    }
+
+
+def test_late_and_repeated_rounds_find_their_place_and_the_later_one_counts() -> None:
+    found = read_segment(
+        written(*FULL[:2], a_round(5, [1, 2, 3]), a_round(3, [4, 5, 6]), a_round(5, [7, NAN, 9]))
+    )
+    block = packed_hour(found)
+    assert block is not None
+    assert samples_of([block])[7] == {3 * STEP_MS: 4, 5 * STEP_MS: 7}
+    assert samples_of([block])[3] == {3 * STEP_MS: 5, 5 * STEP_MS: 2}
+
+
+def test_series_that_come_and_go_within_an_hour_keep_their_values() -> None:
+    later = index(2, np.array([9, 7], np.int64), np.array([4, 0], np.uint8))
+    found = read_segment(
+        written(
+            *FULL[:2], a_round(0, [1, 2, 3]), later, a_round(1, [8, 4], 2), a_round(2, [1, 1, 1])
+        )
+    )
+    block = packed_hour(found, left_out={3})
+    assert block is not None
+    assert samples_of([block]) == {
+        7: {0: 1, STEP_MS: 4, 2 * STEP_MS: 1},
+        9: {STEP_MS: 8},
+        2**62: {0: 3, 2 * STEP_MS: 1},
+    }
+    kinds = dict(zip(block.series_id.tolist(), block.metric.tolist(), strict=True))
+    assert kinds == {7: 0, 9: 4, 2**62: 2}
+
+
+def test_an_hour_without_any_sample_is_none() -> None:
+    assert packed_hour(read_segment(written(*FULL[:2], a_round(0, [NAN] * 3)))) is None
+    assert packed_hour(read_segment(b"")) is None
+
+
+def test_metrics_have_lasting_places_in_memory() -> None:
+    assert [CODE_OF[metric] for metric in METRICS] == list(range(len(METRICS)))

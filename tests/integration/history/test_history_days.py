@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
 from rules.baseline.layout import bucket_file, day_folder
 from rules.baseline.packed import ROW_GROUP_ROWS, SampleColumn, unpack
@@ -16,7 +17,7 @@ from rules.errors import StoreError
 from service.history.blocks import Block, joined
 from service.history.days import DayReader, day_bounds, day_of, days_of, write_day
 from service.history.dictionary import Dictionary, read_series
-from service.history.folder import Described, open_folder, shown_url
+from service.history.folder import Described, Folder, open_folder, shown_url
 from tests.packed import STEP_MS, block, history_folder, samples_of, series
 
 pytestmark = pytest.mark.integration
@@ -187,6 +188,19 @@ def test_a_folder_that_is_not_there_is_only_made_by_a_writer(tmp_path: Path) -> 
     with pytest.raises(StoreError, match="there is none"):
         open_folder(str(tmp_path / "no"))
     assert not (tmp_path / "no").exists()
+
+
+def test_a_folder_that_is_no_local_disk_takes_and_gives_the_same(tmp_path: Path) -> None:
+    files = SubTreeFileSystem(str(tmp_path), LocalFileSystem())
+    far = Folder("s3://bucket/history", files, Described(cluster="c", buckets=3), None)
+    write_day(far, DAY, [block([1, 2, 3], [[1.0], [2.0], [3.0]])])
+    Dictionary(far).add({1: series("a")}, 1000)
+    reader = DayReader(far, DAY)
+    found = [one for bucket in reader.buckets() for one in reader.blocks(bucket)]
+    assert samples_of(found) == {1: {0: 1.0}, 2: {0: 2.0}, 3: {0: 3.0}}
+    assert [series_id for series_id, _, _ in read_series(far)] == [1]
+    far.remove_folder("days")
+    assert days_of(far) == []
 
 
 def test_an_address_is_shown_without_its_secret() -> None:

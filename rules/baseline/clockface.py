@@ -43,7 +43,7 @@ def drawn(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Floa
     weight = np.where(quarters % 2 == 0, np.float32(0.5), np.float32(0))[:, None] + within
     lines = slope[:, :, None] * weight
     lines += left[:, :, None]
-    return lines.reshape(len(face), -1)
+    return lines.reshape(len(face), len(quarters) * per_quarter)
 
 
 def edges(
@@ -74,18 +74,21 @@ def gathered(
     On a day of 25 hours both copies of an hour belong to its slots; a slot that was skipped expects none.
     Widened, a slot reaches a quarter of an hour into what was before and what came after.
     """
-    per_quarter = values.shape[1] // len(calendar.quarters)
+    quarters = len(calendar.quarters)
+    per_quarter = values.shape[1] // quarters
     index = _members(calendar, widened=widened)
     padded = np.concatenate(
         [values, np.full((len(values), per_quarter), np.nan, np.float32)], axis=1
-    ).reshape(len(values), -1, per_quarter)
-    taken = padded[:, index].reshape(len(values), SLOTS_PER_DAY, -1)
+    ).reshape(len(values), quarters + 1, per_quarter)
+    taken = padded[:, index].reshape(len(values), SLOTS_PER_DAY, index.shape[1] * per_quarter)
     return taken, per_quarter * np.count_nonzero(index >= 0, axis=1)
 
 
 def hourly_maxima(score: Float32s, calendar: CivilDay) -> Float32s:
     """Return the greatest known score of each hour of the wall clock: (n, 24); NaN where none is."""
-    by_quarter = np.fmax.reduce(score.reshape(len(score), len(calendar.quarters), -1), axis=2)
+    quarters = len(calendar.quarters)
+    parts = score.reshape(len(score), quarters, score.shape[1] // quarters)
+    by_quarter = np.fmax.reduce(parts, axis=2)
     found = np.full((len(score), 24), np.nan, np.float32)
     for place, quarter in enumerate(calendar.quarters.tolist()):
         hour = found[:, quarter // QUARTERS_PER_HOUR]

@@ -77,7 +77,6 @@ class _Night:
         sides = scales.scales(self.records, self.policies)
         faces = in_force(self.records, before, sides, self.policies, self.calendar.weekday)
         self._keep_deviations(faces)
-        self._keep_errors(before)
         was_moved = self._keep_levels(before, faces, sides.overall)
         self._keep_counts()
         after = profiles.candidates(self.records, self.calendar.number)
@@ -112,21 +111,13 @@ class _Night:
         self.records["maxima"][:, place] = hourly_maxima(scores.score, self.calendar)
         scales.keep_residuals(self.records, residual, self.calendar, self.first_samples)
 
-    def _keep_errors(self, before: Candidates) -> None:
-        """Remember how far each candidate would have been off that day."""
-        place = self.calendar.number % self.records["errors"].shape[1]
-        for column, face in enumerate(before.faces(self.calendar.weekday)):
-            off = np.abs(self.learnable - self._drawn(face))
-            error = medians(off, self.first_samples)
-            is_usable = before.usable[:, column]
-            self.records["errors"][:, place, column] = np.where(is_usable, error, np.nan)
-
     def _keep_levels(
         self, before: Candidates, faces: Faces, overall: Float32s
     ) -> NDArray[np.bool_]:
         """Remember the day's levels; return whose ring was moved onto a new level."""
         members, expected = gathered(self.learnable, self.calendar, widened=True)
         seen = medians(members, np.maximum(1, (expected + 1) // 2))
+        profiles.keep_errors(self.records, before, seen, self.calendar)
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
         of_weekday = weekdays(self.records, "levels")[:, :, self.calendar.weekday]
         levels = Levels(

@@ -12,7 +12,7 @@ from rules.baseline.profiles import WEEKLY_FROM_DAYS
 from rules.baseline.rings import Records
 from rules.baseline.scales import Policies
 from rules.baseline.settings import NightSettings
-from rules.baseline.state import LEVEL_DAYS
+from rules.baseline.state import LEVEL_DAYS, WEEK_DAYS
 
 FIRST_SECONDS: Final = 2 * 3600  # less is nothing to learn from
 FULL_SECONDS: Final = 20 * 3600  # of a first day
@@ -44,7 +44,7 @@ def outcomes(
     holds = (
         (age < WEEKLY_FROM_DAYS, 1),
         (silent > 0, 2),
-        ((known < FULL_SECONDS) & (age <= len(records["known"][0])), 3),
+        ((known < FULL_SECONDS) & (age <= WEEK_DAYS), 3),
         (nonzero < policies.min_nonzero * known, 4),
         (np.isnan(records["day_median"]).all(axis=1), 5),
         (silent >= settings.vanished_days, 6),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.baseline.blocks import PROFILES, Float32s, Profile
-from rules.baseline.civil import SLOTS_PER_DAY
-from rules.baseline.clockface import FACE, of_week, wrapped
+from rules.baseline.civil import SLOTS_PER_DAY, CivilDay
+from rules.baseline.clockface import FACE, INNER, of_week, wrapped
 from rules.baseline.order import medians, medians_of_days
 from rules.baseline.rings import Records, places, weekdays
 from rules.baseline.state import LEVEL_DAYS
@@ -18,6 +18,7 @@ from rules.baseline.state import LEVEL_DAYS
 CONSTANT_DAYS: Final = 7
 DAILY_DAYS: Final = 10
 LEAST_DAYS: Final = 3  # of the daily profile; of errors, for a choice
+LEAST_SLOTS: Final = 4  # of a day, for its errors
 LEAST_WEEKDAYS: Final = 2
 WEEKLY_FROM_DAYS: Final = 14  # since the first day
 
@@ -107,6 +108,25 @@ def chosen(records: Records, usable: NDArray[np.bool_]) -> NDArray[np.uint8]:
     fallback = np.where(usable[:, 1], DAILY, np.where(usable[:, 0], CONSTANT, 0))
     is_compared = takes_part.any(axis=1) & in_common.any(axis=1) & takes_part[:, 1]
     return np.where(is_compared, best, fallback).astype(np.uint8)
+
+
+def keep_errors(records: Records, before: Candidates, seen: Float32s, calendar: CivilDay) -> None:
+    """Remember how far each candidate would have been off: the mean over the slots of |level - it|.
+
+    A mean, as a median over a day is blind to a batch job that runs for less than half of it; what is out
+    of the ordinary adds about the same to all candidates.
+    """
+    known = ~np.isnan(seen)
+    slots = np.count_nonzero(known, axis=1)
+    place = calendar.number % records["errors"].shape[1]
+    for column, face in enumerate(before.faces(calendar.weekday)):
+        off = np.where(known, np.abs(seen - face[:, INNER]), 0)
+        total = np.zeros(len(seen))
+        for slot in range(SLOTS_PER_DAY):  # one by one: the order of a sum is part of the result
+            total += off[:, slot]
+        is_told = before.usable[:, column] & (slots >= LEAST_SLOTS)
+        error = np.divide(total, slots, out=np.full(len(seen), np.nan), where=is_told)
+        records["errors"][:, place, column] = error
 
 
 def slots_of(profile: NDArray[np.uint8]) -> NDArray[np.int32]:

@@ -24,7 +24,7 @@ def thresholds(records: Records, settings: NightSettings) -> tuple[Float32s, NDA
     max(k_min, 1.1 * cap), at most 4 k_min. The cap is the 33rd largest hourly maximum of the score in 28
     days; of a series that is known for less time the rank is smaller in proportion.
     """
-    ordered = np.sort(records["maxima"].reshape(len(records), -1), axis=-1)
+    ordered = np.sort(records["maxima"].reshape(len(records), _HOURS), axis=-1)
     known = known_in(ordered)
     above = settings.hours_above * known // _HOURS
     cap = np.where(known > above, at_rank(ordered, known - 1 - above), np.float32(0))

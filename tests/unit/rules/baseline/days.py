@@ -45,7 +45,8 @@ def hours(day: CivilDay, step_ms: int = STEP_MS) -> Float32s:
     """Return the hour of the wall clock, with fractions, of every sample."""
     per_quarter = day.samples(step_ms) // len(day.quarters)
     within = np.arange(per_quarter) / (4 * per_quarter)
-    return (day.quarters[:, None] / 4 + within).ravel().astype(np.float32)
+    found: Float32s = (day.quarters[:, None] / 4 + within).ravel().astype(np.float32)
+    return found
 
 
 def noise(day: CivilDay, shape: tuple[int, ...]) -> Float32s:
@@ -55,7 +56,8 @@ def noise(day: CivilDay, shape: tuple[int, ...]) -> Float32s:
 
 def daily(day: CivilDay, hour: Float32s) -> Float32s:
     """Return a series with a cycle of a day, from 40 to 160, and little noise."""
-    return 100 + 60 * np.sin(hour * np.float32(np.pi / 12))[None] + noise(day, (1, len(hour)))
+    cycle: Float32s = 100 + 60 * np.sin(hour * np.float32(np.pi / 12))[None]
+    return cycle + noise(day, (1, len(hour)))
 
 
 def after(

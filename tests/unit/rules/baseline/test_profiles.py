@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import numpy as np
 import pytest
 
-from rules.baseline.profiles import CONSTANT, DAILY, WEEKLY, candidates, chosen
+from rules.baseline.civil import civil_day
+from rules.baseline.profiles import CONSTANT, DAILY, WEEKLY, candidates, chosen, keep_errors
 from rules.baseline.state import LEVEL_DAYS, SCALE_DAYS
 from tests.unit.rules.baseline.records import TODAY, empty, place, random
 
@@ -87,3 +90,26 @@ def test_the_profile_with_the_least_error_is_chosen(
     for back, error in enumerate(errors):
         records["errors"][0, place(back, SCALE_DAYS)] = error
     assert chosen(records, np.array([usable])).tolist() == [profile]
+
+
+def test_errors_are_mean_distances_of_levels() -> None:
+    records = random(2, "levels", gaps=0.0)
+    records["day_median"] = random(2, "day_median", gaps=0.0)["day_median"]
+    records["first_day"][1] = TODAY - 3  # too young for a weekly profile
+    before = candidates(records, TODAY)
+    day = civil_day(date.fromordinal(TODAY + 1), "UTC")
+    seen = records["levels"][:, 0] * 2
+    seen[:, 5:9] = np.nan
+    keep_errors(records, before, seen, day)
+    found = records["errors"][:, day.number % SCALE_DAYS]
+    for row in range(2):
+        faces = (
+            np.full(48, before.constant[row]),
+            before.daily[row],
+            before.week[row, day.weekday],
+        )
+        off = [np.nanmean(np.abs(seen[row] - face)) for face in faces]
+        assert found[row, :2] == pytest.approx(off[:2], rel=1e-5)
+        assert np.isnan(found[row, 2]) if row else found[row, 2] == pytest.approx(off[2], rel=1e-5)
+    keep_errors(records, before, np.where(np.arange(48) < 3, seen, np.float32(np.nan)), day)
+    assert np.isnan(records["errors"][:, day.number % SCALE_DAYS]).all()  # too little of a day

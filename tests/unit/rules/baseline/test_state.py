@@ -23,12 +23,10 @@ def test_states_come_back_from_bytes() -> None:
 def test_a_state_of_another_format_or_size_is_refused() -> None:
     other = StateBlock.new(1)
     other.records["format"] = FORMAT + 1
-    for read in (
-        lambda: StateBlock.from_buffer(other.to_buffer()),
-        lambda: StateBlock.of([other.to_buffer()]),
-    ):
-        with pytest.raises(ValueError, match="another format"):
-            read()
+    with pytest.raises(ValueError, match="another format"):
+        StateBlock.from_buffer(other.to_buffer())
+    with pytest.raises(ValueError, match="another format"):
+        StateBlock.of([other.to_buffer()])
     with pytest.raises(ValueError, match="3 bytes"):
         StateBlock.of([b"abc"])
     with pytest.raises(ValueError, match="buffer size"):

@@ -121,7 +121,8 @@ def next_changes(
     for judgement in judgements:
         known = by_rule.get(judgement.rule.rule_id, [])
         for finding in _said_of(judgement, known, open_findings):
-            change = _judged(open_findings.get(finding.identity), finding, now)
+            identity = finding.identity
+            change = _judged(identity, open_findings.get(identity), finding, now)
             if change is not None:
                 changes.append(change)
     seen = {change.identity for change in changes}
@@ -214,28 +215,41 @@ def _rebased(change: Change, stored: OpenFinding | None) -> Change:
     return replace(change, step=Step.AGAIN if happened else Step.STILL, before=stored.verdict)
 
 
-def _judged(entry: OpenFinding | None, finding: Finding, now: datetime) -> Change | None:
+def _judged(
+    identity: Identity, entry: OpenFinding | None, finding: Finding, now: datetime
+) -> Change | None:
     """Return the step of a subject that was judged; None where nothing was open and none opens."""
-    before = None if entry is None else entry.verdict
-    is_breach = finding.verdict is Verdict.BREACH
-    change = Change(
-        step=_breach_step(entry) if is_breach else Step.STILL,
-        identity=finding.identity,
-        before=before,
-        after=finding.verdict,
-        finding=_sharpened(entry, finding) if is_breach else finding,
+    if finding.verdict is not Verdict.BREACH:
+        return None if entry is None else _not_breached(entry, finding, now)
+    return Change(
+        step=_breach_step(entry),
+        identity=identity,
+        before=None if entry is None else entry.verdict,
+        after=Verdict.BREACH,
+        finding=_sharpened(entry, finding),
     )
-    if is_breach:
-        return change
-    if entry is None:
-        return None
+
+
+def _not_breached(entry: OpenFinding, finding: Finding, now: datetime) -> Change:
+    """Return the step of what is open, and of which the rule does not say BREACH."""
+    after: Verdict | None = finding.verdict
+    end: EndReason | None = None
     if entry.kind is Kind.EVENT:
-        if _is_over(entry, now):
-            return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.EXPIRED)
-        return replace(change, step=Step.HELD, after=before)
-    if finding.verdict is Verdict.UNKNOWN:
-        return replace(change, step=Step.UNKNOWN)
-    return replace(change, step=Step.ENDED, end_reason=EndReason.OK)
+        is_over = _is_over(entry, now)
+        step, after = (Step.ENDED, None) if is_over else (Step.HELD, entry.verdict)
+        end = EndReason.EXPIRED if is_over else None
+    elif finding.verdict is Verdict.UNKNOWN:
+        step = Step.UNKNOWN
+    else:
+        step, end = Step.ENDED, EndReason.OK
+    return Change(
+        step=step,
+        identity=entry.identity,
+        before=entry.verdict,
+        after=after,
+        finding=finding,
+        end_reason=end,
+    )
 
 
 def _sharpened(entry: OpenFinding | None, finding: Finding) -> Finding:

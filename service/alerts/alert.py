@@ -67,24 +67,26 @@ class Alert:
     fingerprint: str
 
     @classmethod
-    def pending(
+    def begun(
         cls,
         key: AlertKey,
         *,
         reason: str,
         evidence: Evidence,
         active_at: datetime,
+        fired_at: datetime | None = None,
     ) -> Alert:
-        """Return a new alert."""
+        """Return a new alert, which waits or fires at once."""
         identity, severity = key
         labels = labels_of(identity, severity)
         return cls(
             finding=identity,
             severity=severity,
-            state=AlertState.PENDING,
+            state=AlertState.PENDING if fired_at is None else AlertState.FIRING,
             reason=reason,
             evidence=evidence,
             active_at=active_at,
+            fired_at=fired_at,
             labels=labels,
             fingerprint=fingerprint(labels),
         )

@@ -105,9 +105,9 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
     for identity, entry in seen.open_findings.items():
         change = by_finding.get(identity)
         if identity not in present and _stands(entry, change):
-            alert = _new(entry, handed_over.get(identity, entry.since))
-            changes += _begun(alert, timing, now)
-            after[alert.key] = changes[-1].alert
+            begun = _begun(entry, handed_over.get(identity, entry.since), timing, now)
+            changes.append(begun)
+            after[begun.alert.key] = begun.alert
     return Advanced(alerts=after, changes=changes)
 
 
@@ -217,21 +217,17 @@ def _more(news: News, change: Change) -> News:
     return News(news.occurrences + 1, news.revisions)
 
 
-def _new(entry: OpenFinding, active_at: datetime) -> Alert:
-    return Alert.pending(
+def _begun(entry: OpenFinding, active_at: datetime, timing: Timing, now: datetime) -> AlertChange:
+    """Give the first step of a new alert, which is also its firing where nothing is waited for."""
+    fires = now - active_at >= timing.for_(entry.identity[0])
+    alert = Alert.begun(
         (entry.identity, entry.severity),
         reason=entry.reason,
         evidence=entry.evidence,
         active_at=active_at,
+        fired_at=now if fires else None,
     )
-
-
-def _begun(alert: Alert, timing: Timing, now: datetime) -> Iterator[AlertChange]:
-    """Give the first step of a new alert, which is also its firing where nothing is waited for."""
-    if now - alert.active_at >= timing.for_(alert.rule_id):
-        yield _fired(alert, now)
-    else:
-        yield AlertChange(step=AlertStep.PENDING, alert=alert)
+    return AlertChange(step=AlertStep.FIRED if fires else AlertStep.PENDING, alert=alert)
 
 
 def _fired(alert: Alert, now: datetime) -> AlertChange:

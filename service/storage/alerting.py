@@ -110,21 +110,52 @@ class LoadedAlerting:
     trouble: str | None = None  # why not all of it could be read
 
 
-def save(connection: Connection, cluster: int, delta: AlertDelta) -> None:
-    """Write what steps left, and put what is to be sent into the outbox; twice is as good as once."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRows:
+    """What steps left as lines for the database; empty for no rows."""
+
+    alerts: str
+    steps: str
+    groups: str
+    gone: str  # groups
+
+
+def rows_of(delta: AlertDelta) -> AlertRows:
+    """Return what steps left as lines; it takes a while and asks nobody."""
+    contents = _Contents()
+    left = [group for group in delta.groups.values() if group is not None]
+    gone = [] if delta.is_whole else [name for name, one in delta.groups.items() if one is None]
+    return AlertRows(
+        alerts=lines_of(_alert_row(one, contents) for one in delta.alerts.values()),
+        steps=lines_of(map(_step_row, delta.steps)),
+        groups=lines_of(_group_row(one, contents) for one in left),
+        gone=lines_of([plain(receiver), hash_of(key)] for receiver, key in gone),
+    )
+
+
+def save(
+    connection: Connection, cluster: int, delta: AlertDelta, rows: AlertRows | None = None
+) -> None:
+    """Write what steps left, and put what is to be sent into the outbox; twice is as good as once.
+
+    `rows` are the delta's, where they are at hand.
+    """
+    rows = rows_of(delta) if rows is None else rows
+    given = {"cluster": cluster, "at": delta.at}
     stored_at = _looked_at(connection, cluster)
     if delta.is_whole:
         _end_others(connection, cluster, delta)
-    given, contents = {"cluster": cluster, "at": delta.at}, _Contents()
-    if delta.alerts:
-        rows = lines_of(_alert_row(one, contents) for one in delta.alerts.values())
-        connection.execute(_UPSERT, {**given, "rows": rows})
+        connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
+    for statement, lines in (
+        (_UPSERT, rows.alerts),
+        (_STEPS, _new_steps(delta, rows, stored_at)),
+        (_GROUPS_GONE, rows.gone),
+        (_GROUPS, rows.groups),
+    ):
+        if lines:
+            connection.execute(statement, {**given, "rows": lines})
     if delta.clock_step:
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
-    new = [one for one in delta.steps if _is_new(one, stored_at, delta)]
-    if new:
-        connection.execute(_STEPS, {**given, "rows": lines_of(map(_step_row, new))})
-    _save_groups(connection, cluster, delta, contents)
     enqueue(connection, cluster, delta.outgoing)
     note_closed(connection, delta.closed)
     if delta.looked_at is not None and delta.looked_at != stored_at:
@@ -223,27 +254,15 @@ def _try(read: Callable[[], T]) -> T | str:
         return repr(exc)
 
 
-def _is_new(step: HistoryStep, stored_at: datetime | None, delta: AlertDelta) -> bool:
-    """Whether a step is not stored yet: the answer to an earlier COMMIT may have been lost.
+def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -> str:
+    """Return the steps that are not stored yet: the answer to an earlier COMMIT may have been lost.
 
     After the clock was set everything is written anew, and times can no longer be compared.
     """
-    return stored_at is None or delta.is_whole or step.at > stored_at
-
-
-def _save_groups(
-    connection: Connection, cluster: int, delta: AlertDelta, contents: _Contents
-) -> None:
-    if delta.is_whole:
-        connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
-    gone = [group_id for group_id, group in delta.groups.items() if group is None]
-    if gone and not delta.is_whole:
-        rows = lines_of([plain(receiver), hash_of(key)] for receiver, key in gone)
-        connection.execute(_GROUPS_GONE, {"cluster": cluster, "rows": rows})
-    left = (group for group in delta.groups.values() if group is not None)
-    rows = lines_of(_group_row(group, contents) for group in left)
-    if rows:
-        connection.execute(_GROUPS, {"cluster": cluster, "rows": rows})
+    if stored_at is None or delta.is_whole:
+        return rows.steps
+    new = [one for one in delta.steps if one.at > stored_at]
+    return rows.steps if len(new) == len(delta.steps) else lines_of(map(_step_row, new))
 
 
 def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None:

@@ -165,21 +165,33 @@ def list_transitions(engine: Engine, finding: int) -> list[StoredTransition]:
         return [transition_of(row) for row in connection.execute(wanted).mappings()]
 
 
-def save_changes(
-    connection: Connection, cluster: int, changes: Sequence[Change], at: datetime
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingRows:
+    """What rounds changed as lines for the database; empty for no rows."""
+
+    said: str
+    others: str
+    told: str
+
+
+def rows_of(changes: Sequence[Change]) -> FindingRows:
+    """Return changes as lines."""
+    shown = [(change, _evidence(change.finding)) for change in changes]
+    return FindingRows(
+        said=lines_of(_said(*one) for one in shown if one[0].step in SAID),
+        others=lines_of(_other(*one) for one in shown if one[0].step not in SAID),
+        told=lines_of(_told(*one) for one in shown if one[0].is_transition),
+    )
+
+
+def save(connection: Connection, cluster: int, rows: FindingRows, at: datetime) -> None:
     """Store what one round changed; `at` is the time of the round."""
-    rows = [_row(change) for change in changes]
-    said = [row for row, change in zip(rows, changes, strict=True) if change.step in SAID]
-    others = [row for row, change in zip(rows, changes, strict=True) if change.step not in SAID]
-    told = [row for row, change in zip(rows, changes, strict=True) if change.is_transition]
-    for statement, columns, chosen in (
-        (_UPSERT, _SAID, said),
-        (_UPDATE, _OTHER, others),
-        (_TRANSITIONS, _TOLD, told),
+    for statement, lines in (
+        (_UPSERT, rows.said),
+        (_UPDATE, rows.others),
+        (_TRANSITIONS, rows.told),
     ):
-        if chosen:
-            lines = lines_of([row[name] for name in columns] for row in chosen)
+        if lines:
             connection.execute(statement, {"cluster": cluster, "at": at, "rows": lines})
 
 
@@ -201,24 +213,53 @@ def close_finding(engine: Engine, finding: int, at: datetime) -> bool:
         return connection.execute(closed, given).rowcount == 1
 
 
-def _row(change: Change) -> dict[str, str | None]:
-    rule_id, labels = change.identity
-    known, its_hash = _named(labels)
+Row = Sequence[str | None]
+
+
+def _said(change: Change, evidence: str) -> Row:
+    """Return a line of what is open, in the order of `_SAID`."""
+    finding, (known, its_hash) = change.finding, _named(change.identity[1])
+    return (
+        plain(change.identity[0]),
+        known,
+        its_hash,
+        _word(change.after),
+        plain(_reason(change, finding)),
+        evidence,
+        None if finding is None else finding.severity,
+        None if finding is None else finding.rule.kind,
+    )
+
+
+def _other(change: Change, evidence: str) -> Row:
+    """Return a line of what was not seen or is over, in the order of `_OTHER`."""
     finding = change.finding
-    return {
-        "rule_id": plain(rule_id),
-        "labels": known,
-        "labels_hash": its_hash,
-        "before": _word(change.before),
-        "after": _word(change.after),
-        "judged": "false" if finding is None else "true",
-        "absent_rounds": str(change.absent_rounds),
-        "end_reason": change.end_reason,
-        "reason": plain(_reason(change, finding)),
-        "evidence": "{}" if finding is None else json_value(finding.evidence),
-        "severity": None if finding is None else finding.severity,
-        "kind": None if finding is None else finding.rule.kind,
-    }
+    return (
+        plain(change.identity[0]),
+        _named(change.identity[1])[1],
+        "false" if finding is None else "true",
+        str(change.absent_rounds),
+        change.end_reason,
+        plain(_reason(change, finding)),
+        evidence,
+    )
+
+
+def _told(change: Change, evidence: str) -> Row:
+    """Return a line of a transition, in the order of `_TOLD`."""
+    finding = change.finding
+    return (
+        plain(change.identity[0]),
+        _named(change.identity[1])[1],
+        _word(change.before),
+        _word(change.after),
+        plain(_reason(change, finding)),
+        evidence,
+    )
+
+
+def _evidence(finding: Finding | None) -> str:
+    return "{}" if finding is None else json_value(finding.evidence)
 
 
 def _reason(change: Change, finding: Finding | None) -> str:

@@ -7,6 +7,7 @@ stored all the same, with what is to be sent, and who asked is told.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -18,6 +19,7 @@ from rules.errors import StoreError
 from rules.open_findings import Change
 from service.alerts.delta import AlertDelta
 from service.storage import alerting, asked, checkpoints, clusters, findings
+from service.storage.alerting import AlertRows
 from service.storage.asked import Wanted
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.clusters import ClusterKey, RoundId
@@ -95,10 +97,14 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
     if not new:
         return None
     trouble: str | None = None
-    for one in new:
-        findings.save_changes(connection, cluster, one.changes, one.at)
-        if one.alerts is not None:
-            trouble = _save_alerts(connection, cluster, one.alerts) or trouble
+    with ThreadPoolExecutor(1, thread_name_prefix="alert_rows") as beside:
+        for one in new:
+            rows = findings.rows_of(one.changes)
+            # They are made while the database is busy with the findings.
+            made = None if one.alerts is None else beside.submit(alerting.rows_of, one.alerts)
+            findings.save(connection, cluster, rows, one.at)
+            if one.alerts is not None and made is not None:
+                trouble = _save_alerts(connection, cluster, one.alerts, made) or trouble
     remembered = [(one.checkpoint, one.at) for one in new if one.checkpoint is not None]
     if remembered:
         checkpoints.save(connection, cluster, *remembered[-1])
@@ -106,7 +112,9 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
     return trouble
 
 
-def _save_alerts(connection: Connection, cluster: int, delta: AlertDelta) -> str | None:
+def _save_alerts(
+    connection: Connection, cluster: int, delta: AlertDelta, rows: Future[AlertRows]
+) -> str | None:
     """Store what alerting left; return why the database would not have it.
 
     What is to be sent, and what became of persons' wishes, is stored all the same: alerting takes it
@@ -115,7 +123,7 @@ def _save_alerts(connection: Connection, cluster: int, delta: AlertDelta) -> str
     Raises:
         StoreError: the database is away.
     """
-    trouble = _refusal(connection, lambda: alerting.save(connection, cluster, delta))
+    trouble = _refusal(connection, lambda: alerting.save(connection, cluster, delta, rows.result()))
     if trouble is not None:
         for one in delta.outgoing:
             _refusal(connection, partial(enqueue, connection, cluster, (one,)))

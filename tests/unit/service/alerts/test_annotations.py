@@ -13,7 +13,7 @@ from tests.factories import at
 
 
 def alert(**evidence: Any) -> Alert:
-    return Alert.pending(
+    return Alert.begun(
         (identity_of("orders-0"), Severity.CRITICAL),
         reason="no_leader",
         evidence=evidence,

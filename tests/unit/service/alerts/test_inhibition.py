@@ -13,7 +13,7 @@ from tests.factories import at
 
 
 def alert(rule_id: str, **labels: str) -> Alert:
-    return Alert.pending(
+    return Alert.begun(
         ((rule_id, tuple(sorted(labels.items()))), Severity.CRITICAL),
         reason="said",
         evidence={},

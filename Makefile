@@ -16,10 +16,10 @@ AREAS := lint breaking steady $(GIVING_WAY) integration $(ALONE)
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
 
-.PHONY: help setup demo test check $(AREAS) coverage bench quiet quiet-long loss-long returned-long tail-long property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long loss-long returned-long tail-long property-long golden lock kafka-lock format clean
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
 
 setup: $(READY) ## make the virtual environment (done by every other target)
 
@@ -81,6 +81,9 @@ coverage: $(READY) ## branch coverage of the unit and property tests
 
 bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 	@$(BIN)/python -m pytest tests/bench -q -s
+
+baseline-quality: $(READY) ## what baselines find in simulated weeks, by class of incident, and what they tell for nothing
+	@$(BIN)/python -m pytest tests/bench/test_bench_quality.py -q -s
 
 QUIET := -m pytest tests/integration/test_quiet.py -q --log-cli-level=INFO --log-disable=httpx2
 

@@ -29,6 +29,7 @@ MINUTES: Final = {  # how long an incident lasts
     Kind.STUCK_TRANSACTION: (15, 90),
     Kind.COLLECTOR_OUTAGE: (5, 45),
 }
+LEAST_ERRORS: Final = 0.5  # records per second: less is nobody's incident
 QUIET_BEFORE_MS: Final = HOUR_MS  # nothing else happens so long before an incident ...
 QUIET_AFTER_MS: Final = 4 * HOUR_MS  # ... and after it, so that what is seen has one cause
 
@@ -85,7 +86,7 @@ def _incidents(
                 end_ms=start + int((low + lasts * (high - low)) * MINUTE_MS),
                 pipeline=pipeline.index,
                 partition=_partition(rng, kind, pipeline),
-                strength=_strength(rng, kind),
+                strength=_strength(rng, kind, pipeline),
             )
 
 
@@ -103,11 +104,12 @@ def _partition(rng: np.random.Generator, kind: Kind, pipeline: Pipeline) -> int 
     return int(rng.integers(pipeline.partitions)) if kind in of_one else None
 
 
-def _strength(rng: np.random.Generator, kind: Kind) -> float:
+def _strength(rng: np.random.Generator, kind: Kind, pipeline: Pipeline) -> float:
     if kind is Kind.SURGE:
         return 3.0
     if kind is Kind.ERROR_STEP:
-        return float(np.exp(rng.uniform(np.log(0.002), np.log(0.05))))
+        share = float(np.exp(rng.uniform(np.log(0.002), np.log(0.05))))
+        return min(max(share, LEAST_ERRORS / (pipeline.rate * pipeline.partitions)), 0.5)
     return 1.0
 
 

@@ -19,7 +19,7 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
     """Return what was simulated, who is in it, and what happened when; after its days were made.
 
     Times are ms since 1970-01-01 UTC. `over_ms` is when the backlog of an incident had been read,
-    None if that was not within the weeks.
+    None if that was not within the weeks. What no series shows is left out.
     """
     wanted = simulation.wanted
     over = simulation.over_ms
@@ -41,7 +41,9 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
             {"zone": zone, "at_ms": at, "at": _shown(at)} for zone, at in simulation.clock_changes()
         ],
         "pipelines": [_pipeline(one) for one in simulation.pipelines],
-        "occasions": [_occasion(one, pipelines, over) for one in occasions],
+        "occasions": [
+            _occasion(one, pipelines, over) for one in occasions if simulation.is_visible(one)
+        ],
     }
 
 

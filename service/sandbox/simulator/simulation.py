@@ -21,7 +21,7 @@ from service.sandbox.simulator.defaults import SERIES, WEEKS, ZONES
 from service.sandbox.simulator.drawing import draw_occasions, draw_outages
 from service.sandbox.simulator.fleet import ABORTS, OF_RATES, Pipeline, draw_fleet
 from service.sandbox.simulator.grid import DayGrid, clock_changes, day_grid
-from service.sandbox.simulator.occasions import Occasion
+from service.sandbox.simulator.occasions import SHOWS_IN, Occasion
 
 BLOCK_PIPELINES: Final = 24
 ENDED_TRANSACTIONS: Final = 200  # per sample
@@ -84,6 +84,18 @@ class Simulation:
     def over_ms(self) -> dict[Occasion, int]:
         """Return when each incident's backlog had been read, as far as days were made."""
         return {one: at for block in self._blocks for one, at in block.over_ms.items()}
+
+    def is_visible(self, occasion: Occasion) -> bool:
+        """Whether there is a series that shows it: the last pipeline may have been cut off."""
+        if occasion.pipeline is None:
+            return True
+        topic, metrics = self.pipelines[occasion.pipeline].topic, SHOWS_IN[occasion.kind]
+        return any(
+            one.topic == topic
+            and one.metric in metrics
+            and (one.partition is None or occasion.partition in (None, one.partition))
+            for one in self.series
+        )
 
     def clock_changes(self) -> list[tuple[str, int]]:
         """Return zones and when their clocks are changed, in ms since 1970-01-01 UTC."""

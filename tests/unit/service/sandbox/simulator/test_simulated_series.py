@@ -160,7 +160,9 @@ def test_the_labels_tell_all_that_happens() -> None:
     made = Simulation(Wanted(seed=3, series=200, weeks=4, end=END))
     told = labels_of(made)
     kinds = {one["kind"] for one in told["occasions"]}
-    assert len(told["occasions"]) == len(made.occasions) + len(made.outages)
+    seen = [one for one in made.occasions if made.is_visible(one)]
+    assert len(told["occasions"]) == len(seen) + len(made.outages)
+    assert {one.pipeline for one in made.occasions if one not in seen} <= {len(made.pipelines) - 1}
     assert {Kind.DEPLOY, Kind.REBALANCE, Kind.COLLECTOR_OUTAGE} <= kinds
     assert [one["at"] for one in told["clock_changes"]] == [
         "2026-03-29T01:00:00+00:00",

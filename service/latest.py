@@ -16,6 +16,7 @@ from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Judgement
 from rules.open_findings import Identity, OpenFinding
+from rules.time_lag import TimeLags
 from rules.view import View
 from service.keeping import KeepingStatus
 from service.metrics.log_figures import LogFigures
@@ -48,6 +49,7 @@ class Look:
     took_seconds: float | None = None  # the last round, judging and storing included
     snapshot: Snapshot | None = None  # of the last round that gave one
     view: View | None = None  # what the rules were given in that round
+    time_lags: TimeLags | None = None  # of that round
     judgements: tuple[Judgement, ...] = ()  # of the last round
     open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
     keeping: KeepingStatus = field(default_factory=KeepingStatus)

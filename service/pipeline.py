@@ -277,6 +277,7 @@ class Pipeline:
             took_seconds=took,
             snapshot=watched.snapshot or before.snapshot,
             view=watched.view or before.view,
+            time_lags=before.time_lags if watched.snapshot is None else watched.time_lags,
             judgements=tuple(watched.judged.judgements),
             open_findings=self._found.open_findings,
             keeping=self._keeper.status,
@@ -290,7 +291,7 @@ class Pipeline:
             self._exposition.update_blind(self._latest.look.cluster, self._totals)
             return
         found = None if watched.view is None else OpenTransactions.of(watched.view)
-        self._exposition.update(watched.snapshot, self._totals, found)
+        self._exposition.update(watched.snapshot, self._totals, found, watched.time_lags)
 
 
 def outcome_of(watched: WatchedRound) -> RoundOutcome:

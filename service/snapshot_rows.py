@@ -17,6 +17,8 @@ from rules.facts.groups import Group
 from rules.facts.identity import Broker
 from rules.facts.partitions import PartitionIndex
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
+from rules.time_lag import TimeLag, TimeLags
 
 Row = dict[str, Any]
 
@@ -73,6 +75,41 @@ def group_rows(snapshot: Snapshot) -> list[Row]:
         group_row(group) | {"commits": own}
         for group, own in zip(snapshot.groups, commits, strict=True)
     ]
+
+
+def time_lag_rows(lags: TimeLags | None, places: Int64s) -> list[Row]:
+    """Return the time lags of the commits at `places`; without `lags` all of them are absent.
+
+    `..._at_least_seconds` is a lower bound where a commit is older than what is remembered.
+    """
+    return [
+        {name: value for told in both for name, value in told.items()}
+        for both in zip(
+            _time_lags("read_committed", None if lags is None else lags.read_committed, places),
+            _time_lags("read_uncommitted", None if lags is None else lags.read_uncommitted, places),
+            strict=True,
+        )
+    ]
+
+
+def _time_lags(name: str, lag: TimeLag | None, places: Int64s) -> list[Row]:
+    rows: list[Row] = []
+    for place in places.tolist():
+        why = None if lag is None else lag.why(place)
+        rows.append(
+            {
+                f"{name}_lag_seconds": None if lag is None else _seconds(lag.lag_us[place]),
+                f"{name}_lag_at_least_seconds": None
+                if lag is None
+                else _seconds(lag.at_least_us[place]),
+                f"{name}_lag_seconds_absent": None if why is None else str(why),
+            }
+        )
+    return rows
+
+
+def _seconds(microseconds: int | None) -> float | None:
+    return None if microseconds is None else microseconds / SECOND_US
 
 
 def commit_rows(snapshot: Snapshot, places: Int64s | None = None) -> list[tuple[int, Row]]:

@@ -26,6 +26,18 @@ READ_UNCOMMITTED_LAG: Final = _commit(
     Unit.OFFSETS,
     "High watermark minus committed offset; absent where the group stands above it.",
 )
+READ_COMMITTED_LAG_SECONDS: Final = _commit(
+    "read_committed_lag_seconds",
+    Unit.SECONDS,
+    "For how long the oldest unread offset has been below the last stable offset; 0 if none is "
+    "unread, absent if that was before anything remembered.",
+)
+READ_UNCOMMITTED_LAG_SECONDS: Final = _commit(
+    "read_uncommitted_lag_seconds",
+    Unit.SECONDS,
+    "For how long the oldest unread offset has been below the high watermark; 0 if none is "
+    "unread, absent if that was before anything remembered.",
+)
 NOTHING_TO_READ: Final = _commit(
     "nothing_to_read",
     Unit.FLAG,
@@ -36,6 +48,8 @@ COMMIT_METRICS: Final = (
     COMMITTED_OFFSET,
     READ_COMMITTED_LAG,
     READ_UNCOMMITTED_LAG,
+    READ_COMMITTED_LAG_SECONDS,
+    READ_UNCOMMITTED_LAG_SECONDS,
     NOTHING_TO_READ,
 )
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.names import Metric, Unit
+from rules.time_lag import TimeLags
 from service.metrics.formats import Syntax, choose_format
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.samples import blind_samples, samples_of
@@ -35,11 +36,16 @@ class Exposition:
         return self._table
 
     def update(
-        self, snapshot: Snapshot, totals: SelfMetrics, found: OpenTransactions | None = None
+        self,
+        snapshot: Snapshot,
+        totals: SelfMetrics,
+        found: OpenTransactions | None = None,
+        lags: TimeLags | None = None,
     ) -> None:
         """Write the samples of a round; about 0.1 s for 200,000 series.
 
-        Without what was `found` of open transactions there are no samples of it.
+        Without what was `found` of open transactions there are no samples of it, nor without `lags`
+        of time lags.
         """
         table = self._table
         if table is None or not table.fits(snapshot):
@@ -47,7 +53,7 @@ class Exposition:
         self._table = table
         self._blind_page = _Page(blind_samples(snapshot.cluster, totals))
         open_ = found or OpenTransactions.unjudged(len(snapshot.partitions))
-        self._page = _Page(samples_of(snapshot, totals, table, open_))
+        self._page = _Page(samples_of(snapshot, totals, table, open_, lags))
 
     def update_blind(self, cluster: str, totals: SelfMetrics) -> None:
         """Write the samples of a round that saw nothing: about Tidemark, and what it counted."""

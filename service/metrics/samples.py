@@ -15,7 +15,9 @@ from rules.facts.gap import GapCause
 from rules.facts.groups import Group
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
 from rules.names import Metric
+from rules.time_lag import TimeLag, TimeLags
 from service.metrics.alerting import alert_samples, delivery_samples
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.history import history_samples
@@ -66,13 +68,22 @@ COMMIT_COLUMNS: Final[Mapping[Metric, Callable[[Snapshot], Column]]] = {
     names.NOTHING_TO_READ: lambda seen: seen.commits.nothing_to_read,
 }
 
+TIME_LAGS: Final[Mapping[Metric, Callable[[TimeLags], TimeLag]]] = {
+    names.READ_COMMITTED_LAG_SECONDS: lambda lags: lags.read_committed,
+    names.READ_UNCOMMITTED_LAG_SECONDS: lambda lags: lags.read_uncommitted,
+}
+
 
 def samples_of(
-    snapshot: Snapshot, totals: SelfMetrics, table: SeriesTable, found: OpenTransactions
+    snapshot: Snapshot,
+    totals: SelfMetrics,
+    table: SeriesTable,
+    found: OpenTransactions,
+    lags: TimeLags | None = None,
 ) -> Samples:
     """Return the sample lines of every metric, in the order of `names.METRICS`; some are empty."""
     cluster = snapshot.cluster
-    observed = _observed(snapshot, table, found)
+    observed = _observed(snapshot, table, found, lags)
     dropped = [({"reason": reason}, n) for reason, n in table.selection.dropped.items()]
     seen: dict[Metric, Values] = {
         names.ROUND_DURATION: [({}, snapshot.report.took_seconds)],
@@ -110,7 +121,9 @@ def _refused(cluster: str, found: SequenceFigures) -> Samples:
     }
 
 
-def _observed(snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions) -> Samples:
+def _observed(
+    snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions, lags: TimeLags | None
+) -> Samples:
     cluster, chosen = snapshot.cluster, table.selection
     found: Samples = {}
     for metric in names.PARTITION_METRICS:
@@ -119,13 +132,23 @@ def _observed(snapshot: Snapshot, table: SeriesTable, open_: OpenTransactions) -
         steps = MS_PER_SECOND if is_age else 1
         shown = column.take(chosen.rows)
         found[metric] = column_lines(metric, cluster, table.row_labels, shown, steps)
-    for metric, of_commits in COMMIT_COLUMNS.items():
-        shown = of_commits(snapshot).take(chosen.commits)
-        found[metric] = column_lines(metric, cluster, table.commit_labels, shown)
+    for metric in names.COMMIT_METRICS:
+        column, steps = _of_commits(metric, snapshot, lags)
+        shown = column.take(chosen.commits)
+        found[metric] = column_lines(metric, cluster, table.commit_labels, shown, steps)
     found |= _group_samples(snapshot, table)
     for metric, values in _cluster_values(snapshot).items():
         found[metric] = _lines(metric, cluster, values)
     return found | open_samples(cluster, open_)
+
+
+def _of_commits(metric: Metric, snapshot: Snapshot, lags: TimeLags | None) -> tuple[Column, int]:
+    """Return the values of a metric, and how many steps of theirs make one of its unit."""
+    if metric not in TIME_LAGS:
+        return COMMIT_COLUMNS[metric](snapshot), 1
+    if lags is None:
+        return Column.absent(len(snapshot.commits)), SECOND_US
+    return TIME_LAGS[metric](lags).lag_us, SECOND_US
 
 
 def _group_samples(snapshot: Snapshot, table: SeriesTable) -> Samples:

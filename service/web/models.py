@@ -15,6 +15,7 @@ from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity
 from service.keeping import KeepingState
 from service.latest import RoundOutcome
+from service.web.time_lag_models import LowerBound, TimeLag, WhyNoTimeLag
 
 
 class Model(BaseModel):
@@ -239,6 +240,12 @@ class Commit(Model):
     read_committed_lag: int | None
     read_uncommitted_lag: int | None
     nothing_to_read: bool | None
+    read_committed_lag_seconds: TimeLag
+    read_committed_lag_at_least_seconds: LowerBound
+    read_committed_lag_seconds_absent: WhyNoTimeLag
+    read_uncommitted_lag_seconds: TimeLag
+    read_uncommitted_lag_at_least_seconds: LowerBound
+    read_uncommitted_lag_seconds_absent: WhyNoTimeLag
 
 
 class GroupDetail(Stamped):

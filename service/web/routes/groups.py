@@ -12,7 +12,8 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from rules.facts.column import Int64s
 from rules.facts.groups import Group
 from rules.facts.snapshot import Snapshot
-from service.snapshot_rows import commit_rows, group_row
+from service.latest import Look
+from service.snapshot_rows import commit_rows, group_row, time_lag_rows
 from service.web import models
 from service.web.globs import matches
 from service.web.paging import Key, Page, decode_cursor, page_of
@@ -58,7 +59,7 @@ def groups_router(sources: Sources) -> APIRouter:
         place = next((n for n, one in enumerate(seen.groups) if one.group_id == group), None)
         if place is None:
             raise not_found("the last look saw no such group")
-        page = commit_page(seen, place, after, query.limit)
+        page = commit_page(look, place, after, query.limit)
         following = continued(request, response, "commits", page.last)
         (told,) = _items(seen, [place])
         return models.GroupDetail(**stamp(look), group=told, items=list(page.items), next=following)
@@ -74,8 +75,9 @@ def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[mod
     return Page(_items(seen, page.items), page.last)
 
 
-def commit_page(seen: Snapshot, group: int, after: Key | None, limit: int) -> Page[models.Commit]:
+def commit_page(look: Look, group: int, after: Key | None, limit: int) -> Page[models.Commit]:
     """Return commits of the group at a place, in the order of topic and partition."""
+    seen = snapshot_of(look)
     names = seen.partitions.index
     places = np.flatnonzero(seen.commits.group == group)
 
@@ -84,8 +86,9 @@ def commit_page(seen: Snapshot, group: int, after: Key | None, limit: int) -> Pa
         return name.topic, name.partition
 
     page = page_of(places.tolist(), key, after=after, limit=limit)
-    rows = commit_rows(seen, np.array(page.items, np.int64))
-    return Page([models.Commit(**row) for _, row in rows], page.last)
+    shown = np.array(page.items, np.int64)
+    rows = zip(commit_rows(seen, shown), time_lag_rows(look.time_lags, shown), strict=True)
+    return Page([models.Commit(**row, **lags) for (_, row), lags in rows], page.last)
 
 
 def _is_asked(group: Group, query: GroupQuery) -> bool:

@@ -12,6 +12,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from rules.facts.snapshot import Snapshot
+from rules.time_lag import TimeLags
 from service.metrics.exposition import Exposition
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.selection import SeriesLimits
@@ -49,10 +50,11 @@ def rendered(
     totals: SelfMetrics = TOTALS,
     limits: SeriesLimits | None = None,
     found: OpenTransactions | None = None,
+    lags: TimeLags | None = None,
 ) -> dict[str, Family]:
     """Return what a scraper of a fresh exposition gets."""
     exposition = Exposition(limits)
-    exposition.update(seen, totals, found)
+    exposition.update(seen, totals, found, lags)
     body, _ = exposition.body(accept, gzip=False)
     return families(body, accept)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import numpy as np
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import generate_latest as generate_text
 from prometheus_client.metrics_core import Metric
@@ -17,13 +18,14 @@ from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome
 from rules.names import METRICS
+from rules.time_lag import TimeLags
 from service.history.figures import HistoryFigures
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.scheduling.figures import JobFigures
-from service.snapshot_rows import commit_rows, partition_rows
+from service.snapshot_rows import commit_rows, partition_rows, time_lag_rows
 from tests.factories import at
 from tests.unit.service.metrics.alerting_reference import (
     DURATION,
@@ -58,10 +60,17 @@ HELP = {metric.family: metric.help for metric in METRICS}
 class ReferenceCollector(Collector):
     """Yields one family per metric that has a sample."""
 
-    def __init__(self, seen: Snapshot, totals: SelfMetrics, found: OpenTransactions) -> None:
+    def __init__(
+        self,
+        seen: Snapshot,
+        totals: SelfMetrics,
+        found: OpenTransactions,
+        lags: TimeLags | None,
+    ) -> None:
         self._seen = seen
         self._totals = totals
         self._open = found
+        self._lags = lags
 
     def collect(self) -> Iterator[Metric]:
         found: dict[str, Metric] = {}
@@ -78,7 +87,7 @@ class ReferenceCollector(Collector):
         cluster = {"cluster": self._seen.cluster}
         for name, labels, value in (
             *partition_samples(self._seen),
-            *commit_samples(self._seen),
+            *commit_samples(self._seen, self._lags),
             *group_samples(self._seen),
             *open_samples(self._seen, self._open),
             *ended_samples(self._totals.ended),
@@ -103,12 +112,16 @@ def family_of(name: str) -> tuple[str, str]:
 
 
 def reference(
-    seen: Snapshot, totals: SelfMetrics, accept: str, found: OpenTransactions | None = None
+    seen: Snapshot,
+    totals: SelfMetrics,
+    accept: str,
+    found: OpenTransactions | None = None,
+    lags: TimeLags | None = None,
 ) -> dict[str, Family]:
     """Return what prometheus-client itself would expose, parsed."""
     registry = CollectorRegistry(auto_describe=False)
     open_ = found or OpenTransactions.unjudged(len(seen.partitions))
-    registry.register(ReferenceCollector(seen, totals, open_))
+    registry.register(ReferenceCollector(seen, totals, open_, lags))
     generate = generate_openmetrics if accept == OPENMETRICS else generate_text
     return families(generate(registry), accept)
 
@@ -139,8 +152,9 @@ def partition_samples(seen: Snapshot) -> Iterator[Sample]:
             yield PARTITION + name, labels, value
 
 
-def commit_samples(seen: Snapshot) -> Iterator[Sample]:
-    for position, row in commit_rows(seen):
+def commit_samples(seen: Snapshot, lags: TimeLags | None) -> Iterator[Sample]:
+    seconds = time_lag_rows(lags, np.arange(len(seen.commits)))
+    for (position, row), lag in zip(commit_rows(seen), seconds, strict=True):
         labels = {
             "group": seen.groups[position].group_id,
             "topic": row["topic"],
@@ -149,6 +163,8 @@ def commit_samples(seen: Snapshot) -> Iterator[Sample]:
         yield GROUP + "committed_offset", labels, row["committed_offset"]
         yield GROUP + "read_committed_lag_offsets", labels, row["read_committed_lag"]
         yield GROUP + "read_uncommitted_lag_offsets", labels, row["read_uncommitted_lag"]
+        for name in ("read_committed_lag_seconds", "read_uncommitted_lag_seconds"):
+            yield GROUP + name, labels, lag[name]
         nothing = row["nothing_to_read"]
         yield GROUP + "nothing_to_read", labels, None if nothing is None else float(nothing)
 

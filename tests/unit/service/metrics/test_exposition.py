@@ -19,6 +19,7 @@ from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Cut, Outcome, TransactionLog
 from rules.names import METRICS
+from rules.time_lag import TimeLag, TimeLags
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
@@ -37,6 +38,7 @@ from tests.factories import (
     ended,
     gap,
     group,
+    ints,
     offsets,
     partitions,
     report,
@@ -125,6 +127,13 @@ TOTALS_OF_A_DAY = SelfMetrics(
     ),
 )
 # As judged of the busy snapshot, whose four rows it fits.
+LAG = TimeLag(
+    lag_us=Column.of([12_500_000, None, 0, 1]),
+    within_us=ints(0, 0, 0, 0),
+    at_least_us=Column.of([None, 60_000_000, None, None]),
+    why_absent=np.array([-1, 2, -1, -1], np.int8),
+)
+LAGS = TimeLags(read_committed=LAG, read_uncommitted=LAG)
 OPEN = OpenTransactions(
     held_ms=Column.of([61_500, None, None, 0]),
     counts={**dict.fromkeys(TransactionClass, 0), TransactionClass.OVERDUE: 2},
@@ -191,10 +200,10 @@ def test_it_says_what_prometheus_client_would_say(seen: Snapshot, accept: str) -
 
 
 @formats
-def test_it_says_the_same_of_transactions(accept: str) -> None:
+def test_it_says_the_same_of_transactions_and_time_lags(accept: str) -> None:
     seen = busy_snapshot()
-    expected = reference(seen, TOTALS_OF_A_DAY, accept, OPEN)
-    assert rendered(seen, accept, totals=TOTALS_OF_A_DAY, found=OPEN) == expected
+    expected = reference(seen, TOTALS_OF_A_DAY, accept, OPEN, LAGS)
+    assert rendered(seen, accept, totals=TOTALS_OF_A_DAY, found=OPEN, lags=LAGS) == expected
     family = expected["tidemark_kafka_transaction_duration_seconds"]
     assert (family.type, family.unit) == ("histogram", "seconds" if accept == OPENMETRICS else "")
 
@@ -216,7 +225,7 @@ def test_a_name_that_is_no_text_does_not_spoil_the_page() -> None:
 
 
 def test_every_metric_is_produced_and_none_besides() -> None:
-    found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY, found=OPEN))
+    found = samples(rendered(busy_snapshot(), totals=TOTALS_OF_A_DAY, found=OPEN, lags=LAGS))
     labels = {name: set(metric.labels) for metric in METRICS for name in metric.series}
     for histogram in (names.TRANSACTION_DURATION, names.NOTIFICATION_DURATION):
         labels[histogram.series[0]].add("le")

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from rules import names
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.samples import COMMIT_COLUMNS, PARTITION_COLUMNS, blind_samples, samples_of
+from service.metrics.samples import (
+    COMMIT_COLUMNS,
+    PARTITION_COLUMNS,
+    TIME_LAGS,
+    blind_samples,
+    samples_of,
+)
 from service.metrics.selection import SeriesLimits
 from service.metrics.table import SeriesTable
 from tests.factories import snapshot
@@ -17,7 +23,7 @@ def test_every_metric_of_a_partition_has_a_column() -> None:
 
 
 def test_every_metric_of_a_commit_has_a_column() -> None:
-    assert tuple(COMMIT_COLUMNS) == names.COMMIT_METRICS
+    assert {*COMMIT_COLUMNS, *TIME_LAGS} == {*names.COMMIT_METRICS}
 
 
 def test_metrics_come_in_the_order_of_the_names() -> None:

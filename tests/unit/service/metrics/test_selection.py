@@ -12,7 +12,7 @@ from service.metrics.selection import DropReason, NamePatterns, SeriesLimits, se
 from tests.factories import commits, group, partitions, snapshot
 from tests.unit.service.metrics.reading import labelled, rendered
 
-PER_ROW, PER_GROUP, PER_COMMIT = 12, 2, 4
+PER_ROW, PER_GROUP, PER_COMMIT = 12, 2, 6
 
 
 def seen() -> Snapshot:

@@ -9,6 +9,8 @@ from starlette.testclient import TestClient
 
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
+from rules.time_lag import time_lags
+from tests.ends import remembered
 from tests.factories import commits, group, offsets, partitions, snapshot
 from tests.unit.service.web.given import client_of
 
@@ -82,10 +84,29 @@ def test_a_group_tells_its_commits_by_topic_and_partition(client: TestClient) ->
         "read_committed_lag": 10,
         "read_uncommitted_lag": 20,
         "nothing_to_read": True,
+        "read_committed_lag_seconds": None,  # no look before this one
+        "read_committed_lag_at_least_seconds": None,
+        "read_committed_lag_seconds_absent": None,
+        "read_uncommitted_lag_seconds": None,
+        "read_uncommitted_lag_at_least_seconds": None,
+        "read_uncommitted_lag_seconds_absent": None,
     }
     rest = client.get(first.links["next"]["url"]).json()
     assert [row["partition"] for row in rest["items"]] == [2]
     assert (rest["items"][0]["read_committed_lag"], rest["next"]) == (None, None)
+
+
+def test_a_commit_tells_how_long_something_was_unread_or_why_that_is_not_known() -> None:
+    before, now = snapshot(offsets=offsets(3, last_stable_offset=[90, 90, 90])), seen()
+    client = client_of(snapshot=now, time_lags=time_lags(remembered(before, (10.0, now)), now))
+    told = client.get("/api/v1/groups/billing").json()["items"]
+    names = ("lag_seconds", "lag_at_least_seconds", "lag_seconds_absent")
+    rows = [[row[f"read_committed_{name}"] for name in names] for row in told]
+    # 97 came as the eighth of ten within 10 s; 80 was there, but markers alone follow it.
+    assert rows == [[2.727273, None, None], [0.0, None, None], [None, None, "end_unknown"]]
+    assert told[0]["read_uncommitted_lag_seconds"] is None
+    assert told[0]["read_uncommitted_lag_at_least_seconds"] == 10.0
+    assert told[0]["read_uncommitted_lag_seconds_absent"] == "older_than_history"
 
 
 @pytest.mark.parametrize("name", ODD)

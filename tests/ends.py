@@ -1,0 +1,33 @@
+"""Looks at where partitions end, remembered one after the other."""
+
+from __future__ import annotations
+
+from rules.facts.last_look import microseconds
+from rules.facts.snapshot import Snapshot
+from rules.time_lag import EndHistory, advance
+from rules.time_lag.thinning import Bounds
+from tests.factories import at
+
+FEW = Bounds(looks=2, fine_blocks=4)  # so that all is packed and thinned within some looks
+
+
+def remembered(first: Snapshot, *later: tuple[float, Snapshot]) -> EndHistory:
+    """Return what is remembered of a look at noon and of others, so many seconds after it."""
+    history = looked(None, 0, first)
+    for seconds, seen in later:
+        history = looked(history, seconds, seen)
+    return history
+
+
+def looked(
+    before: EndHistory | None, seconds: float, seen: Snapshot, bounds: Bounds = FEW
+) -> EndHistory:
+    """Return what is remembered after a look so many seconds after noon."""
+    return advance(
+        before,
+        cluster_id=seen.cluster_id,
+        partitions=seen.partitions,
+        offsets=seen.offsets,
+        now_us=microseconds(at(seconds)),
+        bounds=bounds,
+    )

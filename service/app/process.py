@@ -34,7 +34,7 @@ from service.log_files import LogFiles
 from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
 from service.pipeline import Pipeline
-from service.process import process_figures
+from service.process import process_figures, seldom_collected
 from service.risk_watch import RiskPace, RiskWatch
 from service.round_log import RoundLog
 from service.round_loop import RoundLoop
@@ -82,6 +82,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         StoreError: the data directory is in use or cannot be written.
     """
     with ExitStack() as undo:
+        undo.enter_context(seldom_collected())
         base = _base(settings, stream)
         undo.callback(base.writer.close)
         undo.callback(base.reader.close)

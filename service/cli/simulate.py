@@ -16,7 +16,7 @@ import click
 
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import output_option
-from service.sandbox.simulator.defaults import SERIES, STEPS, WEEKS, ZONES
+from service.sandbox.simulator.defaults import CLUSTER, SERIES, STEPS, WEEKS, ZONES
 
 if TYPE_CHECKING:
     from service.sandbox.simulator.simulation import Simulation
@@ -73,6 +73,12 @@ MEGA: Final = 1e6
     help="Folder to write to, local or of an object store; it holds nothing else.  "
     "[default: ~/.local/state/tidemark/simulated-history]",
 )
+@click.option(
+    "--cluster",
+    default=CLUSTER,
+    show_default=True,
+    help="Its name: a service whose kafka.name is the same shows what nights have learnt from it.",
+)
 @click.option("--replace", is_flag=True, help="Remove simulated weeks that are there already.")
 @click.option(
     "--dry-run", is_flag=True, help="Show what would happen in those weeks; write nothing."
@@ -99,6 +105,7 @@ def command(*, zones: tuple[str, ...], end: datetime | None, output: str, **opti
     chosen = zones or ZONES
     wanted = Wanted(
         seed=options["seed"],
+        cluster=options["cluster"],
         series=options["series"],
         weeks=options["weeks"],
         end=_last_day(end) if end else _yesterday(chosen[0]),

@@ -10,7 +10,6 @@ import numpy as np
 
 from rules.baseline.series import Metric, Series
 
-CLUSTER: Final = "simulated"
 OTHER_ZONES_SHARE: Final = 0.3  # of the pipelines
 DAY_SECONDS: Final = 86_400
 
@@ -92,11 +91,15 @@ class Pipeline:
         return len(self.weights)
 
     @property
-    def series(self) -> list[Series]:
+    def series_count(self) -> int:
+        """Return the number of its series."""
+        return self.partitions * len(PER_PARTITION) + 1
+
+    def series(self, cluster: str) -> list[Series]:
         """Return its series: by partition and metric, and the topic's one last."""
         found = [
             Series(
-                cluster=CLUSTER,
+                cluster=cluster,
                 metric=metric,
                 topic=self.topic,
                 partition=partition,
@@ -105,11 +108,10 @@ class Pipeline:
             for partition in range(self.partitions)
             for metric in PER_PARTITION
         ]
-        errors = Series(cluster=CLUSTER, metric=Metric.RECORD_ERROR_RATE, topic=self.topic)
+        errors = Series(cluster=cluster, metric=Metric.RECORD_ERROR_RATE, topic=self.topic)
         return [*found, errors]
 
 
-ABORTS: Final = Series(cluster=CLUSTER, metric=Metric.ABORT_RATIO)
 _NAMES: Final = (
     "orders", "payments", "clicks", "sessions", "parcels", "invoices", "sensors", "prices",
     "stock", "mails", "ledger", "profiles", "searches", "carts", "fraud", "audit",
@@ -125,7 +127,7 @@ def draw_fleet(seed: int, series: int, zones: tuple[str, ...]) -> list[Pipeline]
     count = 1  # the cluster's
     while count < series:
         fleet.append(draw_pipeline(seed, len(fleet), zones))
-        count += len(fleet[-1].series)
+        count += fleet[-1].series_count
     return fleet
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from service.sandbox.simulator.fleet import CLUSTER, Pipeline
+from service.sandbox.simulator.fleet import Pipeline
 from service.sandbox.simulator.occasions import SHOWS_IN, Occasion
 from service.sandbox.simulator.simulation import Simulation
 
@@ -30,7 +30,7 @@ def labels_of(simulation: Simulation) -> Mapping[str, Any]:
     pipelines = {one.index: one for one in simulation.pipelines}
     return {
         "format": FORMAT,
-        "cluster": CLUSTER,
+        "cluster": wanted.cluster,
         "seed": wanted.seed,
         "series": wanted.series,
         "first_day": wanted.days[0].isoformat(),

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.baseline.blocks import METRIC_CODES
-from rules.baseline.series import Series
+from rules.baseline.series import Metric, Series
 from service.sandbox.simulator.block import Block
-from service.sandbox.simulator.defaults import SERIES, WEEKS, ZONES
+from service.sandbox.simulator.defaults import CLUSTER, SERIES, WEEKS, ZONES
 from service.sandbox.simulator.drawing import draw_occasions, draw_outages
-from service.sandbox.simulator.fleet import ABORTS, OF_RATES, Pipeline, draw_fleet
+from service.sandbox.simulator.fleet import OF_RATES, Pipeline, draw_fleet
 from service.sandbox.simulator.grid import DayGrid, clock_changes, day_grid
 from service.sandbox.simulator.occasions import SHOWS_IN, Occasion
 
@@ -33,6 +33,7 @@ class Wanted:
     """What is to be simulated."""
 
     seed: int
+    cluster: str = CLUSTER
     series: int = SERIES
     weeks: int = WEEKS
     end: date  # the last day
@@ -73,7 +74,10 @@ class Simulation:
             )
             for first in range(0, len(self.pipelines), BLOCK_PIPELINES)
         ]
-        self.series: list[Series] = [ABORTS, *(s for one in self.pipelines for s in one.series)]
+        self.series: list[Series] = [
+            Series(cluster=wanted.cluster, metric=Metric.ABORT_RATIO),
+            *(series for one in self.pipelines for series in one.series(wanted.cluster)),
+        ]
         del self.series[wanted.series :]
         self._ids = np.array([one.series_id for one in self.series], np.int64)
         self._metrics = np.array([METRIC_CODES[one.metric] for one in self.series], np.uint8)

@@ -14,7 +14,6 @@ from service.history.blocks import Block
 from service.history.days import write_day
 from service.history.dictionary import Dictionary
 from service.history.folder import BUCKETS, Described, Folder, open_folder
-from service.sandbox.simulator.fleet import CLUSTER
 from service.sandbox.simulator.labels import LABELS_FILE, labels_of
 from service.sandbox.simulator.simulation import Samples, Simulation
 
@@ -48,7 +47,7 @@ def write_history(
     """
     wanted = simulation.wanted
     described = Described(
-        cluster=CLUSTER,
+        cluster=wanted.cluster,
         time_zone=wanted.zones[0],
         buckets=FEW_BUCKETS if wanted.series < MANY_SERIES else BUCKETS,
     )

@@ -15,7 +15,7 @@ from service.cli.main import run
 from service.history.days import DayReader, days_of
 from service.history.dictionary import Dictionary, read_series
 from service.history.folder import Described, open_folder
-from service.sandbox.simulator.fleet import CLUSTER
+from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.labels import LABELS_FILE
 from service.sandbox.simulator.simulation import Simulation, Wanted
 from service.sandbox.simulator.writing import write_history

@@ -13,6 +13,7 @@ from rules.baseline.packed import RunColumn
 from service.storage.baselines.binary_copy import Arrays, Field, Texts, encoded, number_field
 from service.storage.baselines.series_labels import NONE, SeriesLabels
 
+ARRAYS: Final = ("mid", "upper", "lower")
 # In the order in which `RunRows.rows` encodes them.
 COLUMNS: Final = (
     "run",
@@ -33,9 +34,7 @@ COLUMNS: Final = (
     "changed_before",
     "changed_after",
     "days",
-    "mid",
-    "upper",
-    "lower",
+    *ARRAYS,
 )
 EPOCH_2000_MS: Final = 946_684_800_000  # PostgreSQL's, as ms since 1970-01-01 UTC
 FLOAT_BYTES: Final = 4
@@ -59,7 +58,7 @@ class RunRows:
         """
         ids = batch.column(RunColumn.SERIES_ID).to_numpy()
         slots = batch.column(RunColumn.SLOTS).to_numpy().astype(np.int64)
-        arrays = [_arrays(batch, name, slots) for name in ("mid", "upper", "lower")]
+        arrays = [_arrays(batch, name, slots) for name in ARRAYS]
         fields = [
             number_field(np.full(ids.size, self._run), "i8"),
             number_field(ids, "i8"),

@@ -20,7 +20,7 @@ from rules.errors import StoreError
 from service.clock import monotonic
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
-from service.storage.baselines.encoding import COLUMNS, RunRows
+from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
 from service.storage.baselines.run_files import RunPlace, read_record, refused, row_groups
 from service.storage.baselines.series_labels import read_labels
 from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
@@ -199,11 +199,16 @@ class _Loading:
             raise refused(self._place, str(exc)) from exc
 
     def _attach(self, row: int) -> None:
-        """Attach what was copied; the constraint spares looking at all rows once more."""
+        """Attach what was copied; the constraint spares looking at all rows once more.
+
+        Of arrays no statistics are made, now or by autovacuum: they would take longer than all the rest.
+        """
         name = table_of(row)
         self._statement(f"ALTER TABLE {name} ADD CONSTRAINT {name}_run CHECK (run = {row})")
         self._statement(f"ALTER TABLE baselines ATTACH PARTITION {name} FOR VALUES IN ({row})")
         self._statement(f"ALTER TABLE {name} DROP CONSTRAINT {name}_run")
+        arrays = ", ".join(f"ALTER COLUMN {column} SET STATISTICS 0" for column in ARRAYS)
+        self._statement(f"ALTER TABLE {name} {arrays}")
         self._statement(f"ANALYZE {name}")
 
     def _statement(self, statement: str) -> None:

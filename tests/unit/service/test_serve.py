@@ -226,7 +226,7 @@ def test_what_is_under_way_is_waited_for() -> None:
 
 
 def test_what_is_under_way_is_not_waited_for_without_end() -> None:
-    process = Process(drain_seconds=SHORT)
+    process = Process(drain_seconds=SHORT, last_seconds=SHORT)
     process.deliver = for_ever
     assert process.run(process.asked)
     assert Event.DRAIN_LIMIT in process.told.names

@@ -114,11 +114,17 @@ class Partitions:
     @classmethod
     def none(cls) -> Partitions:
         """Return the placement of a cluster without topics."""
-        nothing, lists = Column.absent(0), Ragged.of([])
+        return cls.named(PartitionIndex.of({}), ())
+
+    @classmethod
+    def named(cls, index: PartitionIndex, topic_ids: Sequence[TopicId | None]) -> Partitions:
+        """Return partitions of which nothing is known but their names."""
+        rows = len(index)
+        nothing, lists = Column.absent(rows), Ragged.of([None] * rows)
         return cls(
-            index=PartitionIndex.of({}),
-            topic_ids=(),
-            internal=(),
+            index=index,
+            topic_ids=tuple(topic_ids),
+            internal=(False,) * len(index.topics),
             leader=nothing,
             leader_epoch=nothing,
             replicas=lists,

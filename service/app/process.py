@@ -27,6 +27,8 @@ from service.clock import monotonic, utc_now
 from service.data_directory import DataDirectory
 from service.events import Event
 from service.history.history import History
+from service.history.kept_ends import FILE as ENDS_FILE
+from service.history.kept_ends import KeptEnds
 from service.keeping import Keeper
 from service.latest import Latest, Look
 from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
@@ -48,7 +50,7 @@ from service.storage.inbox import StoredInbox
 from service.storage.store import PostgresStore
 from service.supervisor import Supervisor, Task
 from service.threads import OneAtATime
-from service.watch import Watcher
+from service.watch import Remembered, Watcher
 from service.web.server import bind
 
 
@@ -66,6 +68,7 @@ class _Base:
     scrapes: ScrapeWatch | None  # None: no endpoint of metrics is set up
     store: PostgresStore
     history: History | None  # None: it is turned off
+    ends: KeptEnds
     jobs: JobParts
     inbox: LogInbox
     log_files: LogFiles
@@ -126,6 +129,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
                 Task(name="risk_looks", run=base.risk.run),
                 *_scraping(base.scrapes),
                 *_keeping_history(base.history),
+                Task(name="time_lag", run=base.ends.run),
                 telling(pipeline, base.stop),
                 delivering.looking_after,
             ],
@@ -168,6 +172,7 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
         scrapes=scrape_watch(settings.scrapes, stop, log),
         store=store,
         history=make_history(settings, stop, log),
+        ends=KeptEnds(settings.service.data_directory() / ENDS_FILE, stop=stop, log=log),
         jobs=make_jobs(
             store,
             keep_findings=timedelta(days=settings.database.keep_transitions_days),
@@ -226,11 +231,13 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         scope,
         utc_now=utc_now,
         monotonic=monotonic,
+        remembered=Remembered(ends=base.ends.load()),
         attempt=base.supervisor.attempt,
         light_looks=base.risk.take,
         scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
         feeds=[base.log_files, base.inbox],
     )
+    base.ends.current = lambda: watcher.remembered.ends
     waiting = settings.database.waiting_rounds
     keeper = Keeper(
         base.store,
@@ -285,6 +292,7 @@ def _keeping_history(history: History | None) -> list[Task]:
 def _close(base: _Base) -> None:
     """Close what rounds write to; blocks."""
     try:
+        base.ends.save()
         if base.history is not None:
             base.history.close()
     finally:

@@ -1,0 +1,81 @@
+"""Keeps what is remembered of ends over a restart: one file in the data directory, replaced whole.
+
+It is written every few minutes and when the service stops. After a kill the looks since the last time
+are missing, so that a lag of that time is told less exactly, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from rules.time_lag import EndHistory
+from rules.time_lag.ends import DEFAULT
+from service.events import Event
+from service.history.ends_format import DamagedEndsError, read_ends, write_ends
+from service.log import Log
+from service.threads import in_thread
+
+FILE: Final = "time-lag.npz"  # in the data directory
+SAVING_SECONDS: Final = 300.0
+
+
+class KeptEnds:
+    """The file, and what it was last given."""
+
+    def __init__(self, path: Path, *, stop: asyncio.Event, log: Log) -> None:
+        self._path = path
+        self._stop = stop
+        self._log = log
+        self._saved: EndHistory | None = None
+        self._is_failing = False
+        self.current: Callable[[], EndHistory | None] = lambda: None
+
+    def load(self) -> EndHistory | None:
+        """Return what an earlier process left; a file that cannot be used is set aside, and told."""
+        try:
+            with self._path.open("rb") as file:
+                self._saved = read_ends(file, DEFAULT)
+        except FileNotFoundError:
+            return None
+        except (DamagedEndsError, OSError) as exc:
+            self._log.warning(Event.HISTORY_DAMAGED, file=str(self._path), why=str(exc))
+            self._set_aside()
+        return self._saved
+
+    def save(self) -> None:
+        """Write what is remembered now, if it is news; what cannot be written is told once."""
+        current = self.current()
+        if current is None or current is self._saved:
+            return
+        part = self._path.with_suffix(".part")
+        try:
+            with part.open("wb") as file:
+                write_ends(current, file)
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self._path)
+        except OSError as exc:
+            if not self._is_failing:
+                self._log.warning(Event.HISTORY_AWAY, file=str(self._path), why=str(exc))
+            self._is_failing = True
+            return
+        self._saved, self._is_failing = current, False
+
+    async def run(self) -> None:
+        """Save again and again until the service stops; what comes last is saved by `save`."""
+        while not self._stop.is_set():
+            try:
+                async with asyncio.timeout(SAVING_SECONDS):
+                    await self._stop.wait()
+            except TimeoutError:
+                await in_thread(self.save, name="time_lag")
+
+    def _set_aside(self) -> None:
+        try:
+            self._path.replace(self._path.with_suffix(".damaged"))
+        except OSError as exc:
+            self._log.warning(Event.HISTORY_DAMAGED, file=str(self._path), why=str(exc))

@@ -148,10 +148,8 @@ def test_the_newest_of_many_ask_and_the_others_wait() -> None:
 
 
 def test_many_that_ended_are_bounded() -> None:
-    ended = tuple(
-        replace(watched(*HARMLESS), id=str(number), producer_id=9, ended_us=microseconds(at(60)))
-        for number in range(MAX_ENDED)
-    )
+    harmless = replace(watched(*HARMLESS), producer_id=9, ended_us=microseconds(at(60)))
+    ended = tuple(replace(harmless, id=str(number)) for number in range(MAX_ENDED))
 
     def crowded(memory: Memory) -> Memory:
         return replace(memory, sequences=replace(memory.sequences, ended=ended))

@@ -1,0 +1,77 @@
+"""What a person reads of baselines: numbers, times of the week, and why there is no band."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.baseline.blocks import Reason, ThresholdBy
+from rules.baseline.series import Metric
+from service.cli.baselines import words
+from service.cli.baselines.words import TO
+
+LAG = "read_committed_lag_seconds"
+
+
+def usual(**overrides: Any) -> dict[str, Any]:
+    given: dict[str, Any] = {
+        "weekday": "Monday",
+        "begins": "14:00",
+        "ends": "14:30",
+        "expected": 6.0,
+        "least": 3.0,
+        "most": 11.04,
+        "unusual_below": None,
+        "unusual_above": 21.0,
+    }
+    return given | overrides
+
+
+def series(**overrides: Any) -> dict[str, Any]:
+    return {"metric": LAG, "reason": "learnt", "days": 35, "usual": usual()} | overrides
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (series(), f"usual for Monday 14:00{TO}14:30 is 3{TO}11 s (5 weeks)"),
+        (
+            series(usual=usual(weekday=None), days=9),
+            f"usual for 14:00{TO}14:30 is 3{TO}11 s (9 days)",
+        ),
+        (
+            series(metric="abort_ratio", usual=usual(least=0.0, most=0.0213)),
+            f"usual for Monday 14:00{TO}14:30 is 0{TO}0.0213 (5 weeks)",
+        ),
+        (series(usual=usual(most=None)), f"usual for Monday 14:00{TO}14:30 is 3{TO}- (5 weeks)"),
+        (
+            series(usual=None, reason="mostly_zero"),
+            "no band: it is mostly zero, and rules that count tell more",
+        ),
+        (series(usual=None, reason="of_later"), "no band: of_later"),
+    ],
+)
+def test_what_is_usual_is_one_sentence(told: dict[str, Any], expected: str) -> None:
+    assert words.sentence(told) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0, "0"), (0.012345, "0.0123"), (7.25, "7.25"), (99.96, "100"), (1234567.8, "1,234,568")],
+)
+def test_three_digits_count(value: float, told: str) -> None:
+    assert words.number(value) == told
+
+
+def test_what_is_unusual_is_told_for_the_sides_that_matter() -> None:
+    assert words.beyond(usual(), LAG) == "above 21 s"
+    assert words.beyond(usual(unusual_below=1.5), LAG) == "below 1.5 s or above 21 s"
+    assert words.beyond(usual(unusual_above=None), LAG) is None
+
+
+def test_every_word_of_the_night_is_told() -> None:
+    told = {"learnt"} | words.NO_BAND.keys() | words.BESIDE.keys()
+    assert {one.value for one in Reason} == told
+    assert {one.value for one in ThresholdBy} == words.THRESHOLD_BY.keys()
+    assert words.UNITS.keys() == {one.value for one in Metric} - {"abort_ratio"}

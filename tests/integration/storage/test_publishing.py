@@ -293,3 +293,18 @@ def test_a_run_of_the_same_id_and_other_content_is_refused(engine: Engine, histo
         connection.execute(text("UPDATE baseline_runs SET digest = 'other'"))
     with pytest.raises(StoreError, match="a run of this id with other content is loaded"):
         _published(engine, place)
+
+
+# ---------------------------------------------------------------- as the page shows it
+def test_the_query_for_grafana_gives_a_band(engine: Engine, history: Path) -> None:
+    """Half hours are those of the wall clock of the run's zone: 14:00 in Berlin is 13:00 UTC."""
+    page = (Path(__file__).parents[3] / "docs/baselines.md").read_text()
+    query = page.partition("```sql\n")[2].partition("```")[0].replace("billing'", "billing-é␀'")
+    _published(engine, write_run(history, [replace(one, level=0.0) for one in MIXED]))
+    begin = "'2026-03-03T13:00:00Z'"  # a Tuesday
+    query = query.replace("$__timeFrom()", begin).replace("$__timeTo()", begin)
+    with engine.connect() as connection:
+        daily = connection.execute(text(query)).mappings().one()
+        weekly = connection.execute(text(query.replace("partition = 3", "partition = 30")))
+        assert (daily["least"], daily["expected"], daily["most"]) == (24.0, 28.0, 32.0)
+        assert weekly.mappings().one()["expected"] == 48 + 28

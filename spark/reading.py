@@ -120,7 +120,7 @@ class Rows:
             read = file.read_row_group(group, columns=self._schema.names, use_threads=False)
             if any(column.null_count for column in read.columns):
                 raise self._damage(f"{self._name}: a value is missing")
-            return read.select(self._schema.names)
+            return read.select(self._schema.names).cast(self._schema)  # of another nullability
         except (OSError, pa.ArrowException, ValueError) as exc:
             raise self._damage(f"{self._name}: {_line(exc)}") from exc
 

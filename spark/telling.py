@@ -18,7 +18,9 @@ from pyspark import SparkContext
 
 PROGRESS_SECONDS: Final = 2.0
 MOST_CHARACTERS: Final = 1000
-_RAISED: Final = re.compile(r"^(?:Caused by: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE)
+_RAISED: Final = re.compile(
+    r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
+)
 _NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
 
 

@@ -1,0 +1,128 @@
+"""The job as it really runs: alone, on a cluster, killed, too slow."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import threading
+from pathlib import Path
+
+import psutil
+import pytest
+
+from rules.errors import NightError
+from service.clock import monotonic, pause, wait_until
+from service.nightly.spark_process import run_job
+from spark.places import UNFINISHED
+from tests.spark.processes import (
+    ALL_DAYS,
+    WAIT_SECONDS,
+    cluster,
+    family,
+    kill_family,
+    order,
+    run,
+)
+from tests.spark.weeks import BUCKETS, DAYS, files_of_runs, make_weeks
+
+KILLS = int(os.environ.get("NIGHTLY_KILLS", "3"))
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Path:
+    """Return a history without runs."""
+    path = tmp_path / "history"
+    make_weeks(path)
+    return path
+
+
+def test_one_core_makes_the_same_files_as_two(made: Path, fresh: Path, tmp_path: Path) -> None:
+    nights = run(order(fresh, tmp_path / "scratch", master="local[1]"))
+    assert [one["is_new"] for one in nights] == [True] * DAYS
+    assert files_of_runs(fresh) == files_of_runs(made)
+
+
+def test_a_cluster_makes_the_same_files(made: Path, fresh: Path, tmp_path: Path) -> None:
+    small = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+    (tmp_path / "cluster").mkdir()
+    with cluster(tmp_path / "cluster") as master:
+        nights = run(
+            order(fresh, tmp_path / "scratch", master=master, conf=small, days=ALL_DAYS[:2])
+        )
+    assert len(nights) == 2
+    assert files_of_runs(fresh).items() <= files_of_runs(made).items()
+
+
+@pytest.mark.timeout(60 + 60 * KILLS)
+def test_a_night_that_is_killed_is_made_the_same_by_the_next_try(
+    made: Path, fresh: Path, tmp_path: Path
+) -> None:
+    """Kill everything at random points of the work itself, and go on from most of them."""
+    chance = random.Random(5)
+    scratch = tmp_path / "scratch"
+    for place in range(KILLS):
+        if place % 3 == 0:
+            shutil.rmtree(fresh / "runs", ignore_errors=True)
+        files = chance.randrange(BUCKETS)
+        killed = _killed_once(fresh, scratch, files, chance.uniform(0, 0.1))
+        assert killed, f"kill {place} came too late, after more than {files} files"
+    run(order(fresh, scratch))
+    assert files_of_runs(fresh) == files_of_runs(made)
+    assert not [name for name in files_of_runs(fresh) if UNFINISHED in name]
+
+
+def _killed_once(history: Path, scratch: Path, files: int, after_seconds: float) -> bool:
+    """Run the job, and kill -9 all of it shortly after it has begun one file more than so many."""
+    ended: list[BaseException | None] = []
+    own = {one.pid for one in family(os.getpid())}
+
+    def work() -> None:
+        try:
+            run(order(history, scratch))
+        except NightError as exc:
+            ended.append(exc)
+        else:
+            ended.append(None)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    runs = history / "runs"
+    before = _begun(runs)
+    assert wait_until(
+        lambda: bool(ended) or len(_begun(runs) - before) > files,
+        timeout_seconds=WAIT_SECONDS,
+        poll_seconds=0.01,
+    )
+    pause(after_seconds)
+    for one in psutil.Process().children():
+        if one.pid not in own:
+            kill_family(one.pid)
+    thread.join(WAIT_SECONDS)
+    return ended != [None]
+
+
+def _begun(runs: Path) -> set[Path]:
+    """Return the files of runs, also those that are being written."""
+    return set(runs.rglob("*bucket=*"))
+
+
+def test_a_night_that_takes_too_long_is_ended_with_all_that_it_started(
+    fresh: Path, tmp_path: Path
+) -> None:
+    own = {one.pid for one in family(os.getpid())}
+    begun = monotonic()
+    with pytest.raises(NightError, match="did not end within 3 s"):
+        list(run_job(order(fresh, tmp_path / "scratch", timeout_seconds=3), os.environ))
+    assert monotonic() - begun < WAIT_SECONDS
+    assert not [one for one in family(os.getpid()) if one.pid not in own]
+    assert not (fresh / "runs").exists()
+
+
+def test_a_failed_task_says_what_was_raised(fresh: Path, tmp_path: Path) -> None:
+    """The folder of the first run is a file: no task can write there."""
+    (fresh / "runs").write_bytes(b"")
+    with pytest.raises(NightError, match="runs") as told:
+        run(order(fresh, tmp_path / "scratch", days=ALL_DAYS[:1]))
+    assert "\n" not in str(told.value)
+    assert "Traceback" not in str(told.value)

@@ -80,9 +80,11 @@ def read_labels(files: FileSystem, history: str) -> SeriesLabels:
 
 
 def _part_paths(files: FileSystem, history: str) -> Iterator[str]:
-    folder = FileSelector(f"{history.rstrip('/')}/{SERIES}", allow_not_found=True, recursive=True)
-    found = [one.path for one in files.get_file_info(folder) if one.type is FileType.File]
-    return iter(sorted(path for path in found if path.endswith(".parquet")))
+    folder = FileSelector(f"{history.rstrip('/')}/{SERIES}", allow_not_found=True)
+    found = [one for one in files.get_file_info(folder) if one.type is FileType.File]
+    parts = (one for one in found if one.extension == "parquet")
+    # A name that begins with a dot is of a file that is being written.
+    return iter(sorted(one.path for one in parts if not one.base_name.startswith(".")))
 
 
 class _Parts:

@@ -121,6 +121,7 @@ def test_series_without_labels_are_counted(engine: Engine, history: Path) -> Non
     stranger = Series(cluster=CLUSTER, metric=Metric.PRODUCE_RATE, topic="new", partition=0)
     torn = history / SERIES / "0002.parquet"
     torn.write_bytes(b"PAR1")
+    (history / SERIES / ".part-0003.parquet").write_bytes(b"PAR1")  # is being written
     published = _published(engine, write_run(history, [*MIXED, Usual(series=stranger)]))
     assert (published.unlabelled, published.unreadable) == (1, (torn.name,))
     assert _row(engine, stranger)["topic"] is None

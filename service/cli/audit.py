@@ -14,6 +14,7 @@ from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import output_option
 from service.cli.parameters import Moment
 from service.cli.server_options import client_of, server_options_for
+from service.cli.showing import SHOWN
 
 if TYPE_CHECKING:
     from service.cli.tx.columns import Rows
@@ -69,7 +70,7 @@ def table(rows: Sequence[listing.Row]) -> Rows:
     from service.cli.tx.columns import Rows  # noqa: PLC0415 - keeps `--help` fast
 
     found = Rows(COLUMNS, caption=listing.more(rows))
-    for row in rows[: listing.SHOWN]:
+    for row in rows[:SHOWN]:
         words = (listing.text(row.get(name)) for name in ("who", "what", "target", "why"))
         details = row.get("details") or None
         told = None if details is None else json.dumps(details, ensure_ascii=False)

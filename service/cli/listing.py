@@ -15,6 +15,7 @@ import click
 
 from rules.errors import NotThereError, RequestError
 from service.cli.exit_codes import ExitCode
+from service.cli.showing import ABSENT, SHOWN
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 
-SHOWN: Final = 200  # rows of a table; JSON has all
-ABSENT: Final = "-"
 FIRST: Final = ("group", "transactional_id", "client", "topic", "partition")  # labels
 LAST: Final = ("cluster",)
 

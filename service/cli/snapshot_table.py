@@ -12,11 +12,10 @@ from rich.text import Text
 from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
 from service.cli.printable import printable
+from service.cli.showing import ABSENT, SHOWN
 from service.snapshot_rows import Row, group_rows, partition_rows
 
-ABSENT: Final = "-"
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
-SHOWN_ROWS: Final = 200  # more rows than a person reads; JSON has all
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen on which everything has its place
 LEAST: Final = frozenset({"epoch", "log start", "type"})
@@ -99,8 +98,8 @@ def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
             quiet += 1
         else:
             shown.append(row)
-    cut = 0 if all_rows else max(len(shown) - SHOWN_ROWS, 0)
-    cells = [_partition_cells(row) for row in (shown[:SHOWN_ROWS] if cut else shown)]
+    cut = 0 if all_rows else max(len(shown) - SHOWN, 0)
+    cells = [_partition_cells(row) for row in (shown[:SHOWN] if cut else shown)]
     return _filled(
         "PARTITIONS", PARTITION_COLUMNS, cells, caption=_caption(quiet, cut), width=width
     )
@@ -141,8 +140,8 @@ def _partition_cells(row: Row) -> list[str | Text]:
 
 def _groups(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
     rows = [cells for group in group_rows(snapshot) for cells in _group_cells(group)]
-    cut = 0 if all_rows else max(len(rows) - SHOWN_ROWS, 0)
-    shown = rows[:SHOWN_ROWS] if cut else rows
+    cut = 0 if all_rows else max(len(rows) - SHOWN, 0)
+    shown = rows[:SHOWN] if cut else rows
     return _filled("GROUPS", GROUP_COLUMNS, shown, caption=_caption(0, cut), width=width)
 
 

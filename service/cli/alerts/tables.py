@@ -12,8 +12,9 @@ from rich.text import Text
 
 from service.cli.alerts.next_steps import next_steps
 from service.cli.deliveries.tables import table as deliveries_table
-from service.cli.listing import SHOWN, Listed, Row, labels_text, more, text, time, utc
+from service.cli.listing import Listed, Row, labels_text, more, text, time, utc
 from service.cli.printable import printable
+from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
 
 RULE_PAGES: Final = "docs/rules"  # of the repository

@@ -9,8 +9,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from service.cli.baselines import words
-from service.cli.listing import SHOWN, Row, more, text, time, utc
+from service.cli.listing import Row, more, text, time, utc
 from service.cli.printable import printable
+from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
 
 # Column -> whether its cells are short and never folded.

@@ -10,8 +10,9 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from collectors.naming import counted
-from service.cli.listing import SHOWN, Row, more, text, time, utc
+from service.cli.listing import Row, more, text, time, utc
 from service.cli.printable import printable
+from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
 
 STYLES: Final = {"dead": "bold red", "waiting": "bold yellow"}

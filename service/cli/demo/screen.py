@@ -11,8 +11,8 @@ from rich.text import Text
 
 from service.cli.demo.acts import TOPICS
 from service.cli.demo.api import Row, Sight
+from service.cli.showing import ABSENT
 
-ABSENT: Final = "-"
 WARNING: Final = "bold yellow"
 MAX_FINDINGS: Final = 6
 

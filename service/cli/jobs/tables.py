@@ -9,8 +9,9 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli.listing import SHOWN, Row, moment_of, more, text, time, utc
+from service.cli.listing import Row, moment_of, more, text, time, utc
 from service.cli.printable import printable
+from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
 from service.cli.tx.words import duration
 

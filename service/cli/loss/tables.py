@@ -15,11 +15,11 @@ from rich.text import Text
 
 from service.cli.loss.asking import HARMLESS, Known
 from service.cli.printable import printable
-from service.cli.tx.words import ABSENT, few, moment
+from service.cli.showing import ABSENT, SHOWN
+from service.cli.tx.words import few, moment
 
 Row = Mapping[str, Any]
 
-SHOWN: Final = 200  # rows; JSON has all
 WORST: Final = "bold red"
 STYLES: Final = {
     "committed_lost": WORST,

@@ -18,12 +18,12 @@ from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from service.cli.printable import printable
 from service.cli.sequence.asking import Known
+from service.cli.showing import ABSENT, SHOWN
 from service.cli.tx.columns import Rows, lines
-from service.cli.tx.words import ABSENT, moment
+from service.cli.tx.words import moment
 
 Row = Mapping[str, Any]
 
-SHOWN: Final = 200  # rows of a table; JSON has all
 IN_FULL: Final = 20  # events
 LOSS: Final = str(SequenceClass.LOSS)
 STYLES: Final = {

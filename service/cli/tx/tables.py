@@ -24,10 +24,10 @@ from rules.transactions.listing import (
 from rules.transactions.next_steps import next_step
 from rules.transactions.told import running
 from service.cli.printable import printable
+from service.cli.showing import ABSENT, SHOWN
 from service.cli.tx.columns import Rows, lines
-from service.cli.tx.words import ABSENT, ago, duration, few, groups, moment, timeout
+from service.cli.tx.words import ago, duration, few, groups, moment, timeout
 
-SHOWN: Final = 200  # rows; JSON has all
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",
     TransactionClass.UNKNOWN: "bold yellow",

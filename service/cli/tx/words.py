@@ -8,8 +8,8 @@ from typing import Final
 
 from rules.facts.transactions import NO_TIMEOUT
 from rules.transactions.blocked import BlockedGroup
+from service.cli.showing import ABSENT
 
-ABSENT: Final = "-"
 UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60))
 NAMED: Final = 3
 

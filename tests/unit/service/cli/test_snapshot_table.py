@@ -9,7 +9,8 @@ from rich.console import Console
 
 from rules.facts.column import Column, Ragged
 from rules.facts.snapshot import Snapshot
-from service.cli.snapshot_table import PIPED_WIDTH, SHOWN_ROWS, console, snapshot_tables
+from service.cli.showing import SHOWN
+from service.cli.snapshot_table import PIPED_WIDTH, console, snapshot_tables
 from tests.factories import commits, gap, group, offsets, partitions, snapshot, unseen_offsets
 
 
@@ -80,9 +81,9 @@ def test_quiet_internal_partitions_are_counted_instead_of_listed() -> None:
 
 
 def test_more_rows_than_a_person_reads_are_cut_and_counted() -> None:
-    many = SHOWN_ROWS + 7
+    many = SHOWN + 7
     seen = snapshot(partitions=partitions({"orders": many}))
-    assert sum(line.startswith("orders-") for line in lines(seen)) == SHOWN_ROWS
+    assert sum(line.startswith("orders-") for line in lines(seen)) == SHOWN
     assert "7 more rows (--all, or -o json)" in "\n".join(lines(seen))
     assert sum(line.startswith("orders-") for line in lines(seen, all_rows=True)) == many
 

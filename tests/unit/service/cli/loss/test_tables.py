@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 
 from service.cli.loss import tables
 from service.cli.loss.asking import Known
+from service.cli.showing import SHOWN
 from service.web.finding_views import from_memory
 from service.web.loss_views import loss_of
 from tests.unit.service.web.losses import BEYOND, PROVEN, SETTLED, open_loss
@@ -144,7 +145,7 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_more_losses_than_a_person_reads_are_counted() -> None:
-    told = printed([tables.losses_table([row()] * (tables.SHOWN + 1))])
+    told = printed([tables.losses_table([row()] * (SHOWN + 1))])
     assert "1 more (-o json)" in told
 
 

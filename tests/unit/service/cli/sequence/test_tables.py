@@ -11,6 +11,7 @@ from rich.console import Console, RenderableType
 
 from service.cli.sequence import tables
 from service.cli.sequence.asking import Known
+from service.cli.showing import SHOWN
 from service.cli.tx.tables import print_all
 from service.sequence_rows import change_row, episode_row, line_row
 from tests.unit.service.web.sequences import LOSS, REORDERING, SUSPECTED, episode_of
@@ -107,11 +108,9 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_more_events_than_a_person_reads_are_counted() -> None:
-    rows = [row()] * (tables.SHOWN + 1)
+    rows = [row()] * (SHOWN + 1)
     assert "1 more (-o json)" in printed([tables.table(rows)])
-    assert f"{tables.SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(
-        tables.all_in_full(rows)
-    )
+    assert f"{SHOWN + 1 - tables.IN_FULL} more (-o json)" in printed(tables.all_in_full(rows))
 
 
 def test_a_name_cannot_write_to_the_screen() -> None:

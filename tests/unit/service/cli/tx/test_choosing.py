@@ -11,6 +11,7 @@ import pytest
 from rules.facts.gap import GapScope
 from rules.facts.transactions import Sight
 from service.cli.exit_codes import ExitCode
+from service.cli.showing import SHOWN
 from service.cli.tx import tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code, told
 from service.cli.tx.looking import Looked
@@ -160,7 +161,7 @@ def test_what_is_confirming_says_which_command_decides() -> None:
 
 
 def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
-    names = [f"id-{number}" for number in range(tables.SHOWN + 5)]
+    names = [f"id-{number}" for number in range(SHOWN + 5)]
     many = transactions(*(transaction(name, producer_id=n) for n, name in enumerate(names)))
     found = choose(twice(**{**QUIET, "transactions": many}), Choice())
     assert "5 more (-o json)" in text([

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from service.alerts.identity import ALERTNAME
 from service.notify.notification import Notification, NotifiedAlert, Status
 
-ALERTNAME: Final = "alertname"
 CUT: Final = "…"
 # Said in a line of their own, or for machines.
 _SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url"))

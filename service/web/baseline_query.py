@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
 from rules.baseline.series import Metric
 from service.web.bodies import Moment
-from service.web.queries import NoQuery, PageQuery, Pattern
-
-MAX_PARTITION: Final = 2**31 - 1
+from service.web.queries import NoQuery, PageQuery, PartitionNumber, Pattern
 
 At = Annotated[
     Moment | None,
@@ -23,7 +21,7 @@ class SeriesQuery(PageQuery):
 
     metric: Metric | None = None
     topic: Pattern | None = None
-    partition: Annotated[int | None, Field(ge=0, le=MAX_PARTITION)] = None
+    partition: PartitionNumber | None = None
     group: Pattern | None = None
     at: At = None
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import AwareDatetime, Field
 
 from service.web.loss_models import LossClass
-from service.web.queries import PageQuery, Pattern, StateFilter
-
-MAX_PARTITION: Final = 2**31 - 1
+from service.web.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 
 
 class LossQuery(PageQuery):
@@ -20,7 +18,7 @@ class LossQuery(PageQuery):
     ] = StateFilter.OPEN
     class_: Annotated[LossClass | None, Field(alias="class")] = None
     topic: Pattern | None = None
-    partition: Annotated[int | None, Field(ge=0, le=MAX_PARTITION)] = None
+    partition: PartitionNumber | None = None
     group: Annotated[
         Pattern | None,
         Field(description="Its commit is the finding, or it is among the groups beyond"),

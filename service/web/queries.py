@@ -20,6 +20,7 @@ from service.web.models import VerdictWord
 from service.web.paging import DEFAULT_LIMIT, MAX_LIMIT
 from service.web.problems import invalid
 
+MAX_PARTITION: Final = 2**31 - 1
 MAX_CURSOR: Final = 60_000  # a group's name alone may have 32,767 bytes
 RULE_IDS: Final = frozenset(meta.rule_id for meta in (*(rule.meta for rule in RULES), OWN_SIGHT))
 
@@ -48,6 +49,9 @@ Pattern = Annotated[
         examples=["orders-*"],
     ),
 ]
+
+
+PartitionNumber = Annotated[int, Field(ge=0, le=MAX_PARTITION)]
 
 
 class GroupQuery(PageQuery):

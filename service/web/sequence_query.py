@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Annotated
 
 from pydantic import Field
 
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from service.web.paging import INT64_MAX
-from service.web.queries import PageQuery, Pattern, StateFilter
-
-MAX_PARTITION: Final = 2**31 - 1
+from service.web.queries import PageQuery, PartitionNumber, Pattern, StateFilter
 
 
 class SequenceQuery(PageQuery):
@@ -22,5 +20,5 @@ class SequenceQuery(PageQuery):
     class_: Annotated[SequenceClass | None, Field(alias="class")] = None
     phase: Phase | None = None
     topic: Pattern | None = None
-    partition: Annotated[int | None, Field(ge=0, le=MAX_PARTITION)] = None
+    partition: PartitionNumber | None = None
     producer_id: Annotated[int | None, Field(ge=0, le=INT64_MAX)] = None

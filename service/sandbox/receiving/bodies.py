@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from service.notify.wording import ALERTNAME, pairs
+from service.alerts.identity import ALERTNAME
+from service.notify.wording import pairs
 
 RESOLVED: Final = "resolved"
 

@@ -25,6 +25,9 @@ WORST_FIRST: Final = (
 )
 # Never committed: no producer that waits for all in-sync replicas lost anything.
 HARMLESS: Final = frozenset({"unreplicated_lost"})
+RESTORED: Final = (
+    "restored"  # reason of a loss that is none any more: a replica with the records leads
+)
 # What these rules cannot judge may be lost.
 SEEING: Final = ("committed_records_lost", "records_possibly_lost", "committed_beyond_log_end")
 IN_FULL: Final = 20  # losses of one partition
@@ -60,7 +63,7 @@ class Known:
     @property
     def exit_code(self) -> ExitCode:
         """Return what a script learns from a list."""
-        if any(loss.get("class") not in HARMLESS for loss in self.losses):
+        if any(_is_bad(loss) for loss in self.losses):
             return ExitCode.LOST
         return ExitCode.INCOMPLETE if self.troubles else ExitCode.OK
 
@@ -181,6 +184,11 @@ def stored_trouble(page: Row, status: Row) -> Iterator[str]:
         yield f"the history ends at {page['as_of'] or 'the start'}: {why}"
     if storage["lost_transitions"]:
         yield f"{storage['lost_transitions']} changes were lost while the database was away"
+
+
+def _is_bad(loss: Row) -> bool:
+    """Whether committed records are gone, or may be; what is `proven` elsewhere is gone for its group."""
+    return loss.get("class") not in HARMLESS and loss.get("reason") != RESTORED
 
 
 def _badness(loss: Row) -> tuple[int, str]:

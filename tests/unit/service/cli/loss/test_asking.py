@@ -105,6 +105,12 @@ def test_committed_records_that_are_or_may_be_lost_have_a_code(rule: str, code: 
     assert ask(open_loss(rule=rule)).exit_code is code
 
 
+def test_a_loss_whose_records_are_there_again_is_none() -> None:
+    assert ask(open_loss(reason="restored")).exit_code is ExitCode.OK
+    assert ask(open_loss(reason="restored"), open_loss(rule=POSSIBLY)).exit_code is ExitCode.LOST
+    assert ask(open_loss(rule=BEYOND_END, reason="proven")).exit_code is ExitCode.LOST
+
+
 def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
     known = ask(open_loss(), outcome=RoundOutcome.GAPS)
     assert (known.exit_code, bool(known.troubles)) == (ExitCode.LOST, True)

@@ -23,6 +23,11 @@ MOST_COUNTED: Final = 1000  # due times that passed; more are told as so many
 BACK: Final = tuple(timedelta(days=days) for days in (1, 8, 32, 367))
 
 
+UNITS: Final = tuple(
+    (name, timedelta(**{f"{name}s": 1})) for name in ("week", "day", "hour", "minute", "second")
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Every:
     """Due again and again, at multiples of an interval since 1970 UTC."""
@@ -44,7 +49,7 @@ class Every:
         return EPOCH + (passed + 1) * self.interval
 
     def __str__(self) -> str:
-        return f"every {self.interval}"
+        return f"every {_words(self.interval)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +132,15 @@ def latest(trigger: Trigger, until: datetime) -> datetime | None:
         if last is not None:
             return last
     return None
+
+
+def _words(interval: timedelta) -> str:
+    """Return an interval in its largest unit that leaves nothing over."""
+    for name, unit in UNITS:
+        count, left = divmod(interval, unit)
+        if count and not left:
+            return name if count == 1 else f"{count} {name}s"
+    return f"{interval.total_seconds():g} seconds"
 
 
 def _following(trigger: Trigger, moment: datetime) -> Iterator[datetime]:

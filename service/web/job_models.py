@@ -29,7 +29,7 @@ class Job(Model):
     """A job and how it last went."""
 
     name: str
-    trigger: Annotated[str, Field(description="When it is due", examples=["every 1 h"])]
+    trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
     next_due_at: datetime | None
     is_running: bool
     last_run: JobRun | None

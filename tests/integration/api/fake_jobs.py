@@ -30,7 +30,7 @@ class FakeJobs:
     def every(self) -> Sequence[JobView]:
         idle = JobView(
             name="retention",
-            trigger="every 1:00:00",
+            trigger="every hour",
             next_due_at=NOON,
             is_running=False,
             last_run=run(3),

@@ -41,7 +41,7 @@ class OneJob:
         return [
             JobView(
                 name="retention",
-                trigger="every 1 h",
+                trigger="every hour",
                 next_due_at=None,
                 is_running=False,
                 last_run=RUN,

@@ -24,7 +24,7 @@ def test_jobs_are_told_with_their_runs(api: Api) -> None:
     assert (busy["name"], busy["is_running"], busy["last_run"]) == ("busy", True, None)
     assert idle == {
         "name": "retention",
-        "trigger": "every 1:00:00",
+        "trigger": "every hour",
         "next_due_at": "2025-06-02T12:00:00Z",
         "is_running": False,
         "last_run": {

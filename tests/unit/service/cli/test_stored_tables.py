@@ -92,7 +92,7 @@ def test_a_job_tells_its_last_run_and_all_of_them() -> None:
     told = printed([jobs.table([job(outcome="failed", detail="database away")])])
     assert cells(told) == [
         "retention",
-        "every 1 h",
+        "every hour",
         "2025-06-02 13:00:00",
         "2025-06-02 12:00:00",
         "failed",

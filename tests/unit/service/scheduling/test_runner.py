@@ -324,7 +324,7 @@ def test_a_person_can_have_a_job_run_now() -> None:
     assert process.runs == [at(0), at(100), at(600)]
     assert process.figures.late == 0
     (state,) = process.runner.states()
-    assert (state.name, state.trigger, state.next_due) == ("sweep", "every 0:10:00", at(1200))
+    assert (state.name, state.trigger, state.next_due) == ("sweep", "every 10 minutes", at(1200))
 
 
 def test_of_two_processes_one_runs_a_job_and_both_know() -> None:

@@ -97,7 +97,14 @@ def test_an_interval_of_nothing_is_refused() -> None:
 
 
 def test_triggers_are_told_to_people() -> None:
-    assert [str(TEN_MINUTES), str(NIGHTLY)] == [
-        "every 0:10:00",
+    seconds = (3600, 600, 86_400, 5400, 7 * 86_400, 0.5)
+    told = [str(Every(interval=timedelta(seconds=one))) for one in seconds]
+    assert [*told, str(NIGHTLY)] == [
+        "every hour",
+        "every 10 minutes",
+        "every day",
+        "every 90 minutes",
+        "every week",
+        "every 0.5 seconds",
         "cron 30 2 * * * (Europe/Berlin)",
     ]

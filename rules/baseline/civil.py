@@ -19,7 +19,8 @@ SLOTS_PER_DAY: Final = 48
 SLOTS_PER_WEEK: Final = 7 * SLOTS_PER_DAY
 QUARTERS_PER_DAY: Final = 96
 QUARTER_MS: Final = 15 * 60 * 1000
-AROUND_TRANSITION: Final = timedelta(hours=24)  # on either side: 48 hours in all
+BEFORE_TRANSITION: Final = timedelta(hours=24)
+AFTER_TRANSITION: Final = timedelta(days=7)  # until half of a daily profile has seen it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,7 +32,9 @@ class CivilDay:
     start_ms: int  # ms since 1970-01-01 UTC
     end_ms: int  # excluded
     quarters: NDArray[np.int64]  # of the wall clock, 0 to 95, of each elapsed quarter of an hour
-    is_near_transition: NDArray[np.bool_]  # of each elapsed quarter: the clocks change within 24 h
+    is_near_transition: NDArray[
+        np.bool_
+    ]  # of each elapsed quarter: the clocks have changed or will
 
     @property
     def number(self) -> int:
@@ -106,5 +109,5 @@ def _quarter(local: datetime) -> int:
 
 
 def _is_near(moment: datetime, zone: ZoneInfo) -> bool:
-    before, after = moment - AROUND_TRANSITION, moment + AROUND_TRANSITION
+    before, after = moment - AFTER_TRANSITION, moment + BEFORE_TRANSITION
     return before.astimezone(zone).utcoffset() != after.astimezone(zone).utcoffset()

@@ -51,8 +51,8 @@ def edges(
 ) -> tuple[Float32s, Float32s]:
     """Return both edges of what is usual for every sample of a day, from their faces.
 
-    Within 24 hours of a change of the clocks they are the widest of now, an hour before, an hour after:
-    what follows another clock comes an hour off until it is learnt.
+    From 24 hours before a change of the clocks to 7 days after it they are the widest of now, an hour
+    before and an hour after: what follows another clock comes an hour off until it is learnt.
     """
     quarters = calendar.quarters
     above, below = drawn(upper, quarters, per_quarter), drawn(lower, quarters, per_quarter)

@@ -75,9 +75,9 @@ class _Night:
         catch_up(self.records, self.calendar.number - 1)
         before = profiles.candidates(self.records, self.calendar.number - 1)
         sides = scales.scales(self.records, self.policies)
-        faces = in_force(self.records, before, sides, self.policies, self.calendar.weekday)
+        faces = in_force(self.records, before, sides, self.calendar.weekday)
         self._keep_deviations(faces)
-        was_moved = self._keep_levels(before, faces, sides.overall)
+        was_moved = self._keep_levels(before, faces, sides)
         self._keep_counts()
         after = profiles.candidates(self.records, self.calendar.number)
         self._choose(before, after, was_moved)
@@ -98,7 +98,9 @@ class _Night:
         expected = Expected.on(faces, self.calendar, self.day.step_ms)
         residual = self.learnable - expected.mid
         new = np.flatnonzero(self.records["profile"] == 0)
-        residual[new] = self.learnable[new] - medians(self.learnable[new])[:, None]
+        level = medians(faces.mid[:, INNER])
+        level[new] = medians(self.learnable[new])
+        residual[new] = self.learnable[new] - level[new][:, None]
         earlier = np.full((len(residual), HOUR_MS // self.day.step_ms), np.nan, np.float32)
         scores = scored(
             residual,
@@ -109,10 +111,17 @@ class _Night:
         )
         place = self.calendar.number % self.records["maxima"].shape[1]
         self.records["maxima"][:, place] = hourly_maxima(scores.score, self.calendar)
-        scales.keep_residuals(self.records, residual, self.calendar, self.first_samples)
+        expected.mid[new] = level[new][:, None]
+        scales.keep_residuals(
+            self.records,
+            scales.Residuals(residual, expected.mid, level),
+            self.policies,
+            self.calendar,
+            self.first_samples,
+        )
 
     def _keep_levels(
-        self, before: Candidates, faces: Faces, overall: Float32s
+        self, before: Candidates, faces: Faces, sides: scales.Scales
     ) -> NDArray[np.bool_]:
         """Remember the day's levels; return whose ring was moved onto a new level."""
         members, expected = gathered(self.learnable, self.calendar, widened=True)
@@ -120,12 +129,14 @@ class _Night:
         profiles.keep_errors(self.records, before, seen, self.calendar)
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
         of_weekday = weekdays(self.records, "levels")[:, :, self.calendar.weekday]
+        usual_level = medians(np.abs(faces.mid[:, INNER]))
+        limit = np.fmax(sides.overall, sides.relative * usual_level)
         levels = Levels(
             seen=seen,
             expected=faces.mid[:, INNER],
             by_ring=by_ring[:, INNER],
             same_weekday=medians_of_days(of_weekday),
-            least=np.fmax(overall, self.policies.least),
+            least=limit,
         )
         was_moved = changes.follow(self.records, levels, self.calendar, self.settings.change_mads)
         by_day = self.records["day_median"]

@@ -53,7 +53,26 @@ def medians(values: Float32s, least: int | NDArray[np.int64] = 1) -> Float32s:
 
 
 def medians_of_days(values: Float32s, least: int = 1) -> Float32s:
-    """Return the medians over axis 1, a few days, of (n, days, ...); NaN below `least` known ones.
+    """Return the medians over axis 1, a few days, of (n, days, ...); NaN below `least` known ones."""
+    lanes, known = _sorted_days(values)
+    return _median_of_lanes(lanes, known, least)
+
+
+def shares_of_days(values: Float32s, share: Float32s) -> Float32s:
+    """Return a quantile over axis 1, a few days, of (n, days, slots): each series has its own share.
+
+    One half is the median; any other is of the nearest rank. NaN where no day is known.
+    """
+    lanes, known = _sorted_days(values)
+    rank = np.floor(share[:, None] * (known - 1) + np.float32(0.5)).astype(np.int64)
+    ranked = np.take_along_axis(lanes, np.clip(rank, 0, len(lanes) - 1)[None], axis=0)[0]
+    is_median = (share == np.float32(0.5))[:, None]
+    found = np.where(is_median, _median_of_lanes(lanes, known, 1), ranked)
+    return np.where(known > 0, found, _NAN)
+
+
+def _sorted_days(values: Float32s) -> tuple[Float32s, NDArray[np.int64]]:
+    """Return (days, n, ...), sorted over the days, and how many are known: others stand last.
 
     A sorting network: whole arrays are compared with each other, which is many times faster than to sort
     many short rows.
@@ -68,8 +87,13 @@ def medians_of_days(values: Float32s, least: int = 1) -> Float32s:
         np.minimum(lanes[low], lanes[high], out=spare)
         np.maximum(lanes[low], lanes[high], out=lanes[high])
         lanes[low] = spare
+    return lanes, known
+
+
+def _median_of_lanes(lanes: Float32s, known: NDArray[np.int64], least: int) -> Float32s:
+    days = len(lanes)
     low, high = lanes[(days - 1) // 2], lanes[days // 2]
-    if missing.any():
+    if (known < days).any():
         low, high = (
             np.take_along_axis(lanes, np.clip(rank, 0, days - 1)[None], axis=0)[0]
             for rank in ((known - 1) // 2, known // 2)

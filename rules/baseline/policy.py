@@ -37,6 +37,8 @@ class Policy:
     ceiling: float = float("inf")  # the greatest
     open_seconds: int  # so long every sample must be unusual; 0: one sample is enough
     drift_seconds: int = 1800  # or so long far from the profile, although it came slowly
+    days_share: float = 0.5  # of 14 days' deviations, the quantile that is usual; 0.5: the median
+    is_proportional: bool = False  # it scatters in proportion to its level
     min_nonzero: float = 0.0  # a smaller share of samples that are not zero: sparse, no band
 
     def __post_init__(self) -> None:
@@ -47,26 +49,35 @@ class Policy:
 
 
 _LAG: Final = 300  # deploys and rebalances make lag jump for 1 to 3 minutes
+_MOST: Final = 0.85  # lag of nightly jobs differs much from night to night: the third largest of 14
 
 POLICIES: Final[Mapping[Metric, Policy]] = MappingProxyType(
     {
         Metric.READ_COMMITTED_LAG: Policy(
-            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG
+            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG, days_share=_MOST
         ),
         Metric.READ_UNCOMMITTED_LAG: Policy(
-            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG
+            direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG, days_share=_MOST
         ),
         Metric.READ_COMMITTED_LAG_SECONDS: Policy(
-            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG
+            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG, days_share=_MOST
         ),
         Metric.READ_UNCOMMITTED_LAG_SECONDS: Policy(
-            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG
+            direction=Direction.ABOVE, min_deviation=10, open_seconds=_LAG, days_share=_MOST
         ),
         Metric.CONSUME_RATE: Policy(
-            direction=Direction.BOTH, min_deviation=1, open_seconds=_LAG, min_nonzero=0.2
+            direction=Direction.BOTH,
+            min_deviation=1,
+            open_seconds=_LAG,
+            min_nonzero=0.2,
+            is_proportional=True,
         ),
         Metric.PRODUCE_RATE: Policy(
-            direction=Direction.BOTH, min_deviation=1, open_seconds=180, min_nonzero=0.2
+            direction=Direction.BOTH,
+            min_deviation=1,
+            open_seconds=180,
+            min_nonzero=0.2,
+            is_proportional=True,
         ),
         Metric.OPEN_SPAN: Policy(direction=Direction.ABOVE, min_deviation=1000, open_seconds=_LAG),
         Metric.UNREPLICATED_SPAN: Policy(

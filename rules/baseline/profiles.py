@@ -39,7 +39,8 @@ class Candidates:
     constant: Float32s  # (n,)
     daily: Float32s  # (n, 48)
     week: Float32s  # (n, 7, 48), Monday first
-    usable: NDArray[np.bool_]  # (n, 3): enough days are known
+    usable: NDArray[np.bool_]  # (n, 3): enough days are known to choose it
+    tried: NDArray[np.bool_]  # (n, 3): enough to see how far off it would be
 
     def faces(self, weekday: int) -> tuple[Float32s, Float32s, Float32s]:
         """Return the face of a day by each candidate."""
@@ -58,7 +59,7 @@ def candidates(records: Records, last_day: int) -> Candidates:
     """Return what is expected after the days up to the last.
 
     Constant: the median of 7 daily medians. Daily: the median per slot of 10 days. Weekly: the same of
-    the five same weekdays, at least two of them.
+    the five same weekdays.
     """
     by_day = records["day_median"]
     recent = medians(by_day[:, places(last_day, CONSTANT_DAYS, LEVEL_DAYS)])
@@ -67,14 +68,19 @@ def candidates(records: Records, last_day: int) -> Candidates:
     daily = medians_of_days(levels)
     daily = np.where(np.isnan(daily), constant[:, None], daily)
     of_weekday = weekdays(records, "levels")
-    week = medians_of_days(of_weekday, LEAST_WEEKDAYS)
+    week = medians_of_days(of_weekday)
     week = np.where(np.isnan(week), daily[:, None, :], week)
-    return Candidates(constant, daily, week, _usable(records, levels, of_weekday, last_day))
+    usable, tried = _usable(records, levels, of_weekday, last_day)
+    return Candidates(constant, daily, week, usable, tried)
 
 
 def _usable(
     records: Records, levels: Float32s, of_weekday: Float32s, last_day: int
-) -> NDArray[np.bool_]:
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which candidates may be chosen, and which may be tried.
+
+    A weekly profile is tried from its second week on, so that it can be chosen as soon as it may.
+    """
     days = _days_known(levels)
     same = _days_known(of_weekday[:, :, last_day % 7])  # of the weekday that comes
     age = last_day + 1 - records["first_day"]
@@ -82,7 +88,9 @@ def _usable(
     found[:, 0] = ~np.isnan(records["day_median"]).all(axis=1)
     found[:, 1] = found[:, 0] & (days >= LEAST_DAYS)
     found[:, 2] = found[:, 1] & (same >= LEAST_WEEKDAYS) & (age >= WEEKLY_FROM_DAYS)
-    return found
+    tried = found.copy()
+    tried[:, 2] = found[:, 1] & (same >= 1)
+    return found, tried
 
 
 def _days_known(levels: Float32s) -> NDArray[np.int64]:
@@ -124,7 +132,7 @@ def keep_errors(records: Records, before: Candidates, seen: Float32s, calendar: 
         total = np.zeros(len(seen))
         for slot in range(SLOTS_PER_DAY):  # one by one: the order of a sum is part of the result
             total += off[:, slot]
-        is_told = before.usable[:, column] & (slots >= LEAST_SLOTS)
+        is_told = before.tried[:, column] & (slots >= LEAST_SLOTS)
         error = np.divide(total, slots, out=np.full(len(seen), np.nan), where=is_told)
         records["errors"][:, place, column] = error
 

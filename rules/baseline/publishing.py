@@ -20,15 +20,13 @@ from rules.baseline.thresholds import thresholds
 from rules.baseline.trends import slopes
 
 
-def in_force(
-    records: Records, known: Candidates, sides: Scales, policies: Policies, weekday: int
-) -> Faces:
+def in_force(records: Records, known: Candidates, sides: Scales, weekday: int) -> Faces:
     """Return what the states' baselines expect of a day: the same bits as what was published."""
     mid = known.face(records["profile"], weekday) + records["delta"][:, None]
     return Faces(
         mid,
-        mid + edges_of(mid, wrapped(sides.above), policies.relative),
-        mid - edges_of(mid, wrapped(sides.below), policies.relative),
+        mid + edges_of(mid, wrapped(sides.above), sides.relative),
+        mid - edges_of(mid, wrapped(sides.below), sides.relative_below),
     )
 
 
@@ -51,7 +49,7 @@ def published(
     policies = Policies.of(day.metric, settings)
     outcome, reason = outcomes(records, policies, calendar.number, settings)
     profile = np.where(has_band(outcome, reason), records["profile"], 0).astype(np.uint8)
-    slots = _slots(records, known, scales(records, policies), policies, profile)
+    slots = _slots(records, known, scales(records, policies), profile)
     threshold, threshold_by = thresholds(records, settings)
     return BaselineBlock(
         series_id=day.series_id,
@@ -79,7 +77,6 @@ def _slots(
     records: Records,
     known: Candidates,
     sides: Scales,
-    policies: Policies,
     profile: NDArray[np.uint8],
 ) -> _Slots:
     made = [np.full((len(records), SLOTS_PER_WEEK), np.nan, np.float32) for _ in range(3)]
@@ -92,8 +89,7 @@ def _slots(
         width = days * SLOTS_PER_DAY
         mid = expected + records["delta"][rows][:, None]
         above, below = (np.tile(side[rows], days) for side in (sides.above, sides.below))
-        relative = policies.relative[rows]
         made[0][rows, :width] = mid
-        made[1][rows, :width] = mid + edges_of(mid, above, relative)
-        made[2][rows, :width] = mid - edges_of(mid, below, relative)
+        made[1][rows, :width] = mid + edges_of(mid, above, sides.relative[rows])
+        made[2][rows, :width] = mid - edges_of(mid, below, sides.relative_below[rows])
     return _Slots(*made)

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from rules.baseline.blocks import METRICS, Float32s
 from rules.baseline.civil import CivilDay
 from rules.baseline.clockface import gathered
-from rules.baseline.order import day_quantiles, known_in, medians, medians_of_days, quantiles
+from rules.baseline.order import day_quantiles, known_in, medians, quantiles, shares_of_days
 from rules.baseline.policy import Direction
 from rules.baseline.rings import Records
 from rules.baseline.settings import NightSettings
 
 LOW_SHARE: Final = 0.05
 HIGH_SHARE: Final = 0.95
+TO_ZERO: Final = 0.9  # of the scale at which a fall to zero reaches just the least threshold
+
+_NONE: Final = np.float32(np.nan)  # of no effect on the greatest of several
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +34,9 @@ class Policies:
     min_nonzero: NDArray[np.float64]  # (n,)
     open_seconds: NDArray[np.int64]  # (n,)
     drift_seconds: NDArray[np.int64]  # (n,)
+    days_share: Float32s  # (n,)
+    is_proportional: NDArray[np.bool_]  # (n,)
+    to_zero: Float32s  # (n,) a scale, of what is expected, at which a fall to zero is told
 
     @classmethod
     def of(cls, metric: NDArray[np.uint8], settings: NightSettings) -> Policies:
@@ -48,6 +54,9 @@ class Policies:
             np.array([one.min_nonzero for one in table])[metric],
             np.array([one.open_seconds for one in table])[metric],
             np.array([one.drift_seconds for one in table])[metric],
+            np.array([one.days_share for one in table], np.float32)[metric],
+            np.array([one.is_proportional for one in table])[metric],
+            np.full(len(metric), TO_ZERO / k_min, np.float32),
         )
 
     def take(self, rows: NDArray[np.int64]) -> Policies:
@@ -57,40 +66,61 @@ class Policies:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scales:
-    """The part of the scales that does not depend on what is expected: (n, 48)."""
+    """The parts of the scales that do not depend on what is expected."""
 
-    above: Float32s
-    below: Float32s
-    overall: Float32s  # (n,) G; NaN: not known yet
+    above: Float32s  # (n, 48)
+    below: Float32s  # (n, 48)
+    relative: Float32s  # (n,) the least above, of what is expected
+    relative_below: Float32s  # (n,)
+    overall: (
+        Float32s  # (n,) the least, in the metric's unit; of proportional ones the policy's alone
+    )
 
 
 def scales(records: Records, policies: Policies) -> Scales:
     """Return max(S_j, half the median of S over the slots, G, the policy's least), for both sides.
 
-    S_j is the median over 14 days of the daily q95 (or -q05) of residuals in slot j; G is the median over
-    28 days of the daily q95 of |residual|.
+    S_j is the median over 14 days of the daily q95 (or -q05) of residuals in slot j, or the policy's
+    other quantile; G is the median over 28 days of the daily q95 of |residual|. Of a proportional series
+    G is a share of what is expected, and stands for half the median as well; below it is no more than
+    lets a fall to zero pass the least threshold.
     """
-    overall = medians(np.ascontiguousarray(records["scale"]))
-    least = np.fmax(overall, policies.least)
+    usual = medians(records["scale"])
+    overall = np.fmax(np.where(policies.is_proportional, _NONE, usual), policies.least)
+    relative = np.fmax(np.where(policies.is_proportional, usual, _NONE), policies.relative)
     sides = []
     for name in ("above", "below"):
-        by_slot = medians_of_days(records[name])
-        half = medians(by_slot) * np.float32(0.5)
-        sides.append(np.fmax(np.fmax(by_slot, half[:, None]), least[:, None]))
-    return Scales(sides[0], sides[1], overall)
+        by_slot = shares_of_days(records[name], policies.days_share)
+        half = np.where(policies.is_proportional, _NONE, medians(by_slot) * np.float32(0.5))
+        sides.append(np.fmax(by_slot, np.fmax(half, overall)[:, None]))
+    relative_below = np.fmin(relative, np.fmax(policies.to_zero, policies.relative))
+    return Scales(sides[0], sides[1], relative, relative_below, overall)
 
 
 def edges_of(mid: Float32s, side: Float32s, relative: Float32s) -> Float32s:
-    """Return the scale of each slot: no less than a share of what is expected there."""
-    return np.fmax(side, np.abs(mid) * relative.reshape(-1, *[1] * (mid.ndim - 1)))
+    """Return the scale of each slot: no less than a share of what is expected there, shape (n, slots)."""
+    return np.fmax(side, np.abs(mid) * relative[:, None])
 
 
-def keep_residuals(records: Records, residuals: Float32s, calendar: CivilDay, least: int) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Residuals:
+    """A day's residuals, and what they are residuals of."""
+
+    values: Float32s  # (n, samples)
+    mid: Float32s  # (n, samples)
+    level: Float32s  # (n,) the median of what was expected
+
+
+def keep_residuals(
+    records: Records, residuals: Residuals, policies: Policies, calendar: CivilDay, least: int
+) -> None:
     """Remember a day's residual quantiles per slot, and over the day if `least` samples are known.
 
-    A slot needs half of its samples.
+    A slot needs half of its samples. Of a proportional series the quantile over the day is that of
+    |residual| / |expected|, where half of its level is the least that counts as expected.
     """
-    in_slot, expected = gathered(residuals, calendar, widened=False)
+    values = residuals.values
+    in_slot, expected = gathered(values, calendar, widened=False)
     known = known_in(in_slot)
     ordered = np.sort(in_slot, axis=-1)
     is_enough = (known > 0) & (2 * known >= expected)
@@ -98,7 +128,11 @@ def keep_residuals(records: Records, residuals: Float32s, calendar: CivilDay, le
         found = quantiles(ordered, known, share) * np.float32(sign) + np.float32(0)
         place = calendar.number % records[name].shape[1]
         records[name][:, place] = np.where(is_enough, found, np.float32(np.nan))
-    overall = day_quantiles(np.abs(residuals), HIGH_SHARE)
-    is_enough = known_in(residuals) >= least
+    size = np.abs(values)
+    rows = np.flatnonzero(policies.is_proportional)
+    half = np.fmax(np.abs(residuals.level[rows]) * np.float32(0.5), policies.least[rows])
+    size[rows] /= np.fmax(np.abs(residuals.mid[rows]), half[:, None])
+    overall = day_quantiles(size, HIGH_SHARE)
+    is_enough = known_in(values) >= least
     place = calendar.number % records["scale"].shape[1]
     records["scale"][:, place] = np.where(is_enough, overall, np.float32(np.nan))

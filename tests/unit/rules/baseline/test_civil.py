@@ -42,12 +42,14 @@ def test_slots_are_those_of_the_wall_clock(day: date, zone: str, hours: float) -
     assert following.start_ms == known.end_ms
 
 
-def test_a_transition_is_near_for_a_day_on_either_side() -> None:
+def test_a_transition_is_near_from_a_day_before_to_a_week_after() -> None:
     near = {
         number: int(civil_day(date(2026, 10, number), "Europe/Berlin").is_near_transition.sum())
-        for number in (23, 24, 25, 26, 27)
+        for number in (23, 24, 25, 26, 31)
     }
-    assert near == {23: 0, 24: 84, 25: 100, 26: 8, 27: 0}  # at 01:00 UTC on the 25th
+    assert near == {23: 0, 24: 84, 25: 100, 26: 96, 31: 96}  # at 01:00 UTC on the 25th
+    november = civil_day(date(2026, 11, 1), "Europe/Berlin")
+    assert int(november.is_near_transition.sum()) == 8
     assert not day_of(0).is_near_transition.any()
 
 

@@ -37,7 +37,7 @@ def test_candidates_are_medians_of_days_and_of_same_weekdays() -> None:
                     for back in range(LEVEL_DAYS)
                     if (TODAY - back - 1) % 7 == weekday
                 ]
-                weekly = plain(same, least=2)
+                weekly = plain(same)
                 weekly = daily if np.isnan(weekly) else weekly
                 assert found.week[row, weekday, slot] == pytest.approx(weekly)
 
@@ -95,10 +95,10 @@ def test_the_profile_with_the_least_error_is_chosen(
 def test_errors_are_mean_distances_of_levels() -> None:
     records = random(2, "levels", gaps=0.0)
     records["day_median"] = random(2, "day_median", gaps=0.0)["day_median"]
-    records["first_day"][1] = TODAY - 3  # too young for a weekly profile
+    records["levels"][1, [place(back, LEVEL_DAYS) for back in range(6, LEVEL_DAYS)]] = np.nan
     before = candidates(records, TODAY)
     day = civil_day(date.fromordinal(TODAY + 1), "UTC")
-    seen = records["levels"][:, 0] * 2
+    seen = random(2, "levels", gaps=0.0)["levels"][:, 0] * 2
     seen[:, 5:9] = np.nan
     keep_errors(records, before, seen, day)
     found = records["errors"][:, day.number % SCALE_DAYS]

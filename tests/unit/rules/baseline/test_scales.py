@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from rules.baseline.blocks import METRIC_CODES, THRESHOLDS_BY, ThresholdBy
-from rules.baseline.scales import Policies, edges_of, keep_residuals, scales
+from rules.baseline.scales import Policies, Residuals, edges_of, keep_residuals, scales
 from rules.baseline.series import Metric
 from rules.baseline.settings import NightSettings
 from rules.baseline.state import LEVEL_DAYS, MONTH_DAYS, SCALE_DAYS
 from rules.baseline.thresholds import thresholds
 from rules.baseline.trends import slopes
-from tests.unit.rules.baseline.days import STEP_MS, day_of
+from tests.unit.rules.baseline.days import day_of
 from tests.unit.rules.baseline.records import TODAY, empty, place, random
 
 SETTINGS = NightSettings()
@@ -30,45 +30,82 @@ def known(values: list[float]) -> list[float]:
     return [value for value in values if not math.isnan(value)]
 
 
-def test_a_scale_is_never_narrower_than_over_all_slots_and_the_policy() -> None:
+def quantile(values: list[float], share: float) -> float:
+    ordered = sorted(known(values))
+    if share == 0.5:
+        return statistics.median(ordered)
+    return ordered[int(share * (len(ordered) - 1) + 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("metric", "share"), [(Metric.OPEN_SPAN, 0.5), (Metric.READ_COMMITTED_LAG, 0.85)]
+)
+def test_a_scale_is_never_narrower_than_over_all_slots_and_the_policy(
+    metric: Metric, share: float
+) -> None:
     records = random(4, "above", gaps=0.3)
-    records["below"] = random(4, "below")["below"] / 9
-    records["scale"] = random(4, "scale")["scale"] / 2
+    records["above"] *= 1000
+    records["below"] = random(4, "below")["below"] * 100
+    records["scale"] = random(4, "scale")["scale"] * 500
     records["scale"][3] = np.nan
-    found = scales(records, policies(Metric.PRODUCE_RATE, 4))
+    found = scales(records, policies(metric, 4))
     for row in range(4):
         overall = known(records["scale"][row].tolist())
         wide = statistics.median(overall) if overall else -math.inf
         for name, side in (("above", found.above), ("below", found.below)):
-            by_slot = [
-                statistics.median(known(records[name][row, :, slot].tolist())) for slot in range(48)
-            ]
+            by_slot = [quantile(records[name][row, :, slot].tolist(), share) for slot in range(48)]
             half = statistics.median(by_slot) / 2
-            expected = [max(one, half, wide, 1 / 3) for one in by_slot]
+            expected = [max(one, half, wide, 1000 / 3) for one in by_slot]
             np.testing.assert_allclose(side[row], expected, rtol=1e-6)
+    np.testing.assert_allclose(found.relative, 0.2 / 3, rtol=1e-6)
+
+
+def test_a_rate_scatters_in_proportion_to_its_level() -> None:
+    records = random(2, "above", gaps=0.3)
+    records["below"], records["scale"] = records["above"], 0.5
+    records["scale"][1] = 0.01
+    found = scales(records, policies(Metric.PRODUCE_RATE, 2))
+    np.testing.assert_allclose(found.relative, [0.5, 0.2 / 3], rtol=1e-6)
+    np.testing.assert_allclose(found.relative_below, [0.3, 0.2 / 3], rtol=1e-6)  # 0 scores 3.33
+    for row in range(2):
+        by_slot = [
+            statistics.median(known(records["above"][row, :, slot].tolist())) for slot in range(48)
+        ]
+        np.testing.assert_allclose(
+            found.above[row], [max(one, 1 / 3) for one in by_slot], rtol=1e-6
+        )
 
 
 def test_a_scale_is_no_less_than_a_share_of_what_is_expected() -> None:
     mid = np.array([[-300.0, 0.0, 30.0]], np.float32)
-    relative = policies(Metric.PRODUCE_RATE).relative  # 20 % at the least threshold of 3
+    relative = policies(Metric.OPEN_SPAN).relative  # 20 % at the least threshold of 3
     found = edges_of(mid, np.full_like(mid, 5), relative)
     np.testing.assert_allclose(found, [[20, 5, 5]], rtol=1e-6)
 
 
 def test_residual_quantiles_need_half_of_a_slot() -> None:
     records, day = empty(), day_of(0)
-    residuals = np.tile(np.arange(1, 7, dtype=np.float32), (1, 48))  # six samples in a slot
-    residuals[0, 6:9] = np.nan
-    residuals[0, 12:16] = np.nan
-    keep_residuals(records, -residuals, day, least=24)
+    values = np.tile(np.arange(-1, -7, -1, dtype=np.float32), (1, 48))  # six samples in a slot
+    values[0, 6:9] = np.nan
+    values[0, 12:16] = np.nan
+    residuals = Residuals(values, np.ones_like(values), np.ones(1, np.float32))
+    keep_residuals(records, residuals, policies(Metric.OPEN_SPAN), day, least=24)
     row = day.number % SCALE_DAYS
-    assert records["above"][0, row, :4].tolist()[:2] == [-1, -4]
-    assert records["below"][0, row, :4].tolist()[:2] == [6, 6]
+    assert records["above"][0, row, :2].tolist() == [-1, -4]
+    assert records["below"][0, row, :2].tolist() == [6, 6]
     assert np.isnan(records["above"][0, row]).tolist() == [False, False, True] + [False] * 45
     assert records["scale"][0, day.number % MONTH_DAYS] == 6
-    keep_residuals(records, -residuals, day, least=1 + 48 * 6)
+    keep_residuals(records, residuals, policies(Metric.OPEN_SPAN), day, least=289)
     assert np.isnan(records["scale"]).all()
-    assert STEP_MS * 6 == 1_800_000
+
+
+def test_the_scale_of_a_rate_is_relative_to_no_less_than_half_of_its_level() -> None:
+    records, day = empty(), day_of(0)
+    mid = np.repeat(np.array([100, 10], np.float32), 144)[None]
+    residuals = Residuals(mid * np.float32(0.2), mid, np.array([100], np.float32))
+    keep_residuals(records, residuals, policies(Metric.PRODUCE_RATE), day, least=24)
+    ratios = sorted([20 / 100] * 144 + [2 / 50] * 144)
+    assert records["scale"][0, day.number % MONTH_DAYS] == pytest.approx(quantile(ratios, 0.95))
 
 
 def maxima(values: list[float]) -> tuple[float, str]:

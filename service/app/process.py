@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import TextIO
 
 from collectors.risk_looks import RiskReader
@@ -22,6 +23,7 @@ from service.app.front import address_of, make_front
 from service.app.history import history_jobs, make_history
 from service.app.jobs import JobParts, make_jobs
 from service.app.log_files import log_files
+from service.app.nightly import nightly_jobs
 from service.app.scrapes import scrape_watch
 from service.clock import monotonic, utc_now
 from service.data_directory import DataDirectory
@@ -77,8 +79,15 @@ class _Base:
 
 
 @contextmanager
-def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
+def open_service(
+    settings: Settings, stream: TextIO, config_file: Path | None = None
+) -> Iterator[Service]:
     """Take the data directory and the port, and build the service; nothing is asked yet.
+
+    Args:
+        settings: all of them.
+        stream: the log.
+        config_file: what they were read from, for programs that are run at set times.
 
     Raises:
         SettingsError: addresses, security settings or the HTTP address cannot be used.
@@ -86,7 +95,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
     """
     with ExitStack() as undo:
         undo.enter_context(seldom_collected())
-        base = _base(settings, stream)
+        base = _base(settings, stream, config_file)
         undo.callback(base.writer.close)
         undo.callback(base.reader.close)
         undo.callback(base.risk.close)
@@ -146,7 +155,7 @@ def open_service(settings: Settings, stream: TextIO) -> Iterator[Service]:
         yield Service(parts, drain_seconds=settings.service.drain_seconds)
 
 
-def _base(settings: Settings, stream: TextIO) -> _Base:
+def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base:
     writer = QueuedWriter(LineWriter(stream))
     chosen = settings.service.log_format
     is_screen = stream.isatty()
@@ -179,7 +188,10 @@ def _base(settings: Settings, stream: TextIO) -> _Base:
             supervisor=supervisor,
             stop=stop,
             log=log,
-            more=lambda runs: history_jobs(settings, runs, log),
+            more=lambda runs: [
+                *history_jobs(settings, runs, log),
+                *nightly_jobs(settings, config_file),
+            ],
         ),
         inbox=LogInbox(
             StoredInbox(lambda: store.engine, settings.kafka.name),

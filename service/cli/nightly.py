@@ -48,6 +48,7 @@ def command() -> None:
     help="A setting of Spark's own; give it again for more.",
 )
 @click.option("--history", metavar="URL", help="Folder of history, a path or an address.")
+@click.option("--cluster", metavar="NAME", help="Name of the cluster, as `serve` has it.")
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print events and, last, the figures as JSON."
@@ -73,7 +74,11 @@ def run(**options: Any) -> int:
     from service.settings import read_settings  # noqa: PLC0415 - same
     from service.storage.baselines.nights import opened_nights  # noqa: PLC0415 - same
 
-    flags = {"service": {"data_dir": options["data_dir"]}, "nightly": {"master": options["master"]}}
+    flags = {
+        "kafka": {"name": options["cluster"]},
+        "service": {"data_dir": options["data_dir"]},
+        "nightly": {"master": options["master"]},
+    }
     settings = read_settings(os.environ, path=options["path"], flags=flags)
     order = _order(settings, options)
     if options["dry_run"]:

@@ -40,7 +40,7 @@ def command(**options: Any) -> int:
     keep_memory_small()
     settings = read_settings(os.environ, path=options["path"], flags=serve_flags(options))
     # Not the guarded stream: a log that cannot be written must not end the watch.
-    with _stdout() as stream, open_service(settings, stream) as service:
+    with _stdout() as stream, open_service(settings, stream, options["path"]) as service:
         ended_well = asyncio.run(service.run())
     return ExitCode.OK if ended_well else ExitCode.FAILED
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import selectors
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -57,6 +58,13 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]
     Raises:
         NightError: it failed, was killed, or took too long; whatever it had to end is ended.
     """
+    if (
+        "JAVA_HOME" not in environment
+        and shutil.which("java", path=environment.get("PATH")) is None
+    ):
+        raise NightError(
+            "Spark needs Java 17 or newer, and there is none: install it, set JAVA_HOME"
+        )
     order.scratch.mkdir(parents=True, exist_ok=True)
     deadline = monotonic() + order.timeout_seconds
     with (order.scratch / ERRORS).open("wb") as errors:

@@ -29,7 +29,9 @@ def plain_nights(
         calendar = civil_day(day, zone)
         samples = _samples(path, day)
         masks = _rows(path / masks_folder(day))
-        metrics |= {row["series_id"]: METRIC_CODES[Metric(row["metric"])] for row in samples}
+        metrics |= {
+            int(str(row["series_id"])): METRIC_CODES[Metric(str(row["metric"]))] for row in samples
+        }
         for series, code in metrics.items():
             mine = [row for row in samples if row["series_id"] == series]
             windows = [row for row in masks if row["series_id"] == series]

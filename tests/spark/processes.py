@@ -79,7 +79,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
     port = free_port()
     master = f"spark://127.0.0.1:{port}"
     own = ("--host", "127.0.0.1", "--webui-port", "0")
-    words = [("org.apache.spark.deploy.master.Master", *own, "--port", str(port))]
+    words: list[tuple[str, ...]] = [
+        ("org.apache.spark.deploy.master.Master", *own, "--port", str(port))
+    ]
     words += [
         (
             "org.apache.spark.deploy.worker.Worker",

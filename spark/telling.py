@@ -7,7 +7,6 @@ there, `{"event": "failed", "why": ...}` at most once, as the last.
 from __future__ import annotations
 
 import json
-import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -17,11 +16,8 @@ from typing import Final
 from pyspark import SparkContext
 
 PROGRESS_SECONDS: Final = 2.0
-MOST_CHARACTERS: Final = 1000
-_RAISED: Final = re.compile(
     r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
 )
-_NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
 
 
 def tell(event: str, **figures: object) -> None:
@@ -50,18 +46,6 @@ def progress(context: SparkContext, day: str) -> Iterator[None]:
     finally:
         is_over.set()
         watcher.join(PROGRESS_SECONDS)
-
-
-def why(exc: BaseException) -> str:
-    """Return what Spark's long text says in one line: what was raised in the task, if anything was."""
-    text = str(exc)
-    raised = [
-        f"{kind.rpartition('.')[2]}: {told}"
-        for kind, told in _RAISED.findall(text)
-        if not kind.endswith(_NOT_THE_CAUSE)
-    ]
-    first = next((line for line in text.splitlines() if line.strip()), type(exc).__name__)
-    return (raised[0] if raised else first)[:MOST_CHARACTERS]
 
 
 def _tasks(context: SparkContext) -> tuple[int, int]:

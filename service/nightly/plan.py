@@ -56,13 +56,12 @@ def again(past: Past, day: date) -> Plan:
 
 
 def _from(run: date | None, until: date, past: Past) -> Plan:
-    """Return the nights after a run; without one, or with one too old, those after the gap."""
-    if past.first_day is None and run is None:
-        return Plan(nights=())
-    first = run + DAY if run is not None else past.first_day
-    assert_first = first if first is not None else until
-    wanted = (until - assert_first).days + 1
-    most = min(wanted, MOST_NIGHTS)
-    nights = tuple(until - DAY * back for back in reversed(range(most)))
-    skipped = max(0, wanted - MOST_NIGHTS)
-    return Plan(nights=nights, begins_anew=run is None or skipped > 0, skipped=skipped)
+    """Return the nights after a run, or after the first day of history; the last ones, if many."""
+    first = past.first_day if run is None else run + DAY
+    wanted = 0 if first is None else max(0, (until - first).days + 1)
+    made = min(wanted, MOST_NIGHTS)
+    return Plan(
+        nights=tuple(until - DAY * back for back in reversed(range(made))),
+        begins_anew=made > 0 and run is None,
+        skipped=wanted - made,
+    )

@@ -24,11 +24,12 @@ from rules.baseline.civil import civil_day
 from rules.baseline.layout import RUN_FILE, bucket_file, run_folder
 from rules.baseline.night_run import NightRun
 from spark.bucket import Told
+from spark.causes import why
 from spark.inputs import Night, buckets_of, inputs_of
 from spark.places import Place
 from spark.runs import RUNS, days_of, keep_only, last_run, read_run, remove_older
 from spark.session import open_session
-from spark.telling import progress, tell, why
+from spark.telling import progress, tell
 from spark.transforms import buckets, made
 
 TASK_BYTES: Final = 8 << 20  # of input: less is not worth a task of its own

@@ -1,0 +1,31 @@
+"""What a person reads while nights are made."""
+
+from __future__ import annotations
+
+from service.nightly.telling import line_of
+
+NIGHT = {
+    "event": "night",
+    "day": "2026-03-29",
+    "run": "ab12",
+    "is_new": True,
+    "series": 40,
+    "outcomes": {"banded": 39, "sparse": 1},
+    "damaged": {},
+    "seconds": {"all": 1.25},
+}
+
+
+def test_a_night_tells_what_became_of_its_series() -> None:
+    assert line_of(NIGHT) == (
+        "night of 2026-03-29: 40 series (39 banded, 1 sparse), run ab12, in 1.2 s"
+    )
+
+
+def test_a_night_that_was_there_says_so() -> None:
+    assert line_of(NIGHT | {"is_new": False}).endswith("run ab12, made before")
+
+
+def test_a_damaged_file_is_named_with_what_it_costs() -> None:
+    line = line_of(NIGHT | {"damaged": {"3": "days/x: torn"}})
+    assert "bucket 3 had a day without data, its file is damaged: days/x: torn" in line

@@ -7,6 +7,8 @@ from typing import Final
 
 MOST_CHARACTERS: Final = 1000
 _RAISED: Final = re.compile(
+    r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
+)
 _NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
 
 

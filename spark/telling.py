@@ -16,8 +16,6 @@ from typing import Final
 from pyspark import SparkContext
 
 PROGRESS_SECONDS: Final = 2.0
-    r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
-)
 
 
 def tell(event: str, **figures: object) -> None:

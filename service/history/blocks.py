@@ -229,24 +229,26 @@ def _matrix(flat: NDArray[np.float32], places: Int64s, count: int) -> NDArray[np
 
 
 # ------------------------------------------------------------------ joining
-def joined(blocks: Iterable[Block]) -> list[Block]:
+def joined(blocks: Iterable[Block], span_ms: tuple[int, int] | None = None) -> list[Block]:
     """Join the samples of each series on one grid per step; a later block's samples count.
 
     What of a later block is a gap leaves what was there. The grid of a step reaches from the first
-    sample of any series to the last one.
+    sample of any series to the last one, or over all of `span_ms` (start, end) if it divides that.
     """
     by_step: dict[int, list[Block]] = {}
     for block in blocks:
         if len(block) and block.samples:
             by_step.setdefault(block.step_ms, []).append(block)
-    return [_laid_over(same) for _, same in sorted(by_step.items())]
+    return [_laid_over(same, span_ms) for _, same in sorted(by_step.items())]
 
 
-def _laid_over(blocks: Sequence[Block]) -> Block:
-    if len(blocks) == 1:
-        return blocks[0]
+def _laid_over(blocks: Sequence[Block], span_ms: tuple[int, int] | None) -> Block:
     step = blocks[0].step_ms
     start, end = min(one.start_ms for one in blocks), max(one.end_ms for one in blocks)
+    if span_ms is not None and not any(edge % step for edge in span_ms):
+        start, end = min(start, span_ms[0]), max(end, span_ms[1])
+    if len(blocks) == 1 and (start, end) == (blocks[0].start_ms, blocks[0].end_ms):
+        return blocks[0]
     ids = np.unique(np.concatenate([one.series_id for one in blocks]))
     metric = np.zeros(len(ids), np.uint8)
     values = np.full((len(ids), (end - start) // step), np.nan, np.float32)

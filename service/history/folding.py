@@ -116,7 +116,9 @@ def _fold_day(
             new = list(_of_bucket(folder, files, bucket, day))
             if new:
                 there = _there(folder, day, bucket, folded)
-                folded.bytes += write_bucket(folder, day, bucket, joined([*there, *new]))
+                span = day_bounds(day, folder.described.time_zone)
+                rows = joined([*there, *new], span)
+                folded.bytes += write_bucket(folder, day, bucket, rows)
     finally:
         for file in files:
             file.close()

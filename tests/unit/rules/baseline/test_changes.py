@@ -29,11 +29,11 @@ def test_the_ring_follows_a_level_that_lasts_and_keeps_its_shape(
     summand: float, factor: float
 ) -> None:
     shifted = with_level(daily, 20, summand, factor)
-    _, night = after(22, shifted)
+    states, night = after(22, shifted)
     expected = shifted(day_of(22), hours(day_of(22))).reshape(48, -1).mean(axis=1)
     np.testing.assert_allclose(night.mid[0, : night.slots[0]][:48], expected, rtol=0.05, atol=3)
     assert abs(night.delta[0]) < 2  # the level is in the profile itself
-    _, later = after(40, shifted)
+    _, later = after(12, shifted, first=22, states=states)
     np.testing.assert_allclose(later.mid[0, :48], expected, rtol=0.05, atol=3)
 
 

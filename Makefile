@@ -6,11 +6,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-# Tests that kill brokers mostly wait. Beside them run those without any, which give way (~), and
-# those that leave theirs alone. The last areas run by themselves.
+# Tests that kill brokers mostly wait. Beside them, and beside the story, run those without any
+# brokers, which give way (~), and then those that leave theirs alone. The last areas run alone.
+FIRST_LANE := story breaking
 GIVING_WAY := types layers unit property brokerless
-ALONE := faults story
-AREAS := lint breaking steady $(GIVING_WAY) integration $(ALONE)
+ALONE := faults
+AREAS := lint $(FIRST_LANE) $(GIVING_WAY) steady integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
@@ -36,7 +37,7 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
-	@$(BIN)/python -m tests.lanes lint 'breaking | $(addprefix ~,$(GIVING_WAY)) steady' $(ALONE)
+	@$(BIN)/python -m tests.lanes lint '$(FIRST_LANE) | $(addprefix ~,$(GIVING_WAY)) steady' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
 

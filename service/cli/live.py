@@ -13,7 +13,9 @@ from rich.live import Live
 from rich.text import Text
 
 from rules.errors import AuthenticationError, CollectError
+from rules.facts.last_look import microseconds
 from rules.facts.snapshot import Snapshot
+from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service import clock
 from service.cli.snapshot_json import snapshot_document
 from service.cli.snapshot_table import console, snapshot_tables
@@ -27,6 +29,7 @@ class LiveView:
         self._as_json = as_json
         self._all_rows = all_rows
         self._console = console()
+        self._ends: EndHistory | None = None
         self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
 
     def __enter__(self) -> Self:
@@ -77,11 +80,23 @@ class LiveView:
             click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))
             return
         width = self._console.width
-        tables = snapshot_tables(snapshot, all_rows=self._all_rows, width=width)
+        lags = self._time_lags(snapshot).read_committed
+        tables = snapshot_tables(snapshot, lags=lags, all_rows=self._all_rows, width=width)
         if self.is_live:
             self._redraw(tables)
         else:
             self._console.print(tables)
+
+    def _time_lags(self, snapshot: Snapshot) -> TimeLags:
+        """Tell for how long offsets wait, as far as the rounds so far show it."""
+        self._ends = advance(
+            self._ends,
+            cluster_id=snapshot.cluster_id,
+            partitions=snapshot.partitions,
+            offsets=snapshot.offsets,
+            now_us=microseconds(snapshot.taken_at + snapshot.ends_read_after),
+        )
+        return time_lags(self._ends, snapshot)
 
     def _redraw(self, content: RenderableType) -> None:
         # Starting hides the cursor, so that it belongs inside of the block that shows it again.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
@@ -11,6 +12,8 @@ from rich.text import Text
 
 from collectors.naming import counted
 from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
+from rules.time_lag import TimeLag
 from service.cli.printable import printable
 from service.cli.showing import ABSENT, SHOWN
 from service.snapshot_rows import Row, group_rows, partition_rows
@@ -18,7 +21,8 @@ from service.snapshot_rows import Row, group_rows, partition_rows
 PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
 WARNING: Final = "bold yellow"
 WIDE: Final = 100  # columns of a screen on which everything has its place
-LEAST: Final = frozenset({"epoch", "log start", "type"})
+BEHIND: Final = "behind"  # for how long the oldest unread offset has been below the LSO
+LEAST: Final = frozenset({"epoch", "log start", "type", BEHIND})
 # Column -> whether it holds numbers.
 PARTITION_COLUMNS: Final = {
     "topic-partition": False,
@@ -55,10 +59,15 @@ def console() -> Console:
 
 
 def snapshot_tables(
-    snapshot: Snapshot, *, all_rows: bool = False, width: int = PIPED_WIDTH
+    snapshot: Snapshot,
+    *,
+    lags: TimeLag | None = None,
+    all_rows: bool = False,
+    width: int = PIPED_WIDTH,
 ) -> RenderableType:
     """Return header, partitions, groups and gaps of one round.
 
+    Without `lags`, which only rounds before this one can tell, no column shows them.
     Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
     On a screen narrower than `WIDE` the columns that are looked at least are left out.
     """
@@ -67,7 +76,7 @@ def snapshot_tables(
         _header(snapshot),
         *gaps,
         _partitions(snapshot, all_rows=all_rows, width=width),
-        _groups(snapshot, all_rows=all_rows, width=width),
+        _groups(snapshot, lags, all_rows=all_rows, width=width),
     )
 
 
@@ -138,11 +147,31 @@ def _partition_cells(row: Row) -> list[str | Text]:
     ]
 
 
-def _groups(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
-    rows = [cells for group in group_rows(snapshot) for cells in _group_cells(group)]
+def _groups(snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, width: int) -> Table:
+    behind = [[] for _ in snapshot.groups] if lags is None else _behind(snapshot, lags)
+    nothing = [] if lags is None else [""]  # of a group without commits
+    columns = GROUP_COLUMNS if lags is None else GROUP_COLUMNS | {BEHIND: True}
+    rows = [
+        [*cells, *more]
+        for group, told in zip(group_rows(snapshot), behind, strict=True)
+        for cells, more in zip_longest(_group_cells(group), told, fillvalue=nothing)
+    ]
     cut = 0 if all_rows else max(len(rows) - SHOWN, 0)
     shown = rows[:SHOWN] if cut else rows
-    return _filled("GROUPS", GROUP_COLUMNS, shown, caption=_caption(0, cut), width=width)
+    return _filled("GROUPS", columns, shown, caption=_caption(0, cut), width=width)
+
+
+def _behind(snapshot: Snapshot, lags: TimeLag) -> list[list[list[str | Text]]]:
+    """Return one cell per commit, by group; what waited before the first round has a lower bound."""
+    cells: list[list[list[str | Text]]] = [[] for _ in snapshot.groups]
+    for place, group in enumerate(snapshot.commits.group.tolist()):
+        lag_us, at_least_us = lags.lag_us[place], lags.at_least_us[place]
+        if at_least_us is not None:
+            told = f"> {at_least_us / SECOND_US:.1f} s"
+        else:
+            told = ABSENT if lag_us is None else f"{lag_us / SECOND_US:.1f} s"
+        cells[group].append([told])
+    return cells
 
 
 def _group_cells(group: Row) -> list[list[str | Text]]:

@@ -14,7 +14,7 @@ from rules.errors import AuthenticationError, CollectError, UnreachableError
 from rules.facts.snapshot import Snapshot
 from service.cli.live import LiveView
 from service.cli.stopping import interrupt_afterwards
-from tests.factories import snapshot
+from tests.factories import at, commits, group, offsets, partitions, snapshot
 
 Outcome = Snapshot | Exception
 AWAY = UnreachableError("no bootstrap address answered")
@@ -106,6 +106,28 @@ def test_ctrl_c_lets_a_table_be_drawn_to_its_end() -> None:
         with pytest.raises(KeyboardInterrupt), view:
             view.show(snapshot())
     assert "all read" in stream.getvalue()
+
+
+def test_a_table_tells_from_the_second_round_on_how_long_offsets_wait(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    groups, one = (group(), group("idle")), partitions({"orders": 1})
+    rounds = [
+        snapshot(
+            taken_at=at(seconds),
+            partitions=one,
+            offsets=offsets(1, high_watermark=[end], last_stable_offset=[end]),
+            groups=groups,
+            commits=commits((0, 0, committed)),
+        )
+        for seconds, end, committed in ((0, 100, 50), (5, 104, 102), (10, 104, 102))
+    ]
+    with LiveView(as_json=False, all_rows=False) as view:
+        for seen in rounds:
+            view.show(seen)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    told = [line[-3:] for line in lines if line and line[0] == "billing"]
+    assert told == [[">", "0.0", "s"], ["-", "2.0", "s"], ["-", "7.0", "s"]]
 
 
 def test_ctrl_c_leaves_a_terminal_with_its_cursor(monkeypatch: pytest.MonkeyPatch) -> None:

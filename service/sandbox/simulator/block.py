@@ -83,7 +83,9 @@ class Block:
         stable = self._stable(ends, meant, before, rng)
         effects.held_back(stable, before.stable, rows, occasions, grid)
         grown = traffic.growth(grid.times_ms[:: COARSE_MS // grid.step_ms])
-        most = traffic.busiest * rows.each(lambda one: one.headroom)[_firsts(rows)]
+        # Offsets that compaction has removed are passed without being read.
+        room = rows.each(lambda one: one.headroom / (1 - one.holes))
+        most = traffic.busiest * room[_firsts(rows)]
         capacity = np.repeat(grown * most[:, None], COARSE_MS // grid.step_ms, axis=1)
         capacity = capacity[rows.pipeline] * rows.weights[:, None] * level
         capacity = np.maximum(capacity, LEAST_CAPACITY) * effects.read(rows, occasions, grid)

@@ -11,7 +11,7 @@ import numpy as np
 from rules.baseline.series import Metric, Series
 
 OTHER_ZONES_SHARE: Final = 0.3  # of the pipelines
-DAY_SECONDS: Final = 86_400
+COMPACTED: Final = 0.15  # of the topics
 
 PER_PARTITION: Final = (
     Metric.READ_COMMITTED_LAG,
@@ -84,6 +84,7 @@ class Pipeline:
     transaction_seconds: float | None  # None: no transactions
     retention_seconds: float | None  # None: longer than anything that happens here
     batch: Batch | None
+    holes: float  # the share of older offsets that compaction has removed: nobody has to read them
 
     @property
     def partitions(self) -> int:
@@ -160,6 +161,7 @@ def draw_pipeline(seed: int, index: int, zones: tuple[str, ...]) -> Pipeline:
         transaction_seconds=_between(rng, 0.1, 5) if rng.random() < 0.4 else None,
         retention_seconds=7200.0 if rng.random() < 0.1 else None,
         batch=_batch(rng, zone) if traffic is Traffic.NIGHTLY_BATCH else None,
+        holes=float(rng.uniform(0.3, 0.7)) if rng.random() < COMPACTED else 0.0,
     )
 
 

@@ -38,6 +38,7 @@ PIPELINE: Final = Pipeline(
     transaction_seconds=2.0,
     retention_seconds=None,
     batch=None,
+    holes=0.0,
 )
 
 Values = NDArray[np.float32]

@@ -120,6 +120,13 @@ def test_retention_takes_what_a_group_that_stands_has_not_read() -> None:
     assert 3500 < lag.max() < 3700
 
 
+def test_a_compacted_topic_is_caught_up_with_sooner() -> None:
+    pill = occasion(Kind.POISON_PILL, partition=0)
+    plain, compacted = Days(pipeline(), pill), Days(pipeline(holes=0.5), pill)
+    waits = [days.block.over_ms[pill] - pill.end_ms for days in (plain, compacted)]
+    assert 0 < waits[1] < 0.6 * waits[0]
+
+
 def test_a_reader_that_comes_once_an_hour_lets_records_wait() -> None:
     days = Days(pipeline(traffic=Traffic.HOURLY_READER))
     hours = days.of(Metric.READ_COMMITTED_LAG_SECONDS)[240:].reshape(-1, 120)

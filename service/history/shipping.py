@@ -21,7 +21,7 @@ from service.history.folder import ASIDE, Folder
 from service.history.hours import HOUR_MS, packed_hour, write_hour
 from service.log import Log
 
-MOST_WAITING_BYTES: Final = 8 * 2**30  # a week of 10,000 partitions at one round in 15 s
+MOST_WAITING_BYTES: Final = 8 * 2**30  # three days of 10,000 partitions, 30,000 commits, a round in 15 s
 
 
 class Shipper:

@@ -39,7 +39,7 @@ class HistorySettings(Group):
 
     enabled: bool = True
     """Whether history is kept. Default: on, because what is usual is learnt from weeks that have been;
-    10,000 partitions take about 1 GB a day."""
+    10,000 partitions with 30,000 commits and a round in 15 s take about 2 GB a day."""
 
     url: Annotated[
         Annotated[str, AfterValidator(_place)] | None,

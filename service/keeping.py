@@ -50,7 +50,7 @@ class KeepingStatus:
     is_final: bool = False  # no later try will mend it: a person has to
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
-    lost_transitions: int = 0  # since the start
+    lost_transitions: int = 0  # of findings and alerts, since the start
     stored_at: datetime | None = None  # the time of the last round that was stored
     took_seconds: float | None = None  # the last transaction
 
@@ -116,6 +116,7 @@ class Keeper:
         self._retry_seconds = FIRST_RETRY_SECONDS
         self._status = KeepingStatus()
         self._stored: list[Stored] = []
+        self._lost_steps = 0  # of alerts, and of what is stored by now
 
     @property
     def status(self) -> KeepingStatus:
@@ -124,7 +125,9 @@ class Keeper:
             self._status,
             waiting_rounds=len(self._pending.rounds),
             lost_rounds=self._pending.lost_rounds,
-            lost_transitions=self._pending.lost_transitions,
+            lost_transitions=self._pending.lost_transitions
+            + self._lost_steps
+            + _lost_steps(self._pending.rounds),
         )
 
     @property
@@ -227,6 +230,7 @@ class Keeper:
         stored = self._asked(lambda: self._store.store(part), STORE_SECONDS)
         self._stored.append(stored)
         self._pending = self._pending.without(part)
+        self._lost_steps += _lost_steps(part)
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = KeepingStatus(
             state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
@@ -291,3 +295,7 @@ class Keeper:
                 for one in self._pending.rounds
             ),
         )
+
+
+def _lost_steps(rounds: Sequence[Round]) -> int:
+    return sum(one.alerts.lost_steps for one in rounds if one.alerts is not None)

@@ -90,7 +90,7 @@ STORE_WAITING: Final = Metric(
 )
 STORE_LOST: Final = Metric(
     name="tidemark_store_lost_transitions_total",
-    help="Transitions of findings that were never stored, because too many waited for the database.",
+    help="Transitions of findings and steps of alerts that were never stored, because too many waited for the database.",
     unit=Unit.TRANSITIONS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,

@@ -10,11 +10,12 @@ import pytest
 from rules.errors import StoreError
 from rules.open_findings import Identity, OpenFinding, Step
 from rules.verdict import Verdict
+from service.alerts.delta import AlertDelta
 from service.keeping import LAST_RETRY_SECONDS, Keeper, KeepingState, Passing
 from service.storage.checkpoint_format import Checkpoint
 from service.storage.pending import PART_ROUNDS
 from service.storage.rounds import Round, Stored
-from tests.factories import CLUSTER_ID, at
+from tests.factories import CLUSTER_ID, NOON, at
 from tests.fakes import MemoryStore
 from tests.integration.storage.given import Story
 
@@ -119,6 +120,22 @@ def test_a_refusal_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost() 
     status = kept.keeper.status
     assert (status.state, status.trouble) == (KeepingState.REFUSED, str(REFUSED))
     assert (status.waiting_rounds, status.lost_rounds, status.lost_transitions) == (4, 6, 6)
+
+
+def test_steps_of_alerts_that_were_too_many_count_as_lost_also_once_the_rest_is_stored() -> None:
+    store = MemoryStore()
+    kept = Kept(store)
+    store.fails = AWAY
+    for lost in (3, 0, 4):
+        alerts = AlertDelta(at=NOON, lost_steps=lost)
+        kept.keeper.keep(
+            Passing(cluster_id=CLUSTER_ID, at=NOON, changes=(), checkpoint=None, alerts=alerts)
+        )
+        assert kept.keeper.status.lost_transitions == (7 if lost == 4 else 3)
+    store.fails = None
+    kept.keeper.flush(at_once=True)
+    status = kept.keeper.status
+    assert (status.state, status.lost_transitions) == (KeepingState.STORED, 7)
 
 
 def test_an_error_that_nobody_expected_loses_no_round() -> None:

@@ -24,12 +24,12 @@ from rules.errors import (
     RequestError,
     UnreachableError,
 )
+from service.web.prefix import PREFIX
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 TIMEOUT_SECONDS: Final = 10.0
 LIMIT: Final = 1000  # items of a page
 MAX_PAGES: Final = 1000
-PREFIX: Final = "/api/v1"
 PROBLEM: Final = "application/problem+json"
 STAMP: Final = frozenset({"as_of", "is_current"})  # every answer about a cluster has it
 REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)

@@ -19,11 +19,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from service.storage.tokens import Grant
 from service.storage.tokens import Scope as Right
+from service.web.prefix import PREFIX
 from service.web.problems import ProblemError
 from service.web.rights import Tokens
 
 PUBLIC_PATHS: Final = frozenset({"/livez", "/readyz"})
-API: Final = "/api/v1/"
+API: Final = f"{PREFIX}/"
 INGEST: Final = f"{API}ingest/"  # all paths below it
 MAX_SECRET: Final = 4096  # characters
 CHALLENGE: Final = 'Bearer realm="tidemark"'

@@ -20,6 +20,7 @@ from service.web.access import Access
 from service.web.document import PROBLEM, openapi_document
 from service.web.edge import BodyLimit, Busy, HearOut, Stamp
 from service.web.ports import Log, Sources
+from service.web.prefix import PREFIX
 from service.web.problems import ProblemError, on_problem
 from service.web.queries import no_repeats
 from service.web.rights import Tokens
@@ -43,7 +44,6 @@ from service.web.routes.silences import silences_router
 from service.web.routes.status import status_router
 from service.web.routes.transactions import transactions_router
 
-PREFIX: Final = "/api/v1"
 EXPECTED: Final = (ProblemError, StoreError, RequestValidationError, HTTPException)
 
 

@@ -23,6 +23,7 @@ from service.web.changing import KEY_HEADER, Done, changed, stamp_of
 from service.web.finding_lists import LAST_US
 from service.web.paging import decode_cursor
 from service.web.ports import Sources
+from service.web.prefix import PREFIX
 from service.web.problems import ProblemError, conflict, invalid, not_found
 from service.web.queries import NoQuery
 from service.web.silence_reach import matches_everything
@@ -31,7 +32,7 @@ from service.web.versions import IF_MATCH, etag_of, require_match
 
 NO_SILENCE: Final = "there is no such silence"
 MOST: Final = 5000  # that are not over: every round looks at all of them
-PATH: Final = "/api/v1/silences"
+PATH: Final = f"{PREFIX}/silences"
 
 SilenceId = Annotated[UUID, Path(examples=["0c6d2b0e-7c3b-4c4e-9d55-2f3f3a1b9f10"])]
 
@@ -159,7 +160,7 @@ def _matchers(body: models.SilenceBody) -> Matchers:
     except MatcherError as exc:
         raise invalid("matchers", str(exc)) from exc
     if not body.all and matches_everything(matchers):
-        told = 'they match every alert; name what is meant, or say "all": true'
+        told = 'they match every alert; name what is meant, or say "all": true (--all)'
         raise invalid("matchers", told)
     return matchers
 

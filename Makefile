@@ -10,14 +10,14 @@ READY := $(VENV)/.ready
 # brokers, which give way (~), and then those that leave theirs alone. The last areas run alone.
 FIRST_LANE := story breaking
 GIVING_WAY := types layers unit property brokerless
-ALONE := faults
+ALONE := spark faults
 AREAS := lint $(FIRST_LANE) $(GIVING_WAY) steady integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
 
-.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long loss-long returned-long tail-long property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -36,7 +36,7 @@ $(READY): requirements.txt pyproject.toml
 demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
-test: $(READY) ## everything: lint, types, layers, unit, property, integration, faults, story
+test: $(READY) ## everything: lint, types, layers, unit, property, integration, spark, faults, story
 	@$(BIN)/python -m tests.lanes lint '$(FIRST_LANE) | $(addprefix ~,$(GIVING_WAY)) steady' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
@@ -70,6 +70,12 @@ steady: $(READY) ## what leaves its brokers alone
 
 brokerless: $(READY) ## and what needs none
 	@$(PYTEST) tests/contract tests/integration -m 'not brokers'
+
+spark: $(READY) ## nights on Spark: one core, two, a cluster, killed, damaged
+	@$(PYTEST) tests/spark
+
+nightly-kills: $(READY) ## a night killed at ten random points, and made again: the same run, bit for bit
+	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
 	@$(PYTEST) tests/faults

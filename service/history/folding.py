@@ -23,6 +23,7 @@ from service.history.hours import HOUR
 
 PREFIX: Final = "hour="
 SUFFIX: Final = ".parquet"
+AT_ONCE: Final = 100  # files open: a service that restarts all day leaves thousands
 MILLISECOND: Final = timedelta(milliseconds=1)
 
 
@@ -64,8 +65,9 @@ def fold_due(
             if is_over():
                 return folded
             mine = [hour.path for hour in hours if day in hour.days]
-            if not _fold_day(folder, day, mine, folded, is_over):
-                return folded
+            for first in range(0, len(mine), AT_ONCE):
+                if not _fold_day(folder, day, mine[first : first + AT_ONCE], folded, is_over):
+                    return folded
             folded.days.append(day)
         for hour in hours:
             if hour.path not in folded.damaged and all(day < before for day in hour.days):

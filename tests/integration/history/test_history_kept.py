@@ -11,6 +11,7 @@ import pytest
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.events import Event
+from service.history import folding
 from service.history.ahead import segment_paths
 from service.history.dictionary import read_series
 from service.history.folder import Folder
@@ -76,6 +77,19 @@ def test_folding_and_shipping_twice_change_nothing(tmp_path: Path) -> None:
     kept.fold()
     assert kept.days() == before
     assert kept.fold().days == []
+
+
+def test_more_hours_than_may_be_open_are_folded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(folding, "AT_ONCE", 2)
+    kept = Kept(tmp_path)
+    for seconds in range(0, 75, 15):
+        kept.round(seconds)
+        kept.recorder.close()  # as a restart does
+    kept.shipper.ship()
+    assert kept.fold().hours == 5
+    assert spans(kept) == {seconds: seconds / 15 for seconds in range(0, 75, 15)}
 
 
 def test_a_clock_that_is_set_back_and_forth_loses_no_round(tmp_path: Path) -> None:

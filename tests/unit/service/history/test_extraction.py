@@ -18,6 +18,7 @@ from rules.facts.memory import Memory, advance
 from rules.facts.scrapes import ClientReading, Counted, Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
+from rules.time_lag import TimeLag, TimeLags
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
 from tests.factories import at, commits, ended, group, offsets, partitions, snapshot, topic_id
 from tests.scraped import endpoint_state
@@ -87,6 +88,21 @@ def test_a_round_tells_lags_and_spans() -> None:
     assert np.isnan(rounds.value(found, Metric.UNREPLICATED_SPAN, "orders", 2))
     assert np.isnan(rounds.value(found, Metric.READ_COMMITTED_LAG_SECONDS, "orders", 1, "billing"))
     assert found.at_ms == at(0).timestamp() * 1000
+
+
+def test_lags_in_seconds_are_those_of_the_round() -> None:
+    lag = TimeLag(
+        lag_us=Column.of([None, 2_500_000]),
+        within_us=np.zeros(2, np.int64),
+        at_least_us=Column.absent(2),
+        why_absent=np.array([0, -1], np.int8),
+    )
+    seen = snapshot(groups=(group("a"), group("b")), commits=commits((0, 0, 5), (1, 0, 6)))
+    lags = TimeLags(read_committed=lag, read_uncommitted=lag)
+    extraction = Extraction("c", interval_seconds=INTERVAL)
+    found = extraction.samples(JudgedRound(snapshot=seen, before=None, time_lags=lags))
+    is_seconds = found.metric == list(Metric).index(Metric.READ_UNCOMMITTED_LAG_SECONDS)
+    assert found.values[is_seconds].tolist() == pytest.approx([float("nan"), 2.5], nan_ok=True)
 
 
 def test_a_share_group_has_no_lag() -> None:

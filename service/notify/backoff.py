@@ -28,10 +28,14 @@ def next_attempt_at(tried: Tried, now: datetime, chance: float) -> datetime | No
     """Return when to try again; None once it has been tried for a day.
 
     `chance` is drawn from [0, 1): the pause is any part of its step, so that what failed together
-    does not come back together. What the receiver asked for goes before all this.
+    does not come back together. What the receiver asked for goes before all this: who asks to wait
+    until the day is over is asked once more then, or the first answer would end it.
     """
-    moment = tried.not_before or now + _pause(tried, chance)
-    return moment if moment - tried.created_at <= GIVE_UP_AFTER else None
+    last = tried.created_at + GIVE_UP_AFTER
+    if tried.not_before is not None:
+        return tried.not_before if now < last else None
+    moment = now + _pause(tried, chance)
+    return moment if moment <= last else None
 
 
 def _pause(tried: Tried, chance: float) -> timedelta:

@@ -51,7 +51,15 @@ def test_after_a_day_nothing_is_tried_any_more() -> None:
     end = at(0) + GIVE_UP_AFTER
     assert next_attempt_at(tried(9), end, 0.0) == end
     assert next_attempt_at(tried(9), end - timedelta(seconds=1), 0.9) is None
-    assert next_attempt_at(tried(1, not_before=end + timedelta(seconds=1)), at(5), 0.0) is None
+    assert next_attempt_at(tried(2, not_before=end + timedelta(hours=1)), end, 0.0) is None
+
+
+def test_a_receiver_that_asks_to_wait_for_a_day_is_asked_once_more() -> None:
+    asked = not_before("86400", at(5))
+    assert asked == at(5) + GIVE_UP_AFTER
+    assert next_attempt_at(tried(1, not_before=asked), at(5), 0.0) == asked
+    again = not_before("86400", asked)
+    assert next_attempt_at(tried(2, not_before=again), asked, 0.0) is None
 
 
 @pytest.mark.parametrize(

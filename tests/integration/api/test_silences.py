@@ -111,7 +111,12 @@ def test_a_silence_that_cannot_be_meant_is_refused(
 def test_everything_is_held_back_only_by_whoever_says_so(api: Api) -> None:
     name = made(api, matchers='alertname=~".*"', all=True)["id"]
     assert name in current(api)
-    assert api.ask("DELETE", f"/silences/{name}", If_Match='"1"').status_code == 204
+    longer = wish(matchers='alertname=~".*"', ends_at=at(7200).isoformat())
+    unsaid = api.ask("PUT", f"/silences/{name}", longer, If_Match='"1"')
+    assert (unsaid.status_code, "--all" in unsaid.json()["detail"]) == (422, True)
+    edited = api.ask("PUT", f"/silences/{name}", {**longer, "all": True}, If_Match='"1"')
+    assert edited.status_code == 200
+    assert api.ask("DELETE", f"/silences/{name}", If_Match='"2"').status_code == 204
 
 
 def test_who_edits_says_which_version_he_has_seen(api: Api) -> None:

@@ -1,0 +1,96 @@
+"""The whole run: missed nights in order, masks of each, the last one published, also at a later try."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rules.errors import ConflictError, StoreError
+from service.nightly.lock import alone
+from service.nightly.running import NightlyOrder, NightsDone, planned, run_nights
+from service.nightly.telling import Told
+from service.storage.baselines.alert_windows import AlertWindow
+from service.storage.baselines.publishing import Published, Publishing
+from service.storage.baselines.run_files import RunPlace
+from tests.spark.weeks import DAYS, day_at, make_weeks
+
+NOW = datetime(2026, 4, 1, 1, 0, tzinfo=UTC)  # the night after the last day
+
+
+@dataclass
+class Store:
+    """A database without one: it remembers what it was asked for."""
+
+    is_away: bool = False
+    asked: list[tuple[str, datetime, datetime]] = field(default_factory=list)
+    published: list[RunPlace] = field(default_factory=list)
+
+    def windows(self, cluster: str, begin: datetime, end: datetime) -> Sequence[AlertWindow]:
+        self.asked.append((cluster, begin, end))
+        return []
+
+    def publish(self, place: RunPlace, cluster: str, now: datetime) -> Published:
+        if self.is_away:
+            raise StoreError("the connection was lost", retryable=True)
+        assert (cluster, now) == ("c", NOW)
+        self.published.append(place)
+        return Published(
+            outcome=Publishing.PUBLISHED,
+            run_id=place.run_id,
+            series=40,
+            unlabelled=0,
+            dropped=(),
+            seconds=0.1,
+        )
+
+
+def order(path: Path) -> NightlyOrder:
+    return NightlyOrder(
+        history=str(path / "history"),
+        data_directory=path / "data",
+        master="local[1]",
+        conf={},
+        timeout_seconds=240,
+        keep_days=3,
+        environment=os.environ,
+    )
+
+
+def make(path: Path, store: Store, told: list[Told]) -> NightsDone:
+    return run_nights(order(path), store, lambda: NOW, told.append)
+
+
+def test_nights_are_made_in_order_and_published_when_the_database_is_back(tmp_path: Path) -> None:
+    make_weeks(tmp_path / "history")
+    store, told = Store(is_away=True), list[Told]()
+    with pytest.raises(StoreError, match="lost"):
+        make(tmp_path, store, told)
+    days = [day_at(one).isoformat() for one in range(DAYS)]
+    assert [one["day"] for one in told if one["event"] == "night"] == days
+    assert [end - begin for _, begin, end in store.asked][2].total_seconds() == 23 * 3600
+    store.is_away = False
+    done = make(tmp_path, store, told)
+    assert done.nights == []
+    assert [one.day for one in store.published] == [day_at(DAYS - 1)]
+    assert told[-1]["event"] == "published"
+    kept = sorted(one.name for one in (tmp_path / "history" / "runs").iterdir())
+    assert kept == [f"day={day}" for day in days[-3:]]
+    assert not (tmp_path / "data" / "nightly-scratch").exists()
+
+
+def test_without_history_there_is_nothing_to_do(tmp_path: Path) -> None:
+    told = list[Told]()
+    assert make(tmp_path, Store(), told).published is None
+    assert [one["why"] for one in told] == ["there is no history yet"]
+    assert planned(order(tmp_path), NOW) is None
+
+
+def test_a_second_run_on_a_history_is_refused(tmp_path: Path) -> None:
+    make_weeks(tmp_path / "history", days=1)
+    with alone(tmp_path / "history"), pytest.raises(ConflictError, match="another"):
+        make(tmp_path, Store(), [])

@@ -104,3 +104,13 @@ class Moment(click.ParamType[datetime]):
         if moment is None or moment.tzinfo is None:
             self.fail(f"{value!r} is no time with a zone like 2026-01-31T03:00:00Z.", param, ctx)
         return moment
+
+
+wait_option: Final = click.option(
+    "--wait",
+    type=FiniteRange(0, DAY_SECONDS),
+    default=30.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for what comes of it.",
+)

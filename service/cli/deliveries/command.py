@@ -9,7 +9,7 @@ import click
 from service.cli import listing
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import output_option
-from service.cli.parameters import DAY_SECONDS, FiniteRange
+from service.cli.parameters import wait_option
 from service.cli.server_options import client_of, server_options, server_options_for
 
 STATES: Final = ("waiting", "sending", "delivered", "superseded", "dead")
@@ -91,10 +91,7 @@ def show(number: int, **options: Any) -> int:
 
 @command.command()
 @NUMBER
-@click.option(
-    "--wait", type=FiniteRange(0, DAY_SECONDS), default=30.0, show_default=True, metavar="SECONDS",
-    help="How long to wait for what comes of it.",
-)  # fmt: skip
+@wait_option
 @output_option
 @server_options_for("admin")
 def replay(number: int, *, wait: float, **options: Any) -> int:
@@ -109,6 +106,5 @@ def replay(number: int, *, wait: float, **options: Any) -> int:
     from service.cli.deliveries import waiting  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options, scope="admin") as api:
-        made = api.change("POST", f"deliveries/{number}/replay").document["delivery"]
-        found = waiting.awaited(api, made, seconds=wait)
-    return waiting.tell(found, options["output"], was_awaited=wait > 0)
+        path = f"deliveries/{number}/replay"
+        return waiting.send(api, path, seconds=wait, output=options["output"])

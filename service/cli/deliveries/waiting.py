@@ -1,4 +1,4 @@
-"""Waits until a delivery that was made by hand has come to something, and says what."""
+"""Makes a delivery by hand, waits until it has come to something, and says what."""
 
 from __future__ import annotations
 
@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 UNDER_WAY: Final = ("waiting", "sending")
 POLL_SECONDS: Final = 0.5
+
+
+def send(api: ApiClient, path: str, *, seconds: float, output: str) -> int:
+    """Ask for a delivery, wait so long for what comes of it, and print that; return the exit code."""
+    made = api.change("POST", path).document["delivery"]
+    found = awaited(api, made, seconds=seconds)
+    return tell(found, output, was_awaited=seconds > 0)
 
 
 def awaited(api: ApiClient, delivery: listing.Row, *, seconds: float) -> listing.Row:

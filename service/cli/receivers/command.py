@@ -10,7 +10,7 @@ import click
 from service.cli import listing
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import output_option
-from service.cli.parameters import DAY_SECONDS, FiniteRange
+from service.cli.parameters import wait_option
 from service.cli.server_options import client_of, server_options, server_options_for
 
 
@@ -58,10 +58,7 @@ def ls(**options: Any) -> int:
 
 @command.command("test")
 @click.argument("name")
-@click.option(
-    "--wait", type=FiniteRange(0, DAY_SECONDS), default=30.0, show_default=True, metavar="SECONDS",
-    help="How long to wait for what comes of it.",
-)  # fmt: skip
+@wait_option
 @output_option
 @server_options_for("admin")
 def send_test(name: str, *, wait: float, **options: Any) -> int:
@@ -78,6 +75,4 @@ def send_test(name: str, *, wait: float, **options: Any) -> int:
 
     with client_of(options, scope="admin") as api:
         path = f"receivers/{quote(name, safe='')}/test"
-        made = api.change("POST", path).document["delivery"]
-        found = waiting.awaited(api, made, seconds=wait)
-    return waiting.tell(found, options["output"], was_awaited=wait > 0)
+        return waiting.send(api, path, seconds=wait, output=options["output"])

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
-from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -163,14 +160,14 @@ def measure(history: Path, data_directory: Path) -> Measured:
     words = (sys.executable, "-m", "service")
     own = ("--data-dir", str(data_directory))
     subprocess.run([*words, "db", "upgrade", *own], check=True, stdout=subprocess.DEVNULL)
-    begun, used = monotonic(), _used()
+    begun = monotonic()
     run = subprocess.Popen(
         [*words, "nightly", "run", "--json", "--history", str(history), *own],
         stdout=subprocess.PIPE,
         text=True,
     )
-    over, peaks = threading.Event(), [dict[str, int]()]
-    watcher = threading.Thread(target=_watch, args=(run.pid, over, peaks))
+    over, peaks, used = threading.Event(), [dict[str, int]()], dict[int, float]()
+    watcher = threading.Thread(target=_watch, args=(run.pid, over, peaks, used))
     watcher.start()
     out, _ = run.communicate()
     seconds = monotonic() - begun
@@ -181,31 +178,33 @@ def measure(history: Path, data_directory: Path) -> Measured:
     night = next(one for one in events if one.get("event") == "night")
     published = next(one for one in events if one.get("event") == "published")
     figures = night["seconds"] | {"publish": published["seconds"], "series": night["series"]}
-    return Measured(figures=figures, seconds=seconds, cpu_seconds=_used() - used, peak=peaks[0])
+    return Measured(figures=figures, seconds=seconds, cpu_seconds=sum(used.values()), peak=peaks[0])
 
 
-def _used() -> float:
-    """Return the processor time of all that was started and is gone."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def _watch(
+    pid: int, over: threading.Event, peaks: list[dict[str, int]], used: dict[int, float]
+) -> None:
+    """Keep the greatest sum of resident memory of the command and all that it started.
 
-
-def _watch(pid: int, over: threading.Event, peaks: list[dict[str, int]]) -> None:
-    """Keep the greatest sum of resident memory of the command and all that it started."""
+    `used` gets the processor time of each process, as far as it was seen.
+    """
     while not over.wait(0.2):
         found: dict[str, int] = {}
-        for name, size in _sizes(pid):
-            found[name] = found.get(name, 0) + size
-        peaks[0] = max(peaks[0], found, key=lambda one: sum(one.values()))
+        for one in _family(pid):
+            with suppress(psutil.NoSuchProcess):
+                name = one.name()
+                kind = "python" if name.startswith(("python", "tidemark")) else name
+                found[kind] = found.get(kind, 0) + one.memory_info().rss
+                times = one.cpu_times()
+                used[one.pid] = times.user + times.system
+        peaks[0] = max(peaks[0], found, key=lambda sizes: sum(sizes.values()))
 
 
-def _sizes(pid: int) -> Iterator[tuple[str, int]]:
+def _family(pid: int) -> list[psutil.Process]:
     with suppress(psutil.NoSuchProcess):
         command = psutil.Process(pid)
-        for one in chain([command], command.children(recursive=True)):
-            with suppress(psutil.NoSuchProcess):
-                name = "jvm" if one.name() == "java" else one.name()
-                yield ("python" if name.startswith("python") else name), one.memory_info().rss
+        return [command, *command.children(recursive=True)]
+    return []
 
 
 def tell(name: str, size: int, measured: Measured) -> None:

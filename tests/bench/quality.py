@@ -104,10 +104,14 @@ class Verdicts:
         for one in self.told:
             self._by_topic[one.series.topic].append(one)
         pipelines = {one.index: one for one in simulation.pipelines}
+        # The last pipeline may be cut off: its topic's own series is the last of each.
+        whole = {one.topic for one in simulation.series if one.metric is Metric.RECORD_ERROR_RATE}
         self.found = [
             self._found(one, pipelines[one.pipeline].topic)
             for one in simulation.occasions
-            if one.pipeline is not None and one.start_ms >= from_ms and simulation.is_visible(one)
+            if one.pipeline is not None
+            and one.start_ms >= from_ms
+            and pipelines[one.pipeline].topic in whole
         ]
         self._zones = {one.topic: one.zone for one in simulation.pipelines}
         self._changes = simulation.clock_changes()

@@ -56,7 +56,9 @@ def _lags(  # noqa: PLR0913 - one isolation level, each of its columns by name
     commits = snapshot.commits
     ends, unread = end.take(commits.row), _oldest_unread(commits, snapshot)
     beyond = ends.valid & (commits.committed_offset > ends.values)
-    seen = ends.valid & ~beyond
+    shared = np.ones(len(commits), np.bool_)
+    shared[snapshot.offset_commits] = False
+    seen = ends.valid & ~beyond & ~shared
     is_read = seen & ((unread >= ends.values) | nothing)
     asked = np.flatnonzero(seen & ~is_read & ~doubtful)
     found = passed(history, commits.row[asked] + first_track, unread[asked])
@@ -71,6 +73,7 @@ def _lags(  # noqa: PLR0913 - one isolation level, each of its columns by name
         (WhyAbsent.OLDER_THAN_HISTORY, older),
         (WhyAbsent.BEYOND_END, beyond),
         (WhyAbsent.END_UNKNOWN, ~ends.valid),
+        (WhyAbsent.SHARE_GROUP, shared),
     ):
         why[where] = REASONS.index(reason)
     at_least = history.now_us - history.first_us[commits.row + first_track]

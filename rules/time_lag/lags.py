@@ -26,6 +26,7 @@ class WhyAbsent(StrEnum):
     OLDER_THAN_HISTORY = "older_than_history"
     # A few offsets are unread, perhaps markers alone, and the log may not be looked into.
     PERHAPS_NOTHING_TO_READ = "perhaps_nothing_to_read"
+    SHARE_GROUP = "share_group"  # its start offset trails behind what was acknowledged
 
 
 REASONS: Final = tuple(WhyAbsent)

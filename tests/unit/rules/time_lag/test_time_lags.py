@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
+from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLag, WhyAbsent, time_lags
 from tests.ends import looked, remembered
@@ -151,6 +152,11 @@ def test_what_is_told_of_a_commit(case: Case) -> None:
     history = remembered(*LOOKS, (610.0, case.look))
     assert told(committed(history, case.look)) == case.read_committed
     assert told(uncommitted(history, case.look)) == case.read_uncommitted
+
+
+def test_a_share_group_has_none_because_its_start_offset_is_no_commit() -> None:
+    look = replace(seen(120, 115), groups=(group(group_type=GroupType.SHARE),))
+    assert told(uncommitted(remembered(*LOOKS, (610.0, look)), look)) is WhyAbsent.SHARE_GROUP
 
 
 def test_what_is_older_than_history_has_a_lower_bound() -> None:

@@ -38,7 +38,7 @@ MAGIC: Final = b"tdmA"
 FRAME: Final = struct.Struct("<4sBxxxII")  # magic, kind, length, checksum
 ROUND: Final = struct.Struct("<qII")  # ms, number of the index, series
 NUMBER: Final = struct.Struct("<II")  # number of the index, series
-MOST_BYTES: Final = 2**31  # of a record
+SIZE: Final = struct.Struct("<I")  # of what was compressed
 NAME: Final = re.compile(r"(\d{12})\.ahead")
 
 _ZSTD: Final = pa.Codec("zstd", compression_level=1)
@@ -100,11 +100,11 @@ def round_record(at_ms: int, number: int, values: NDArray[np.float64]) -> Record
 
 
 def _squeezed(data: bytes) -> bytes:
-    return struct.pack("<I", len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
+    return SIZE.pack(len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
 
 
-def _unsqueezed(data: bytes) -> bytes:
-    (size,) = struct.unpack_from("<I", data)
+def _unsqueezed(data: memoryview) -> bytes:
+    (size,) = SIZE.unpack_from(data)
     return bytes(_ZSTD.decompress(data[4:], decompressed_size=size, asbytes=True))
 
 
@@ -172,12 +172,27 @@ def _flush_folder(folder: Path) -> None:
 
 
 # ------------------------------------------------------------------ reading
+@dataclass(frozen=True, slots=True, eq=False)
+class SegmentRound:
+    """A round of a segment; its samples are unpacked when they are asked for: an hour has many."""
+
+    at_ms: int
+    ids: Int64s
+    metric: Codes
+    packed: memoryview
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """Return a sample per series."""
+        return np.frombuffer(_unsqueezed(self.packed), SAMPLE_TYPE)
+
+
 @dataclass(slots=True)
 class Segment:
     """What a segment holds, as far as it can be read; rounds in the order they were written."""
 
     step_ms: int = 0  # 0: not even its head could be read
-    rounds: list[tuple[int, Int64s, Codes, NDArray[np.float32]]] = field(default_factory=list)
+    rounds: list[SegmentRound] = field(default_factory=list)
     series: dict[int, Series] = field(default_factory=dict)  # whose labels it tells, by id
     lost_bytes: int = 0  # of records that are torn or damaged
     lost_rounds: int = 0  # whole, but which series they are of was lost
@@ -206,38 +221,38 @@ def read_segment(data: bytes) -> Segment:
     names: list[int] = []
     indexes: dict[int, tuple[Int64s, Codes]] = {}
     whole = 0
-    for record in records_in(data):
-        whole += FRAME.size + len(record.payload)
+    for kind, payload in records_in(data):
+        whole += FRAME.size + len(payload)
         try:
-            match record.kind:
+            match kind:
                 case Kind.HEAD:
-                    found.step_ms, names = _read_head(record.payload)
+                    found.step_ms, names = _read_head(payload)
                 case Kind.INDEX:
-                    number, ids, codes = _read_index(record.payload, names)
+                    number, ids, codes = _read_index(payload, names)
                     indexes[number] = (ids, codes)
                 case Kind.LABELS:
-                    found.series.update(_read_labels(record.payload))
+                    found.series.update(_read_labels(payload))
                 case Kind.ROUND:
-                    _read_round(record.payload, indexes, found)
+                    _read_round(payload, indexes, found)
         except (ValueError, LookupError, TypeError, struct.error, OSError):
-            found.lost_bytes += len(record.payload)  # its checksum fits: of another version
+            found.lost_bytes += len(payload)  # its checksum fits: of another version
     found.lost_bytes += len(data) - whole
     return found
 
 
-def records_in(data: bytes) -> Iterator[Record]:
-    """Give the whole records of a segment in their order."""
+def records_in(data: bytes) -> Iterator[tuple[int, memoryview]]:
+    """Give kind and content of the whole records of a segment in their order."""
     view, place = memoryview(data), 0
     while (place := data.find(MAGIC, place)) >= 0:
         record = _record_at(view, place)
         if record is None:
             place += 1
         else:
-            place += FRAME.size + len(record.payload)
+            place += FRAME.size + len(record[1])
             yield record
 
 
-def _record_at(view: memoryview, place: int) -> Record | None:
+def _record_at(view: memoryview, place: int) -> tuple[int, memoryview] | None:
     if len(view) - place < FRAME.size:
         return None
     _, kind, length, checksum = FRAME.unpack_from(view, place)
@@ -245,24 +260,24 @@ def _record_at(view: memoryview, place: int) -> Record | None:
     if length > len(view) - first:
         return None
     payload = view[first : first + length]
-    return Record(kind, bytes(payload)) if _checksum(kind, payload) == checksum else None
+    return (kind, payload) if _checksum(kind, payload) == checksum else None
 
 
-def _read_head(payload: bytes) -> tuple[int, list[int]]:
-    told: Any = json.loads(payload)
+def _read_head(payload: memoryview) -> tuple[int, list[int]]:
+    told: Any = json.loads(bytes(payload))
     if told["format"] != FORMAT:
         raise ValueError("another format")
     return int(told["step_ms"]), [CODE_OF_NAME[name] for name in told["metrics"]]
 
 
-def _read_index(payload: bytes, names: Sequence[int]) -> tuple[int, Int64s, Codes]:
+def _read_index(payload: memoryview, names: Sequence[int]) -> tuple[int, Int64s, Codes]:
     number, count = NUMBER.unpack_from(payload)
     ids = np.frombuffer(payload, "<i8", count, NUMBER.size).astype(np.int64)
     places = np.frombuffer(payload, np.uint8, count, NUMBER.size + 8 * count)
     return number, ids, np.array(names, np.uint8)[places]
 
 
-def _read_labels(payload: bytes) -> dict[int, Series]:
+def _read_labels(payload: memoryview) -> dict[int, Series]:
     rows = json.loads(_unsqueezed(payload))
     return {
         int(series_id): Series(
@@ -273,13 +288,13 @@ def _read_labels(payload: bytes) -> dict[int, Series]:
 
 
 def _read_round(
-    payload: bytes, indexes: Mapping[int, tuple[Int64s, Codes]], found: Segment
+    payload: memoryview, indexes: Mapping[int, tuple[Int64s, Codes]], found: Segment
 ) -> None:
     at_ms, number, count = ROUND.unpack_from(payload)
     if number not in indexes or len(indexes[number][0]) != count:
         found.lost_rounds += 1
         return
-    values = np.frombuffer(_unsqueezed(payload[ROUND.size :]), SAMPLE_TYPE)
-    if len(values) != count:
+    packed = payload[ROUND.size :]
+    if SIZE.unpack_from(packed) != (count * SAMPLE_TYPE.itemsize,):
         raise ValueError("a round has another number of samples than it says")
-    found.rounds.append((at_ms, *indexes[number], values))
+    found.rounds.append(SegmentRound(at_ms, *indexes[number], packed))

@@ -80,6 +80,11 @@ class Block:
             values=self.values[rows],
         )
 
+    def told(self) -> Block:
+        """Return the rows that have a sample."""
+        has_some = np.flatnonzero(~np.isnan(self.values).all(axis=1))
+        return self if len(has_some) == len(self) else self.take(has_some)
+
     def between(self, start_ms: int, end_ms: int) -> Block:
         """Return the samples whose time is at or after `start_ms` and before `end_ms`."""
         first = max(-(-(start_ms - self.start_ms) // self.step_ms), 0)
@@ -101,13 +106,15 @@ def write_blocks(stream: Any, blocks: Sequence[Block]) -> None:
 def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
     """Write the rows of blocks as one Parquet file; every row group is of one bucket.
 
-    So a bucket is read without the others: the first series of a row group tells which it is.
+    So a bucket is read without the others: the first series of a row group tells which it is. Rows
+    without a sample are left out.
     """
     places = [bucket_of(block.series_id, buckets) for block in blocks]
     with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
         for bucket in range(buckets):
             pairs = zip(blocks, places, strict=True)
-            for table in tables_of([block.take(place == bucket) for block, place in pairs]):
+            mine = [block.take(place == bucket).told() for block, place in pairs]
+            for table in tables_of(mine):
                 writer.write_table(table)
 
 

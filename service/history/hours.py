@@ -27,35 +27,33 @@ def hour_at(hour: int) -> datetime:
 def packed_hour(segment: Segment, left_out: Collection[int] = ()) -> Block | None:
     """Return the rounds of a segment as a block; None if it holds no sample.
 
-    Of two rounds at one place of the grid the later one counts where it tells something. Series
-    without a sample have no row, nor have those that are `left_out`.
+    Of two rounds at one place of the grid the later one counts where it tells something. Series that
+    are `left_out` have no row.
     """
     if not segment.rounds or segment.step_ms <= 0:
         return None
     step = segment.step_ms
-    slots = [at_ms // step for at_ms, *_ in segment.rounds]
+    slots = [one.at_ms // step for one in segment.rounds]
     first, count = min(slots), max(slots) - min(slots) + 1
     ids, metric = _all_series(segment)
     values = np.full((count, len(ids)), np.nan, np.float32)
-    for slot, (_, mine, _, sampled) in zip(slots, segment.rounds, strict=True):
-        row = values[slot - first]
-        if mine is ids:
+    for slot, one in zip(slots, segment.rounds, strict=True):
+        row, sampled = values[slot - first], one.values
+        if one.ids is ids:
             np.copyto(row, sampled, where=~np.isnan(sampled))
         else:
-            places = np.searchsorted(ids, mine)
+            places = np.searchsorted(ids, one.ids)
             row[places] = np.where(np.isnan(sampled), row[places], sampled)
-    kept = ~np.all(np.isnan(values), axis=0)
-    if left_out:
-        kept &= ~np.isin(ids, np.fromiter(left_out, np.int64, len(left_out)))
-    if not kept.any():
+    if np.isnan(values).all():
         return None
-    return Block(
-        series_id=ids[kept],
-        metric=metric[kept],
+    block = Block(
+        series_id=ids,
+        metric=metric,
         start_ms=first * step,
         step_ms=step,
-        values=np.ascontiguousarray(values.T[kept]),
+        values=values.T,  # copied bucket by bucket, when it is written
     )
+    return block.take(~np.isin(ids, list(left_out))) if left_out else block
 
 
 def write_hour(folder: Folder, hour: int, segment: bytes, block: Block) -> str:
@@ -72,7 +70,7 @@ def write_hour(folder: Folder, hour: int, segment: bytes, block: Block) -> str:
 
 def _all_series(segment: Segment) -> tuple[Int64s, Codes]:
     """Return all series of a segment in order of ids, unless all rounds have the same ones."""
-    indexes = {id(ids): (ids, metric) for _, ids, metric, _ in segment.rounds}
+    indexes = {id(one.ids): (one.ids, one.metric) for one in segment.rounds}
     if len(indexes) == 1:
         return next(iter(indexes.values()))
     ids = np.concatenate([ids for ids, _ in indexes.values()])

@@ -21,7 +21,9 @@ from service.history.folder import ASIDE, Folder
 from service.history.hours import HOUR_MS, packed_hour, write_hour
 from service.log import Log
 
-MOST_WAITING_BYTES: Final = 8 * 2**30  # three days of 10,000 partitions, 30,000 commits, a round in 15 s
+MOST_WAITING_BYTES: Final = (
+    8 * 2**30
+)  # three days of 10,000 partitions, 30,000 commits, a round in 15 s
 
 
 class Shipper:
@@ -82,14 +84,14 @@ class Shipper:
             self._unreadable(path, data, segment)
             return
         folder, dictionary = self._opened()
-        added = dictionary.add(segment.series, min(at_ms for at_ms, *_ in segment.rounds))
+        added = dictionary.add(segment.series, min(one.at_ms for one in segment.rounds))
         self._set_aside(dictionary.damaged)
         if new := set(added.collisions) - self._left_out:
             self._left_out |= new
             self._log.warning(Event.HISTORY_COLLISION, series=len(new))
         block = packed_hour(segment, self._left_out)
         if block is not None:
-            write_hour(folder, segment.rounds[0][0] // HOUR_MS, data, block)
+            write_hour(folder, segment.rounds[0].at_ms // HOUR_MS, data, block)
         if segment.lost_bytes:
             self._torn(path, segment)
         path.unlink()

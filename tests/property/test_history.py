@@ -50,9 +50,9 @@ def test_every_prefix_of_a_segment_gives_its_whole_rounds(
     complete = sum(sum(map(len, records[: one + 1])) <= cut for one in range(len(records)))
     found = read_segment(whole[:cut])
     assert len(found.rounds) == max(complete - 2, 0)
-    for (at, _, _, read), written in zip(found.rounds, enumerate(rounds), strict=False):
-        assert at == written[0] * STEP_MS
-        np.testing.assert_array_equal(read, written[1].astype(np.float32))
+    for one, (number, written) in zip(found.rounds, enumerate(rounds), strict=False):
+        assert one.at_ms == number * STEP_MS
+        np.testing.assert_array_equal(one.values, written.astype(np.float32))
 
 
 @given(st.lists(samples, min_size=1, max_size=5), st.data())
@@ -63,8 +63,9 @@ def test_damage_anywhere_gives_no_sample_that_was_not_written(
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(whole) - 1))
         whole[place] ^= data.draw(st.integers(1, 255))
-    for at, _, _, read in read_segment(bytes(whole)).rounds:
-        np.testing.assert_array_equal(read, rounds[at // STEP_MS].astype(np.float32))
+    for one in read_segment(bytes(whole)).rounds:
+        written = rounds[one.at_ms // STEP_MS].astype(np.float32)
+        np.testing.assert_array_equal(one.values, written)
 
 
 @given(st.lists(blocks(), max_size=4))

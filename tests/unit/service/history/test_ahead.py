@@ -35,16 +35,16 @@ FULL = (
 
 
 def rounds(segment: Segment) -> list[tuple[int, list[float]]]:
-    return [(at, values.tolist()) for at, _, _, values in segment.rounds]
+    return [(one.at_ms, one.values.tolist()) for one in segment.rounds]
 
 
 def test_what_was_written_is_read_back() -> None:
     found = read_segment(written(*FULL))
     assert (found.step_ms, found.series, found.lost_bytes) == (STEP_MS, {7: NAMED}, 0)
-    assert [at for at, *_ in found.rounds] == [0, STEP_MS]
-    at, ids, metric, values = found.rounds[1]
-    assert (at, ids.tolist(), metric.tolist()) == (STEP_MS, IDS.tolist(), METRIC.tolist())
-    assert values.tolist() == pytest.approx([4, NAN, 6], nan_ok=True)
+    assert [at for at, _ in rounds(found)] == [0, STEP_MS]
+    last = found.rounds[1]
+    assert (last.ids.tolist(), last.metric.tolist()) == (IDS.tolist(), METRIC.tolist())
+    assert last.values.tolist() == pytest.approx([4, NAN, 6], nan_ok=True)
 
 
 def test_a_torn_end_costs_the_last_round_alone() -> None:
@@ -57,7 +57,7 @@ def test_a_torn_end_costs_the_last_round_alone() -> None:
 def test_damage_in_the_middle_costs_one_round_alone() -> None:
     data = bytearray(written(*FULL[:4], a_round(1, [8, 8, 8]), a_round(2, [9, 9, 9])))
     data[len(written(*FULL)) - 20] ^= 1
-    assert [at for at, *_ in read_segment(bytes(data)).rounds] == [0, 2 * STEP_MS]
+    assert [at for at, _ in rounds(read_segment(bytes(data)))] == [0, 2 * STEP_MS]
 
 
 def test_rounds_whose_series_are_lost_are_counted_and_not_guessed() -> None:
@@ -78,7 +78,7 @@ def test_the_order_of_metrics_in_another_version_does_not_matter() -> None:
     turned = [one.value for one in reversed(METRICS)]
     told = f'{{"format": 1, "step_ms": {STEP_MS}, "metrics": {turned}}}'.replace("'", '"')
     found = read_segment(written(Record(1, told.encode()), *FULL[1:]))
-    assert found.rounds[0][2].tolist() == [len(METRICS) - 1 - one for one in METRIC.tolist()]
+    assert found.rounds[0].metric.tolist() == [len(METRICS) - 1 - one for one in METRIC.tolist()]
 
 
 # ------------------------------------------------------------------ packing
@@ -87,7 +87,7 @@ def test_an_hour_has_a_place_for_every_step_and_no_row_without_a_sample() -> Non
     block = packed_hour(found)
     assert block is not None
     assert (block.start_ms, block.step_ms, block.samples) == (10 * STEP_MS, STEP_MS, 3)
-    assert samples_of([block]) == {
+    assert samples_of([block.told()]) == {
         7: {10 * STEP_MS: 1},
         2**62: {10 * STEP_MS: 3, 12 * STEP_MS: 5},
     }
@@ -99,8 +99,8 @@ def test_late_and_repeated_rounds_find_their_place_and_the_later_one_counts() ->
     )
     block = packed_hour(found)
     assert block is not None
-    assert samples_of([block])[7] == {3 * STEP_MS: 4, 5 * STEP_MS: 7}
-    assert samples_of([block])[3] == {3 * STEP_MS: 5, 5 * STEP_MS: 2}
+    assert samples_of([block.told()])[7] == {3 * STEP_MS: 4, 5 * STEP_MS: 7}
+    assert samples_of([block.told()])[3] == {3 * STEP_MS: 5, 5 * STEP_MS: 2}
 
 
 def test_series_that_come_and_go_within_an_hour_keep_their_values() -> None:
@@ -112,12 +112,12 @@ def test_series_that_come_and_go_within_an_hour_keep_their_values() -> None:
     )
     block = packed_hour(found, left_out={3})
     assert block is not None
-    assert samples_of([block]) == {
+    assert samples_of([block.told()]) == {
         7: {0: 1, STEP_MS: 4, 2 * STEP_MS: 1},
         9: {STEP_MS: 8},
         2**62: {0: 3, 2 * STEP_MS: 1},
     }
-    kinds = dict(zip(block.series_id.tolist(), block.metric.tolist(), strict=True))
+    kinds = dict(zip(block.told().series_id.tolist(), block.told().metric.tolist(), strict=True))
     assert kinds == {7: 0, 9: 4, 2**62: 2}
 
 

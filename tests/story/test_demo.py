@@ -24,7 +24,7 @@ from service.cli.exit_codes import ExitCode
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(480)]
 
 DEMO = (sys.executable, "-m", "service", "sandbox", "demo")
-ACTS = 9
+ACTS = 10
 STORY_SECONDS = 360  # longer is told too slowly; under three minutes on a quiet machine
 END_SECONDS = 60
 # A line of what the pager got: number, webhook-id, status, rule, and why or how it was answered.
@@ -69,6 +69,7 @@ def test_the_whole_story_is_seen_and_leaves_nothing(
     assert summary.count(" seen ") == ACTS
     assert "NOT" not in summary
     check_what_the_pager_got(told.stdout)
+    check_what_is_usual(told.stdout)
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
@@ -83,6 +84,14 @@ def check_what_the_pager_got(story: str) -> None:
     assert last["committed_records_lost"] == last["sequence_gap_loss"] == "FIRING"
     # That it fires may be what was refused: if it has ended by then, its end takes that place.
     assert last["transaction_hanging"] == last["sequence_gap_reordering"] == "RESOLVED"
+
+
+def check_what_is_usual(story: str) -> None:
+    """The last night's word is read from PostgreSQL, in plain words."""
+    told = story.partition("What is usual")[2]
+    assert re.search(r"21 nights of 40 series, .* run [0-9a-f]{20} is in PostgreSQL", told), told
+    for metric in ("read_committed_lag_seconds", "produce_rate"):
+        assert re.search(rf"{metric} of orders-1-0\b.*: usual for .+ is \S+ ", told), told
 
 
 def test_ctrl_c_ends_it_and_leaves_nothing(home: Mapping[str, str], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from service.cli.demo.stage import (
     SLOW_GROUP,
     Stage,
 )
+from service.cli.demo.usual_act import USUAL
 
 ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
 
@@ -323,6 +324,7 @@ ACTS: Final = (
     ),
     SEQUENCES,
     PAGER,
+    USUAL,
 )
 GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
 TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS)

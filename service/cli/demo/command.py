@@ -15,13 +15,13 @@ from service.cli.exit_codes import ExitCode
 @click.option("--acts", type=click.IntRange(1), metavar="N", help="Tell only the first N acts.")
 @click.option("--end", is_flag=True, help="End what an earlier --keep left running, and remove it.")
 def command(*, keep: bool, acts: int | None, end: bool) -> int:
-    """Start a cluster, a load and Tidemark itself, and tell a story of faults in about three minutes.
+    """Start a cluster, a load and Tidemark itself, and tell a story of faults in about four minutes.
 
     A healthy pipeline; a group that is too slow; an open transaction that holds the last stable
     offset below the high watermark, and whom it blocks; one that hangs, and the command that ends it;
     followers that freeze, so that the log end offset runs ahead of the high watermark; a broker that
-    is killed and comes back; committed records that are lost, to the offset; and what all that told
-    a receiver, in order. Each step says what was done, what Tidemark saw over its HTTP API, and how
+    is killed and comes back; committed records that are lost, to the offset; what all that told a
+    receiver, in order; and what is usual, learnt by nights on Spark from weeks that are made up. Each step says what was done, what Tidemark saw over its HTTP API, and how
     long that took. Exit code 0 only if every step was seen. Everything is cleaned up at the end and at Ctrl-C, unless --keep.
 
     \b

@@ -26,6 +26,8 @@ ASKED: Final = (
     "loss show invoices-0",
     "sequence show refunds-0",
     "sequence show parcels-0",
+    "baselines ls",
+    "baselines show --topic orders-1 --partition 0 --metric produce_rate",
 )
 
 
@@ -51,6 +53,7 @@ def require_none_kept() -> None:
 def leave_running(stage: Stage) -> None:
     """Hand the load over to a process that outlives this one, and print where everything is."""
     stage.loads.close()
+    stage.stop_nights()
     for group in stage.passing_groups:  # nobody reads for it any more: it would be found to stand
         stage.admin.delete_group(group)
     load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]

@@ -1,4 +1,4 @@
-"""The last act: what the pager got, held against what Tidemark says that it sent, and what fires."""
+"""What the pager got, held against what Tidemark says that it sent, and what fires."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import Final
 from rules.errors import SandboxError
 from service import clock
 from service.cli.demo.api import Api
+from service.cli.demo.nights import Nights
 from service.cli.demo.pager import Pager
 from service.events import Event
 from service.sandbox import processes
@@ -39,6 +40,7 @@ from service.sandbox.workloads.producer import IdempotentProducer
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
 
+CLUSTER: Final = "demo"
 ROUND_SECONDS: Final = 2.0
 START_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
@@ -67,6 +69,7 @@ class Stage:
     folder: Path
     sandbox: Sandbox
     pager: Pager
+    nights: Nights
     address: str = ""  # of Tidemark's API
     tidemark: ProcessId | None = None
     is_kept: bool = False  # it goes on after the story
@@ -192,6 +195,14 @@ class Stage:
         with Api(self.address) as api:
             api.close_event("sequence_gap_reordering", PARCELS, "proven harmless: it healed")
 
+    def simulate_weeks(self) -> None:
+        """Make weeks up, as if the cluster had been watched so long."""
+        self.nights.simulate(CLUSTER)
+
+    def start_nights(self) -> None:
+        """Let nights learn from them, and publish the last one where Tidemark reads."""
+        self.nights.start(self._settings_file, _without_own_settings())
+
     # -------------------------------------------------------------- Tidemark
     def start_tidemark(self) -> None:
         """Start `tidemark serve` in a process of its own, and wait until it listens."""
@@ -230,16 +241,23 @@ class Stage:
         if process is not None:
             end_in_order(process)
 
+    def stop_nights(self) -> None:
+        """End them, where they still learn."""
+        process, self.nights.process = self.nights.process, None
+        if process is not None:
+            end_in_order(process)
+
+    @property
+    def _settings_file(self) -> Path:
+        return self.folder / "tidemark.toml"
+
     def _command(self) -> list[str]:
-        settings = self.folder / "tidemark.toml"
+        settings = self._settings_file
         told = _settings(self.servers, self.folder / "tidemark") + self.pager.settings()
         told += _log_files(self.sandbox)
         settings.write_text(told, encoding="utf-8")
-        # The user's own settings are for the user's own cluster.
-        mine = [name for name in os.environ if name.startswith("TIDEMARK_")]
-        without = [word for name in mine for word in ("-u", name)]
         serve = [sys.executable, "-m", "service", "serve", "--config", str(settings)]
-        return ["/usr/bin/env", *without, *serve]
+        return ["/usr/bin/env", *_without_own_settings(), *serve]
 
 
 def end_in_order(process: ProcessId) -> bool:
@@ -257,7 +275,7 @@ def end_in_order(process: ProcessId) -> bool:
 def open_stage(folder: Path, say: Callable[[str], None]) -> Iterator[Stage]:
     """Start cluster and Tidemark below a folder; end them, and all loads, afterwards."""
     sandbox = Sandbox(folder / "kafka", progress=say)
-    stage = Stage(folder, sandbox, Pager(folder))
+    stage = Stage(folder, sandbox, Pager(folder), Nights(folder))
     try:
         sandbox.up()
         stage.start_orders()
@@ -276,6 +294,7 @@ def close_stage(stage: Stage, say: Callable[[str], None]) -> None:
         steps.callback(stage.loads.close)
         steps.callback(stage.loss.close)
         steps.callback(stage.open_transaction.close)
+        steps.callback(stage.stop_nights)
         steps.callback(stage.stop_pager)  # takes what Tidemark sends at its end
         if not stage.stop_tidemark():
             say("Tidemark did not end in order and was killed. It last said:")
@@ -287,7 +306,7 @@ def _settings(servers: str, data_dir: Path) -> str:
     """Return a file of settings; JSON's strings are TOML's."""
     return f"""\
 [kafka]
-name = "demo"
+name = "{CLUSTER}"
 bootstrap_servers = {json.dumps(servers)}
 request_timeout_seconds = 1.0
 round_timeout_seconds = 1.9
@@ -300,6 +319,12 @@ log_format = "json"
 [http]
 port = 0
 """
+
+
+def _without_own_settings() -> list[str]:
+    """Return options of `env`: the user's own settings are for the user's own cluster."""
+    mine = [name for name in os.environ if name.startswith("TIDEMARK_")]
+    return [word for name in mine for word in ("-u", name)]
 
 
 def _is_ordinary(line: str) -> bool:

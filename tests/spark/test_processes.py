@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -13,7 +16,7 @@ import pytest
 
 from rules.errors import NightError
 from service.clock import monotonic, pause, wait_until
-from service.nightly.spark_process import run_job
+from service.nightly.spark_process import ROOT, run_job
 from spark.places import UNFINISHED
 from tests.spark.processes import (
     ALL_DAYS,
@@ -58,15 +61,18 @@ def test_a_cluster_makes_the_same_files(made: Path, fresh: Path, tmp_path: Path)
 def test_a_night_that_is_killed_is_made_the_same_by_the_next_try(
     made: Path, fresh: Path, tmp_path: Path
 ) -> None:
-    """Kill everything at random points of the work itself, and go on from most of them."""
+    """Kill everything at random points: what is complete by then is right, the rest is made anew."""
     chance = random.Random(5)
     scratch = tmp_path / "scratch"
     for place in range(KILLS):
-        if place % 3 == 0:
-            shutil.rmtree(fresh / "runs", ignore_errors=True)
-        files = chance.randrange(BUCKETS)
+        shutil.rmtree(fresh / "runs", ignore_errors=True)
+        files = chance.randrange(BUCKETS * 2)
         killed = _killed_once(fresh, scratch, files, chance.uniform(0, 0.1))
         assert killed, f"kill {place} came too late, after more than {files} files"
+        whole = {one.parent for one in (fresh / "runs").rglob("run.json")}
+        for name, content in files_of_runs(fresh).items():
+            is_part = (fresh / "runs" / name).parent in whole and UNFINISHED not in name
+            assert not is_part or content == files_of_runs(made)[name]
     run(order(fresh, scratch))
     assert files_of_runs(fresh) == files_of_runs(made)
     assert not [name for name in files_of_runs(fresh) if UNFINISHED in name]
@@ -88,9 +94,8 @@ def _killed_once(history: Path, scratch: Path, files: int, after_seconds: float)
     thread = threading.Thread(target=work)
     thread.start()
     runs = history / "runs"
-    before = _begun(runs)
     assert wait_until(
-        lambda: bool(ended) or len(_begun(runs) - before) > files,
+        lambda: bool(ended) or len(_begun(runs)) > files,
         timeout_seconds=WAIT_SECONDS,
         poll_seconds=0.01,
     )
@@ -117,6 +122,31 @@ def test_a_night_that_takes_too_long_is_ended_with_all_that_it_started(
     assert monotonic() - begun < WAIT_SECONDS
     assert not [one for one in family(os.getpid()) if one.pid not in own]
     assert not (fresh / "runs").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_spark_ends_with_whoever_started_it(
+    fresh: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    program = (
+        "import os, pathlib, sys\n"
+        "from tests.spark.processes import order, run\n"
+        "run(order(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])))\n"
+    )
+    starter = subprocess.Popen(
+        [sys.executable, "-c", program, str(fresh), str(tmp_path / "scratch")],
+        cwd=ROOT,
+        stderr=subprocess.DEVNULL,
+    )
+    assert wait_until(
+        lambda: any(one.name() == "java" for one in family(starter.pid)),
+        timeout_seconds=WAIT_SECONDS,
+    )
+    started = family(starter.pid)
+    starter.send_signal(number)
+    assert starter.wait(WAIT_SECONDS) != 0
+    _, alive = psutil.wait_procs(started, timeout=WAIT_SECONDS)
+    assert not alive
 
 
 def test_a_failed_task_says_what_was_raised(fresh: Path, tmp_path: Path) -> None:

@@ -81,32 +81,34 @@ def _last_firings(cluster: str, begin: datetime, end: datetime) -> Select[Any]:
 def _earlier(
     connection: Connection, cluster: str, begin: datetime, end: datetime
 ) -> Iterator[AlertWindow]:
-    """Give the firings that ended on the day, by their steps; the last one may be among them."""
+    """Give the firings that began before the day's end and ended since its begin, by their steps.
+
+    Also those that ended after the day: the alert's row may tell a later firing by now.
+    """
     ended = select(ALERT_STEP.c.alert).where(
-        ALERT_STEP.c.at > begin,
-        ALERT_STEP.c.at < end,
-        ALERT_STEP.c.step == AlertStep.RESOLVED.value,
+        ALERT_STEP.c.at > begin, ALERT_STEP.c.step == AlertStep.RESOLVED.value
     )
     steps = (
         select(ALERT.c.id, ALERT.c.labels, ALERT_STEP.c.at, ALERT_STEP.c.step)
         .join_from(ALERT, ALERT_STEP, ALERT_STEP.c.alert == ALERT.c.id)
         .where(_of(cluster), ALERT.c.id.in_(ended))
-        .where(ALERT_STEP.c.step.in_([*BEGINS, *ENDS]), ALERT_STEP.c.at < end)
+        .where(ALERT_STEP.c.step.in_([*BEGINS, *ENDS]))
         .order_by(ALERT.c.id, ALERT_STEP.c.id)
     )
     rows = connection.execute(steps)
     for _, of_one in groupby(rows, key=lambda row: row.id):
-        yield from _firings(of_one)
+        yield from _firings(of_one, end)
 
 
-def _firings(steps: Iterable[Any]) -> Iterator[AlertWindow]:
-    """Give one alert's firings; one whose first steps are no longer kept begins with none."""
+def _firings(steps: Iterable[Any], end: datetime) -> Iterator[AlertWindow]:
+    """Give one alert's firings before `end`; one whose first steps are no longer kept has none."""
     since: datetime | None = None
+    has_fired = False
     for step in steps:
         if step.step in BEGINS:
             since = since or step.at
-        elif step.step == AlertStep.RESOLVED.value and since is not None:
+            has_fired |= step.step == AlertStep.FIRED.value and step.at < end
+            continue
+        if step.step == AlertStep.RESOLVED.value and since is not None and has_fired:
             yield AlertWindow(begin=since, end=step.at, labels=step.labels)
-            since = None
-        else:
-            since = None
+        since, has_fired = None, False

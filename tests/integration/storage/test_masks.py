@@ -113,6 +113,14 @@ def test_an_alert_that_fired_again_has_a_window_for_each_time(engine: Engine) ->
     assert windows(engine) == {("twice", 2, 5), ("twice", 20, 24), ("again tomorrow", 1, 2)}
 
 
+def test_what_ended_after_midnight_and_fired_again_since_is_told(engine: Engine) -> None:
+    again: tuple[Step, ...] = ((20, "pending"), (21, "fired"), (24.5, "resolved"), (26, "fired"))
+    keep(engine, "again", 26, 26, None, again)
+    late: tuple[Step, ...] = ((23, "pending"), (25, "fired"), (26, "resolved"), (30, "fired"))
+    keep(engine, "fired tomorrow", 30, 30, None, late)
+    assert windows(engine) == {("again", 20, 24)}
+
+
 def test_what_goes_on_for_days_is_no_incident_any_more(engine: Engine) -> None:
     keep(engine, "long", -60, -60, None)
     keep(engine, "longer", -80, -80, None)

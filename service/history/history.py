@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,6 @@ from service.history.shipping import Shipper
 from service.threads import in_thread
 from service.watch import WatchedRound
 
-WRITING_SECONDS: Final = 1.0  # between looks whether a round waits
 SHIPPING_SECONDS: Final = 30.0  # between looks whether an hour is over
 
 
@@ -33,6 +32,8 @@ class History:
         self._shipper = shipper
         self._stop = stop
         self._shipping_seconds = shipping_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None  # set when writing begins
+        self._wake = asyncio.Event()
 
     def take(self, watched: WatchedRound) -> None:
         """Take a judged round; one that saw nothing leaves gaps."""
@@ -46,6 +47,9 @@ class History:
                 clock_step=watched.clock_step,
             )
         )
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop was closed: `close` writes what waits
+                self._loop.call_soon_threadsafe(self._wake.set)
 
     def figures(self) -> HistoryFigures:
         """Return how it goes."""
@@ -61,28 +65,32 @@ class History:
 
     async def write(self) -> None:
         """Write rounds until the service stops; what comes after that is written by `close`."""
-        await self._repeat(self._write_waiting, WRITING_SECONDS)
+        self._loop = asyncio.get_running_loop()
+        while not self._stop.is_set():
+            self._wake.clear()
+            if self._recorder.has_waiting:
+                await in_thread(self._recorder.write_waiting, name="history")
+            await self._woken()
 
     async def ship(self) -> None:
         """Ship hours until the service stops."""
-        await self._repeat(self._ship, self._shipping_seconds)
+        while not self._stop.is_set():
+            await in_thread(self._shipper.ship, name="history_hours")
+            try:
+                async with asyncio.timeout(self._shipping_seconds):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
 
     def close(self) -> None:
         """Write what waits; blocks no longer than the local disk does."""
         self._recorder.close()
 
-    async def _write_waiting(self) -> None:
-        if self._recorder.has_waiting:
-            await in_thread(self._recorder.write_waiting, name="history")
-
-    async def _ship(self) -> None:
-        await in_thread(self._shipper.ship, name="history_hours")
-
-    async def _repeat(self, work: Callable[[], Awaitable[None]], seconds: float) -> None:
-        while not self._stop.is_set():
-            await work()
-            try:
-                async with asyncio.timeout(seconds):
-                    await self._stop.wait()
-            except TimeoutError:
-                continue
+    async def _woken(self) -> None:
+        """Wait until a round was taken, or the service stops."""
+        waits = [asyncio.ensure_future(one.wait()) for one in (self._wake, self._stop)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()

@@ -78,14 +78,16 @@ def publish(
 
     Raises:
         StoreError: files are missing or torn (not retryable), or the database refused or was lost;
-            the run before stays the current one, and another try begins anew.
+            the run before stays the current one, and another try begins anew. Also where only old
+            runs could not be dropped: its text says so, and the run is the current one.
     """
     begin = monotonic()
     run = read_record(place)
-    with translated(f"run {run.id} of {run.day} is not published"):
-        with engine.begin() as connection:
-            loading = _Loading(connection, place, run, cluster=cluster)
-            outcome = loading.load(now)
+    told = f"run {run.id} of {run.day}"
+    with translated(f"{told} is not published"), engine.begin() as connection:
+        loading = _Loading(connection, place, run, cluster=cluster)
+        outcome = loading.load(now)
+    with translated(f"{told}: {outcome.value}, but old runs are not dropped"):
         dropped, still_read = _drop_old(engine, cluster, kept)
     return Published(
         outcome=outcome,
@@ -223,10 +225,9 @@ def table_of(row: int) -> str:
 def _drop_old(engine: Engine, cluster: str, kept: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Drop runs that are too old, each for itself; return those that went, and those in use."""
     with engine.connect() as connection:
-        current = select(BASELINE_CURRENT.c.run).where(BASELINE_CURRENT.c.cluster == cluster)
         loaded = select(_run.id, _run.run_id).where(_run.cluster == cluster)
         newest_first = loaded.order_by(_run.day.desc(), _run.id.desc())
-        in_force = connection.execute(current).scalar_one_or_none()
+        in_force = _in_force(connection, cluster)
         old = [row for row in connection.execute(newest_first).all()[kept:] if row.id != in_force]
     gone = {row.run_id: _dropped(engine, cluster, row.id) for row in old}
     return (
@@ -235,11 +236,19 @@ def _drop_old(engine: Engine, cluster: str, kept: int) -> tuple[tuple[str, ...],
     )
 
 
+def _in_force(connection: Connection, cluster: str) -> int | None:
+    current = select(BASELINE_CURRENT.c.run).where(BASELINE_CURRENT.c.cluster == cluster)
+    row: int | None = connection.execute(current).scalar_one_or_none()
+    return row
+
+
 def _dropped(engine: Engine, cluster: str, row: int) -> bool:
-    """Drop one run, unless somebody reads."""
+    """Drop one run, unless somebody reads, or has put it in force meanwhile."""
     try:
         with translated("an old run cannot be dropped"), engine.begin() as connection:
             take_turn(connection, cluster)
+            if _in_force(connection, cluster) == row:
+                return False
             connection.execute(text(f"SET LOCAL lock_timeout = '{DROP_LOCK_TIMEOUT}'"))
             connection.execute(text(f"DROP TABLE IF EXISTS {table_of(row)}"))
             connection.execute(delete(BASELINE_RUNS).where(_run.id == row))

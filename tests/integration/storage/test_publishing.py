@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from sqlalchemy import Engine, RowMapping, inspect, text
+from sqlalchemy import Connection, Engine, RowMapping, event, inspect, text
+from sqlalchemy.exc import OperationalError
 
 from rules.baseline.layout import RUN_FILE, SERIES, bucket_file
 from rules.baseline.packed import bucket_of
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
 from service.storage.baselines.publishing import Published, Publishing, publish
+from service.storage.baselines.rolling_back import roll_back
 from service.storage.baselines.run_files import RunPlace
 from service.storage.baselines.tables import PARTITION_PREFIX
 from tests.factories import at
@@ -223,6 +225,42 @@ def test_a_connection_lost_in_the_middle_leaves_nothing(engine: Engine, history:
     assert ({*_levels(engine)}, len(_parts(engine))) == ({100.0}, 1)
     assert _published(engine, place).outcome is Publishing.PUBLISHED
     assert {*_levels(engine)} == {200.0}
+
+
+def test_what_is_lost_while_old_runs_are_dropped_is_not_told_of_the_run(
+    engine: Engine, history: Path
+) -> None:
+    begun: list[object] = []
+
+    def lose_second(connection: Connection) -> None:
+        begun.append(connection)
+        if len(begun) == 2:
+            raise OperationalError("SELECT", {}, ConnectionError("the connection was lost"))
+
+    place = _night(history, 1)
+    event.listen(engine, "begin", lose_second)
+    with pytest.raises(StoreError, match="r1 of 2026-03-03: published, but old runs are not"):
+        _published(engine, place)
+    assert {*_levels(engine)} == {100.0}
+
+
+def test_a_run_that_comes_into_force_meanwhile_is_not_dropped(
+    engine: Engine, history: Path
+) -> None:
+    for night in range(3):
+        _published(engine, _night(history, night))
+    place, begun = _night(history, 3), list[object]()
+
+    def go_back(connection: Connection) -> None:
+        begun.append(connection)
+        if len(begun) == 3:  # after loading and looking: now the oldest is dropped
+            with engine.begin() as other:
+                roll_back(other, CLUSTER, "r0", at(0))
+
+    event.listen(engine, "begin", go_back)
+    published = _published(engine, place)
+    assert (published.dropped, published.still_read) == ((), ("r0",))
+    assert {*_levels(engine)} == {0.0}
 
 
 # ---------------------------------------------------------------- torn files

@@ -97,11 +97,15 @@ def job_environment(order: SparkOrder, environment: Mapping[str, str]) -> dict[s
     """Return the environment of the job, and so of Spark's JVM and its Python workers."""
     kept = {name: value for name, value in environment.items() if name not in FOREIGN}
     paths = [str(ROOT), *filter(None, [environment.get("PYTHONPATH")])]
+    java = [environment.get("JAVA_TOOL_OPTIONS"), f"-Djava.io.tmpdir={order.scratch}"]
     ours = {
         "PYTHONPATH": os.pathsep.join(paths),
         "PYSPARK_PYTHON": order.conf.get("spark.pyspark.python", sys.executable),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        # What a killed Spark leaves lies where the next run removes it.
         "SPARK_LOCAL_DIRS": str(order.scratch),
+        "TMPDIR": str(order.scratch),
+        "JAVA_TOOL_OPTIONS": " ".join(filter(None, java)),
         "OMP_NUM_THREADS": "1",  # a task has one core
     }
     if order.is_local or "//127.0.0.1" in order.master:

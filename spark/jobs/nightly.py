@@ -21,13 +21,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from rules.baseline.civil import civil_day
-from rules.baseline.layout import RUN_FILE, bucket_file, run_folder
+from rules.baseline.layout import RUN_FILE, run_folder
 from rules.baseline.night_run import NightRun
 from spark.bucket import Told
 from spark.causes import why
 from spark.inputs import Night, buckets_of, inputs_of
 from spark.places import Place
-from spark.runs import RUNS, days_of, keep_only, last_run, read_run, remove_older
+from spark.runs import RUNS, days_of, is_whole, keep_only, last_run, read_run, remove_older
 from spark.session import open_session
 from spark.telling import progress, tell
 from spark.transforms import buckets, made
@@ -98,18 +98,20 @@ def make_nights(spark: Spark, history: str, zone: str, days: Sequence[date], kee
     place = Place(history)
     count = buckets_of(place)
     for day in days:
-        make_night(spark, place, _night(place, day, zone, count))
-        remove_older(place, days_of(place, RUNS), keep)
+        begun = time.perf_counter()
+        make_night(spark, place, _night(place, day, zone, count), begun)
+        # Days after it may have runs, and go on from it when their turn comes.
+        remove_older(place, [one for one in days_of(place, RUNS) if one <= day], keep)
 
 
-def make_night(spark: Spark, place: Place, night: Night) -> NightRun:
-    """Make a night's run, or find that it is there.
+def make_night(spark: Spark, place: Place, night: Night, begun: float) -> NightRun:
+    """Make a night's run, or find that it is there; `begun` is when its inputs were looked at.
 
     Raises:
         NightFailedError: a task failed, or the run to go on from is damaged.
         OSError: the history cannot be read or written.
     """
-    begun = time.perf_counter()
+    planned = time.perf_counter()
     there = _made_before(place, night)
     if there is not None:
         keep_only(place, there)
@@ -128,7 +130,8 @@ def make_night(spark: Spark, place: Place, night: Night) -> NightRun:
     place.write(f"{run_folder(run.day, run.id)}/{RUN_FILE}", run.to_json().encode())
     keep_only(place, run)
     now = time.perf_counter()
-    stages = _summed(told) | {"tasks": now - since, "all": now - begun}
+    stages = _summed(told)
+    stages |= {"inputs": planned - begun, "tasks": now - since, "all": now - begun}
     if spark.started_in:
         stages["start"], spark.started_in = spark.started_in, 0.0
     _tell_night(run, is_new=True, seconds=stages)
@@ -149,9 +152,7 @@ def _night(place: Place, day: date, zone: str, count: int) -> Night:
 
 def _made_before(place: Place, night: Night) -> NightRun | None:
     kept = read_run(place, night.day, night.id)
-    names = {one.name for one in place.listed(run_folder(night.day, night.id))}
-    is_whole = all(bucket_file(bucket) in names for bucket in range(night.buckets))
-    return kept.run if kept is not None and is_whole else None
+    return kept.run if kept is not None and is_whole(place, kept.run) else None
 
 
 def _made(session: SparkSession, place: Place, night: Night) -> list[Told]:

@@ -211,7 +211,7 @@ def tell(name: str, size: int, measured: Measured) -> None:
     assert measured.figures["series"] == size
     stages = ", ".join(
         f"{stage} {measured.figures.get(stage, 0):.1f}"
-        for stage in ("start", "tasks", "publish", "read", "advance", "write")
+        for stage in ("inputs", "start", "tasks", "publish", "read", "advance", "write")
     )
     memory = ", ".join(f"{kind} {size / GIGABYTE:.2f}" for kind, size in measured.peak.items())
     print(

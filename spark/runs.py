@@ -7,9 +7,14 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Final
 
-from rules.baseline.layout import RUN_FILE, run_folder, runs_folder
-from rules.baseline.night_run import NightRun
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rules.baseline.layout import RUN_FILE, bucket_file, run_folder, runs_folder
+from rules.baseline.night_run import BucketRun, NightRun
+from spark.digests import RowDigest
 from spark.places import UNFINISHED, Place
+from spark.schemas import PUBLISHED, REMEMBERED
 
 RUNS: Final = "runs"
 DAYS: Final = "days"
@@ -56,6 +61,30 @@ def read_run(place: Place, day: date, run_id: str) -> KeptRun | None:
     except ValueError:  # torn, or of another format: it is made again
         return None
     return KeptRun(run=run, made_at=found.changed) if run.id == run_id else None
+
+
+def is_whole(place: Place, run: NightRun) -> bool:
+    """Whether all rows of a run can be read and are those of its record: it reads all of them."""
+    folder = run_folder(run.day, run.id)
+    try:
+        return all(
+            _has_its_rows(place, f"{folder}/{bucket_file(one.bucket)}", one) for one in run.buckets
+        )
+    except (OSError, pa.ArrowException, ValueError, KeyError):
+        return False
+
+
+def _has_its_rows(place: Place, name: str, bucket: BucketRun) -> bool:
+    told, states = RowDigest(PUBLISHED), RowDigest(REMEMBERED)
+    with (
+        place.files.open_input_file(place.path(name)) as source,
+        pq.ParquetFile(source, page_checksum_verification=True) as opened,
+    ):
+        for group in range(opened.num_row_groups):
+            rows = opened.read_row_group(group, columns=[*dict.fromkeys([*PUBLISHED, *REMEMBERED])])
+            told.add(rows)
+            states.add(rows)
+    return (told.hex(), states.hex()) == (bucket.digest, bucket.state_digest)
 
 
 def last_run(place: Place, before: date) -> KeptRun | None:

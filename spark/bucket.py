@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 
 import numpy as np
@@ -59,16 +60,23 @@ def make_bucket(night: Night, bucket: int) -> Told:
     pa.set_cpu_count(1)  # the other cores have buckets of their own
     work = _Work(night, bucket)
     try:
-        run = work.make(damaged=None)
+        run = _made(work)
     except BrokenRunError as exc:
         return Told(broken=str(exc))
+    return Told(run=run, seconds=work.seconds)
+
+
+def _made(work: _Work) -> BucketRun:
+    """Make a bucket: what can be read the second time is not damaged, a disk or a store has failed."""
+    with suppress(DamagedError):
+        return work.make(damaged=None)
+    try:
+        return work.make(damaged=None)
+    except BrokenRunError:
+        raise
     except DamagedError as exc:
         work.confirm(exc)
-        try:
-            run = work.make(damaged=str(exc))
-        except BrokenRunError as broken:
-            return Told(broken=str(broken))
-    return Told(run=run, seconds=work.seconds)
+        return work.make(damaged=str(exc))
 
 
 class _Work:

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from rules.baseline.layout import bucket_file, masks_folder, run_folder
 from rules.baseline.night_run import BucketRun, NightRun
+from spark.bucket import make_bucket
+from spark.inputs import Night, inputs_of
 from spark.jobs.nightly import NightFailedError, Spark, main, make_nights
 from spark.places import UNFINISHED, Place
-from spark.runs import run_of
-from tests.spark.weeks import DAYS, ZONE, day_at, day_file, files_of_runs, series_ids
+from spark.runs import last_run, run_of
+from tests.spark.weeks import BUCKETS, DAYS, ZONE, day_at, day_file, files_of_runs, series_ids
 
 LAST = DAYS - 1
 BUCKET = 1
@@ -69,6 +73,34 @@ def test_a_damaged_file_of_samples_costs_its_bucket_that_day(
     assert others == [one for one in whole.run.buckets if one.bucket != BUCKET]
 
 
+def test_what_fails_to_be_read_once_is_no_damage(
+    without_last: Path, made: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, place = run_of(Place(str(made)), day_at(LAST)), Place(str(without_last))
+    before = last_run(place, day_at(LAST))
+    assert whole is not None
+    assert before is not None
+    night = Night(
+        history=str(without_last),
+        day=day_at(LAST),
+        zone=ZONE,
+        buckets=BUCKETS,
+        previous=before.run,
+        inputs=inputs_of(place, day_at(LAST), BUCKETS),
+    )
+    read, failed = pq.ParquetFile.read_row_group, list[int]()
+
+    def flaky(file: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
+        if not failed:
+            failed.append(group)
+            raise OSError("the store does not answer")
+        return read(file, group, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", flaky)
+    assert make_bucket(night, BUCKET).run == in_bucket(whole.run)
+    assert failed
+
+
 def test_damaged_masks_are_not_taken_for_none(without_last: Path, spark: Spark) -> None:
     folder = without_last / masks_folder(day_at(LAST))
     folder.mkdir(parents=True)
@@ -106,6 +138,32 @@ def test_a_night_does_not_go_on_from_states_that_are_damaged(
     with pytest.raises(NightFailedError, match=f"--date {day_at(LAST - 1)}"):
         make_last(spark, without_last)
     assert run_of(Place(str(without_last)), day_at(LAST)) is None
+
+
+@pytest.mark.parametrize("damage", [torn, flipped])
+def test_a_run_that_is_damaged_is_made_again(
+    made: Path, tmp_path: Path, spark: Spark, damage: object
+) -> None:
+    copy = tmp_path / "history"
+    shutil.copytree(made, copy)
+    run = run_of(Place(str(copy)), day_at(LAST))
+    assert run is not None
+    assert callable(damage)
+    damage(copy / run_folder(run.run.day, run.run.id) / bucket_file(BUCKET))
+    make_last(spark, copy)
+    assert files_of_runs(copy) == files_of_runs(made)
+
+
+def test_nights_before_those_that_are_kept_are_made_again_from_the_beginning(
+    made: Path, tmp_path: Path, spark: Spark
+) -> None:
+    copy = tmp_path / "history"
+    shutil.copytree(made, copy)
+    for place in range(DAYS - 2):
+        shutil.rmtree(copy / "runs" / f"day={day_at(place).isoformat()}")
+    kept = files_of_runs(copy)
+    make_nights(spark, str(copy), ZONE, [day_at(one) for one in range(DAYS)], 2)
+    assert files_of_runs(copy) == kept
 
 
 def test_a_night_does_not_go_on_without_a_file_of_states(without_last: Path, spark: Spark) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, Final
 from zoneinfo import ZoneInfo
@@ -123,19 +124,22 @@ class DayReader:
 
 
 class RowGroups:
-    """A Parquet file of samples by its row groups; of a damaged one what can be read."""
+    """A Parquet file of samples by its row groups; of a damaged one what can be read.
+
+    What cannot be read is asked for once more: a disk or a store that fails once is no damage.
+    """
 
     def __init__(self, folder: Folder, path: str) -> None:
         """Raise StoreError if the folder cannot be asked."""
         self.path = path
         self.damaged: dict[str, str] = {}
+        self._folder = folder
         self._file: Any = None
-        with store_errors(folder.url):
-            source = folder.files.open_input_file(path)
+        with suppress(*READ_ERRORS):
+            self._file = self._opened()
+            return
         try:
-            self._file = pq.ParquetFile(
-                source, page_checksum_verification=True, pre_buffer=False, memory_map=False
-            )
+            self._file = self._opened()
         except READ_ERRORS as exc:
             self._damaged(exc)
 
@@ -153,8 +157,12 @@ class RowGroups:
 
     def blocks(self, group: int) -> list[Block]:
         """Return the rows of a row group; none if it is damaged."""
+        with suppress(*READ_ERRORS):
+            return self._read(group)
         try:
-            return blocks_of(self._file.read_row_group(group, use_threads=False))
+            self.close()
+            self._file = self._opened()
+            return self._read(group)
         except READ_ERRORS as exc:
             self._damaged(exc)
             return []
@@ -163,6 +171,16 @@ class RowGroups:
         """Close it."""
         if self._file is not None:
             self._file.close()
+
+    def _opened(self) -> Any:
+        with store_errors(self._folder.url):
+            source = self._folder.files.open_input_file(self.path)
+        return pq.ParquetFile(
+            source, page_checksum_verification=True, pre_buffer=False, memory_map=False
+        )
+
+    def _read(self, group: int) -> list[Block]:
+        return blocks_of(self._file.read_row_group(group, use_threads=False))
 
     def _damaged(self, why: Exception) -> None:
         self.damaged[self.path] = next(iter(str(why).splitlines()), type(why).__name__)

@@ -64,7 +64,9 @@ def fold_due(
         for day in due:
             if is_over():
                 return folded
-            mine = [hour.path for hour in hours if day in hour.days]
+            mine = [
+                hour.path for hour in hours if day in hour.days and hour.path not in folded.damaged
+            ]
             for first in range(0, len(mine), AT_ONCE):
                 if not _fold_day(folder, day, mine[first : first + AT_ONCE], folded, is_over):
                     return folded

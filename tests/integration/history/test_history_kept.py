@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from rules.baseline.series import Metric, Series
@@ -222,6 +225,41 @@ def test_a_damaged_hour_is_set_aside_and_the_others_are_folded(tmp_path: Path, h
     assert (tmp_path / "history/aside" / damaged).exists()
     assert spans(kept) == {0: 0, 2 * HOUR: 480}
     assert kept.fold().days == []
+
+
+def test_a_damaged_hour_of_two_days_is_set_aside_once(tmp_path: Path) -> None:
+    kept = Kept(tmp_path, time_zone="Asia/Kolkata")
+    kept.round(6.5 * HOUR - 15)
+    kept.round(6.5 * HOUR)
+    kept.round(8 * HOUR)
+    kept.recorder.close()
+    kept.shipper.ship()
+    hour = min((tmp_path / "history/hours").glob("*/*.parquet"))
+    hour.write_bytes(b"no Parquet at all")
+    folded = kept.fold()
+    assert list(folded.damaged) == [str(hour.relative_to(tmp_path / "history"))]
+    assert [list(spans(kept, day)) for day in kept.days()] == [[8 * HOUR]]
+
+
+def test_what_fails_to_be_read_once_is_not_set_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Kept(tmp_path)
+    kept.round(0)
+    kept.recorder.close()
+    kept.shipper.ship()
+    read, failed = pq.ParquetFile.read_row_group, list[int]()
+
+    def flaky(file: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
+        if not failed:
+            failed.append(group)
+            raise OSError("the store does not answer")
+        return read(file, group, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "read_row_group", flaky)
+    assert not kept.fold().damaged
+    assert failed
+    assert spans(kept) == {0: 0}
 
 
 def test_a_damaged_day_is_set_aside_when_an_hour_comes_late(tmp_path: Path) -> None:

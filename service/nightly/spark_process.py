@@ -65,17 +65,11 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]
         raise NightError(
             "Spark needs Java 17 or newer, and there is none: install it, set JAVA_HOME"
         )
-    order.scratch.mkdir(parents=True, exist_ok=True)
     deadline = monotonic() + order.timeout_seconds
-    with (order.scratch / ERRORS).open("wb") as errors:
-        process = subprocess.Popen(
-            _words(order),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=job_environment(order, environment),
-            start_new_session=True,  # Ctrl-C in a terminal is ours to hear
-        )
+    try:
+        process = _started(order, environment)
+    except OSError as exc:
+        raise NightError(f"Spark cannot be started: {exc}") from exc
     failed = ""
     try:
         for told in _heard(process, deadline):
@@ -91,6 +85,19 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]
         _end(process)
     if status:
         raise NightError(failed or _died(status, order.scratch / ERRORS))
+
+
+def _started(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    order.scratch.mkdir(parents=True, exist_ok=True)
+    with (order.scratch / ERRORS).open("wb") as errors:
+        return subprocess.Popen(
+            _words(order),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=job_environment(order, environment),
+            start_new_session=True,  # Ctrl-C in a terminal is ours to hear
+        )
 
 
 def job_environment(order: SparkOrder, environment: Mapping[str, str]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from tests.spark.weeks import DAYS, ZONE, day_at
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"
 WAIT_SECONDS: Final = 120.0
+LIGHT: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # for JVMs that live for seconds
 ALL_DAYS: Final = [day_at(one).isoformat() for one in range(DAYS)]
 
 
@@ -117,7 +118,7 @@ def _java(words: Sequence[str], stream: Any, folder: Path) -> subprocess.Popen[b
     )
     java = Path(os.environ["JAVA_HOME"]) / "bin" / "java" if "JAVA_HOME" in os.environ else "java"
     command = [
-        *(str(java), "-cp", f"{JARS}/*", "-Xmx256m", "-XX:+UseSerialGC"),
+        *(str(java), "-cp", f"{JARS}/*", "-Xmx256m", *LIGHT.split()),
         *(f"-Dlog4j2.configurationFile={properties}", *words),
     ]
     environment = os.environ | {

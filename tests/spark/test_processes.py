@@ -20,6 +20,7 @@ from service.nightly.spark_process import ROOT, run_job
 from spark.places import UNFINISHED
 from tests.spark.processes import (
     ALL_DAYS,
+    LIGHT,
     WAIT_SECONDS,
     cluster,
     family,
@@ -47,7 +48,11 @@ def test_one_core_makes_the_same_files_as_two(made: Path, fresh: Path, tmp_path:
 
 
 def test_a_cluster_makes_the_same_files(made: Path, fresh: Path, tmp_path: Path) -> None:
-    small = {"spark.executor.memory": "512m", "spark.executor.cores": "1"}
+    small = {
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        "spark.executor.extraJavaOptions": LIGHT,
+    }
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as master:
         nights = run(

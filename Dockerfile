@@ -38,6 +38,11 @@ LABEL org.opencontainers.image.title="tidemark" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.base.name="docker.io/library/python:3.13.14-slim-trixie"
 
+# Java is for Spark's nights alone; nothing that runs the whole day needs it.
+RUN apt-get update \
+    && apt-get install --yes --no-install-recommends openjdk-21-jre-headless \
+    && rm -rf /var/lib/apt/lists/*
+
 # Numbers, so that a cluster's rule of "no root" can be checked without reading the image's passwd.
 # The data directory is the group's too, and the group is root's: a platform that gives every container a user
 # of its own (OpenShift) gives it this group, and no right goes with it.

@@ -147,7 +147,11 @@ def _print_plan(found: NightlyPlan | None, *, as_json: bool) -> None:
     elif not nights:
         click.echo("no night is missing")
     else:
-        origin = "with nothing" if found.plan.begins_anew else f"from the run of {found.last}"
+        origin = (
+            "with nothing"
+            if found.plan.begins_anew
+            else f"from the run of {found.plan.goes_on_from}"
+        )
         click.echo(f"would make {len(nights)} nights, beginning {origin}:")
         click.echo("\n".join(nights))
 

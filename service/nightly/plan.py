@@ -24,8 +24,13 @@ class Plan:
     """Nights to make, in order, each from the one before."""
 
     nights: tuple[date, ...]
-    begins_anew: bool = False  # the first of them goes on from no run
+    goes_on_from: date | None = None  # the day of the run before the first of them; None: no run
     skipped: int = 0  # nights that are missing and too long ago
+
+    @property
+    def begins_anew(self) -> bool:
+        """Whether the first of them goes on from no run."""
+        return bool(self.nights) and self.goes_on_from is None
 
     @property
     def is_empty(self) -> bool:
@@ -62,6 +67,6 @@ def _from(run: date | None, until: date, past: Past) -> Plan:
     made = min(wanted, MOST_NIGHTS)
     return Plan(
         nights=tuple(until - DAY * back for back in reversed(range(made))),
-        begins_anew=made > 0 and run is None,
+        goes_on_from=run,
         skipped=wanted - made,
     )

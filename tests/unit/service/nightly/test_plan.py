@@ -49,18 +49,20 @@ def test_no_more_nights_are_made_up_for_than_a_profile_looks_back_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "day", "nights"),
+    ("runs", "day", "nights", "goes_on_from"),
     [
-        pytest.param((3, 2, 1), 1, (1,), id="the last one alone"),
-        pytest.param((3, 2, 1), 2, (2, 1), id="and those that went on from it"),
-        pytest.param((5,), 3, (4, 3), id="with those before it that are missing"),
-        pytest.param((), 2, (4, 3, 2), id="from the beginning, where no run is before it"),
+        pytest.param((3, 2, 1), 1, (1,), 2, id="the last one alone"),
+        pytest.param((3, 2, 1), 2, (2, 1), 3, id="and those that went on from it"),
+        pytest.param((5,), 3, (4, 3), 5, id="with those before it that are missing"),
+        pytest.param((), 2, (4, 3, 2), None, id="from the beginning, where no run is before it"),
     ],
 )
 def test_a_night_is_made_again_with_those_after_it(
-    runs: Sequence[int], day: int, nights: Sequence[int]
+    runs: Sequence[int], day: int, nights: Sequence[int], goes_on_from: int | None
 ) -> None:
-    assert again(past(4, runs) if not runs else past(9, runs), back(day)[0]).nights == back(*nights)
+    plan = again(past(4, runs) if not runs else past(9, runs), back(day)[0])
+    assert plan.nights == back(*nights)
+    assert plan.goes_on_from == (None if goes_on_from is None else back(goes_on_from)[0])
 
 
 @pytest.mark.parametrize(

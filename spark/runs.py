@@ -117,10 +117,22 @@ def remove_older(place: Place, days: Sequence[date], kept: int) -> int:
     """Remove the runs of all but the last days that have some; return how many days went."""
     gone = sorted(days)[:-kept]
     for day in gone:
-        for one in place.listed(runs_folder(day)):
-            remove_run(place, f"{runs_folder(day)}/{one.name}")
-        place.remove(runs_folder(day))
+        _remove_day(place, day)
     return len(gone)
+
+
+def remove_later(place: Place, day: date) -> list[date]:
+    """Remove the runs of all days after one; return those days."""
+    gone = [one for one in days_of(place, RUNS) if one > day]
+    for one in gone:
+        _remove_day(place, one)
+    return gone
+
+
+def _remove_day(place: Place, day: date) -> None:
+    for one in place.listed(runs_folder(day)):
+        remove_run(place, f"{runs_folder(day)}/{one.name}")
+    place.remove(runs_folder(day))
 
 
 def _day(name: str) -> date | None:

@@ -31,7 +31,7 @@ from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published
 from service.storage.baselines.run_files import RunPlace
 from spark.places import Place
-from spark.runs import DAYS, RUNS, days_of, last_run, run_of
+from spark.runs import DAYS, RUNS, days_of, last_run, remove_later, run_of
 
 SCRATCH: Final = "nightly-scratch"  # in the data directory
 MILLISECOND: Final = timedelta(milliseconds=1)
@@ -72,6 +72,7 @@ class NightlyPlan:
     buckets: int
     plan: Plan
     last: date | None  # the day of the last run that there is
+    yesterday: date  # the last civil day that is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +114,7 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
         buckets=described.buckets,
         plan=plan,
         last=runs[-1] if runs else None,
+        yesterday=past.yesterday,
     )
 
 
@@ -147,9 +149,25 @@ def run_nights(
             folded = fold(now())
             tell({"event": "folded", "days": folded})
             found = planned(order, now()) or found
+        _remove_ahead(place, found, tell)
         nights = _made(order, found, place, store, tell)
         published, day = _published(place, found, store, now(), tell)
         return NightsDone(nights=nights, published=published, published_day=day)
+
+
+def _remove_ahead(place: Place, found: NightlyPlan, tell: Tell) -> None:
+    """Remove runs of days that are not over: by a clock that was ahead, from a part of the day.
+
+    Left there, such a run would be taken for the whole night as soon as its day is over.
+    """
+    with _reading(place):
+        removed = remove_later(place, found.yesterday)
+    if removed:
+        days = [day.isoformat() for day in removed]
+        why = (
+            f"removed runs of days that are not over, by a clock that was ahead: {', '.join(days)}"
+        )
+        tell({"event": "removed", "days": days, "why": why})
 
 
 def _made(

@@ -29,7 +29,7 @@ def line_of(told: Told) -> str:
                 f"in {told['seconds']:.1f} s"
             )
         case _:
-            return str(told["why"])  # why nothing was to be done
+            return str(told["why"])  # why nothing was to be done, or runs were removed
 
 
 def _night(told: Told) -> str:

@@ -89,8 +89,8 @@ def sentence(series: Row) -> str:
 
 
 def beyond(usual: Row, metric: object) -> str | None:
-    """Return which values are unusual; None where nobody can tell."""
-    below, above = usual.get("unusual_below"), usual.get("unusual_above")
+    """Return which values are unusual; None where nobody can tell. No metric is ever below zero."""
+    below, above = usual.get("unusual_below") or None, usual.get("unusual_above")
     parts = [
         f"{word} {amount(value, metric)}"
         for word, value in (("below", below), ("above", above))
@@ -113,4 +113,4 @@ def trend(series: Row) -> str | None:
     if slope is None:
         return None
     sign = "+" if slope >= 0 else ""
-    return f"{sign}{amount(slope, series.get('metric'))} a day, over 28 days"
+    return f"{sign}{amount(slope, series.get('metric'))} a day, over up to 28 days"

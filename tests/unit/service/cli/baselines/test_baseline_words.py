@@ -67,6 +67,7 @@ def test_three_digits_count(value: float, told: str) -> None:
 def test_what_is_unusual_is_told_for_the_sides_that_matter() -> None:
     assert words.beyond(usual(), LAG) == "above 21 s"
     assert words.beyond(usual(unusual_below=1.5), LAG) == "below 1.5 s or above 21 s"
+    assert words.beyond(usual(unusual_below=0.0), LAG) == "above 21 s"  # nothing is below zero
     assert words.beyond(usual(unusual_above=None), LAG) is None
 
 

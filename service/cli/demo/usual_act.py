@@ -63,12 +63,14 @@ def line_of(nights: Nights, row: Row, now: datetime) -> str:
     every_day = usual["weekday"] is None
     samples = nights.samples_at(int(row["series_id"]), now, every_day=every_day)
     inside = (samples >= usual["least"]) & (samples <= usual["most"])
+    change = row.get("level_change")
+    moved = f"; its level is new since {change['at'][:10]}" if change else ""
     whose = f" read by {row['group']}" if row["group"] else ""
     return (
         f"{metric} of {row['topic']}-{row['partition']}{whose}: {words.sentence(row)}; unusual is "
         f"{words.beyond(usual, metric)}\n          "
         f"{inside.mean():.0%} of what was seen in this half hour of "
-        f"{'those days' if every_day else usual['weekday'] + 's'} is within"
+        f"{'those days' if every_day else usual['weekday'] + 's'} is within{moved}"
     )
 
 

@@ -88,6 +88,12 @@ def test_a_line_says_what_is_usual_and_how_often_it_was_so(
     assert told in line
 
 
+def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: Nights) -> None:
+    row = row_of(nights) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
+    line = line_of(nights, row, noon(nights))
+    assert line.endswith(" is within; its level is new since 2026-11-16")
+
+
 def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
     nights = Nights(tmp_path)
     assert nights.told("night") == []

@@ -9,7 +9,7 @@ go afterwards, and one that somebody still reads goes another night.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
@@ -117,7 +117,7 @@ class _Loading:
     def load(self, now: datetime) -> Publishing:
         """Load the run and make it the current one, unless it or a later one is there already."""
         take_turn(self._connection, self._cluster)
-        known = self._known()
+        known = self._known(now)
         if known is not None:
             return known
         row = self._connection.execute(self._row(now)).scalar_one()
@@ -126,7 +126,7 @@ class _Loading:
         make_current(self._connection, self._cluster, row, now)
         return Publishing.PUBLISHED
 
-    def _known(self) -> Publishing | None:
+    def _known(self, now: datetime) -> Publishing | None:
         run = self._record
         ours = _run.cluster == self._cluster
         same = select(_run.digest).where(ours, _run.run_id == run.id)
@@ -135,7 +135,10 @@ class _Loading:
             raise refused(self._place, "a run of this id with other content is loaded")
         if digest is not None:
             return Publishing.UNCHANGED
-        newest = self._connection.execute(select(func.max(_run.day)).where(ours)).scalar_one()
+        # A later day than that, in any zone, was learnt by a clock that was ahead: it holds up none.
+        is_over = _run.day <= now.date() + timedelta(days=1)
+        last = select(func.max(_run.day)).where(ours, is_over)
+        newest = self._connection.execute(last).scalar_one()
         return Publishing.OLDER if newest is not None and newest > run.day else None
 
     def _row(self, now: datetime) -> Any:

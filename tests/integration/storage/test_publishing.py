@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ LAGS = [
     )
     for partition in range(40)
 ]
+NOW = datetime(2026, 3, 8, 2, 30, tzinfo=UTC)
 RATE = Series(cluster=CLUSTER, metric=Metric.ABORT_RATIO)
 MIXED = [
     *(Usual(series=one) for one in LAGS[:20]),
@@ -58,7 +59,7 @@ def history(tmp_path: Path) -> Path:
 
 
 def _published(engine: Engine, place: RunPlace, night: int = 0) -> Published:
-    return publish(engine, place, cluster=CLUSTER, now=at(night))
+    return publish(engine, place, cluster=CLUSTER, now=NOW + timedelta(seconds=night))
 
 
 def _night(history: Path, night: int, usual: list[Usual] | None = None) -> RunPlace:
@@ -147,6 +148,12 @@ def test_an_older_night_replaces_nothing(engine: Engine, history: Path) -> None:
     _published(engine, _night(history, 2))
     assert _published(engine, _night(history, 1)).outcome is Publishing.OLDER
     assert {*_levels(engine)} == {200.0}
+
+
+def test_a_night_of_a_clock_that_was_ahead_holds_up_none(engine: Engine, history: Path) -> None:
+    _published(engine, _night(history, 400))
+    assert _published(engine, _night(history, 1)).outcome is Publishing.PUBLISHED
+    assert {*_levels(engine)} == {100.0}
 
 
 def test_the_last_three_runs_are_kept(engine: Engine, history: Path) -> None:

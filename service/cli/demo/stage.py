@@ -316,6 +316,9 @@ data_dir = {json.dumps(str(data_dir))}
 interval_seconds = {ROUND_SECONDS}
 log_format = "json"
 
+[nightly]
+enabled = false
+
 [http]
 port = 0
 """

@@ -14,6 +14,7 @@ from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import config_option, data_dir_option
 
 if TYPE_CHECKING:
+    from service.history.folding import Folded
     from service.nightly.running import NightlyOrder, NightlyPlan, NightsDone
     from service.nightly.telling import Told
     from service.settings import Settings
@@ -114,10 +115,10 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
     )
 
 
-def _fold(settings: Settings) -> Callable[[datetime], int]:
+def _fold(settings: Settings) -> Callable[[datetime], Folded]:
     from service.app.history import fold_days  # noqa: PLC0415 - keeps `--help` fast
 
-    return lambda now: len(fold_days(settings, now).days)
+    return lambda now: fold_days(settings, now)
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:

@@ -22,6 +22,7 @@ from rules.baseline.civil import civil_day
 from rules.baseline.layout import HISTORY_FILE
 from rules.errors import ConflictError, StoreError
 from service.history.folder import open_folder, shown_url
+from service.history.folding import Folded
 from service.nightly.lock import alone
 from service.nightly.masks import write_masks
 from service.nightly.plan import Past, Plan, again, missing
@@ -123,7 +124,7 @@ def run_nights(
     store: NightStore,
     now: Callable[[], datetime],
     tell: Tell,
-    fold: Callable[[datetime], int] | None = None,
+    fold: Callable[[datetime], Folded] | None = None,
 ) -> NightsDone:
     """Make the nights that are missing, or that are asked for, and publish the last one.
 
@@ -147,7 +148,7 @@ def run_nights(
             return NightsDone()
         if fold is not None:
             folded = fold(now())
-            tell({"event": "folded", "days": folded})
+            tell({"event": "folded", "days": len(folded.days), "damaged": dict(folded.damaged)})
             found = planned(order, now()) or found
         _remove_ahead(place, found, tell)
         nights = _made(order, found, place, store, tell)

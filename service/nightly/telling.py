@@ -20,7 +20,7 @@ def line_of(told: Told) -> str:
         case "night":
             return _night(told)
         case "folded":
-            return f"folded the hours of {told['days']} days"
+            return _folded(told)
         case "skipped":
             return f"{told['nights']} nights are too long ago and left out"
         case "published":
@@ -30,6 +30,13 @@ def line_of(told: Told) -> str:
             )
         case _:
             return str(told["why"])  # why nothing was to be done, or runs were removed
+
+
+def _folded(told: Told) -> str:
+    line = f"folded the hours of {told['days']} days"
+    for file, why in told["damaged"].items():
+        line += f"; {file} is damaged and set aside: {why}"
+    return line
 
 
 def _night(told: Told) -> str:

@@ -29,3 +29,12 @@ def test_a_night_that_was_there_says_so() -> None:
 def test_a_damaged_file_is_named_with_what_it_costs() -> None:
     line = line_of(NIGHT | {"damaged": {"3": "days/x: torn"}})
     assert "bucket 3 had a day without data, its file is damaged: days/x: torn" in line
+
+
+def test_what_was_set_aside_while_folding_is_named() -> None:
+    damaged = {"hours/hour=2026-03-29T05/part-1.parquet": "torn"}
+    line = line_of({"event": "folded", "days": 2, "damaged": damaged})
+    assert line == (
+        "folded the hours of 2 days; hours/hour=2026-03-29T05/part-1.parquet is damaged and set "
+        "aside: torn"
+    )

@@ -49,7 +49,11 @@ def command() -> None:
     help="A setting of Spark's own; give it again for more.",
 )
 @click.option("--history", metavar="URL", help="Folder of history, a path or an address.")
-@click.option("--cluster", metavar="NAME", help="Name of the cluster, as `serve` has it.")
+@click.option(
+    "--cluster",
+    metavar="NAME",
+    help="Name of the cluster, as `serve` has it; a folder of --history knows its own.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Print events and, last, the figures as JSON."
@@ -83,7 +87,7 @@ def run(**options: Any) -> int:
     settings = read_settings(os.environ, path=options["path"], flags=flags)
     order = _order(settings, options)
     if options["dry_run"]:
-        _print_plan(running.planned(order, utc_now()), as_json=options["as_json"])
+        _print_plan(order.history, running.planned(order, utc_now()), as_json=options["as_json"])
         return ExitCode.OK
     with opened_nights(settings) as store:
         tell = _tell_json if options["as_json"] else _tell_line
@@ -138,22 +142,26 @@ def _tell_json(told: Told) -> None:
     click.echo(json.dumps(told))
 
 
-def _print_plan(found: NightlyPlan | None, *, as_json: bool) -> None:
+def _print_plan(history: str, found: NightlyPlan | None, *, as_json: bool) -> None:
     nights = [] if found is None else [day.isoformat() for day in found.plan.nights]
     if as_json:
         last = None if found is None or found.last is None else found.last.isoformat()
         click.echo(json.dumps({"nights": nights, "last": last}))
     elif found is None:
-        click.echo("there is no history yet")
+        from service.history.folder import shown_url  # noqa: PLC0415 - keeps `--help` fast
+
+        click.echo(f"there is no history yet at {shown_url(history)}")
     elif not nights:
         click.echo("no night is missing")
     else:
+        from collectors.naming import counted  # noqa: PLC0415 - keeps `--help` fast
+
         origin = (
             "with nothing"
             if found.plan.begins_anew
             else f"from the run of {found.plan.goes_on_from}"
         )
-        click.echo(f"would make {len(nights)} nights, beginning {origin}:")
+        click.echo(f"would make {counted(len(nights), 'night')}, beginning {origin}:")
         click.echo("\n".join(nights))
 
 

@@ -144,7 +144,7 @@ def run_nights(
     with _alone(order, place):
         found = planned(order, now())
         if found is None:
-            tell({"event": "nothing", "why": "there is no history yet"})
+            tell({"event": "nothing", "why": f"there is no history yet at {shown_url(place.url)}"})
             return NightsDone()
         if fold is not None:
             folded = fold(now())

@@ -99,7 +99,8 @@ def test_runs_of_days_that_are_not_over_are_removed(made: Path, tmp_path: Path) 
 def test_without_history_there_is_nothing_to_do(tmp_path: Path) -> None:
     told = list[Told]()
     assert make(tmp_path, Store(), told).published is None
-    assert [one["why"] for one in told] == ["there is no history yet"]
+    where = tmp_path / "history"  # a mistyped folder is seen
+    assert [one["why"] for one in told] == [f"there is no history yet at {where}"]
     assert planned(order(tmp_path), NOW) is None
 
 

@@ -9,6 +9,10 @@ MOST_CHARACTERS: Final = 1000
 _RAISED: Final = re.compile(
     r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
 )
+NO_JVM: Final = "JAVA_GATEWAY_EXITED"
+_NOISE: Final = re.compile(
+    r"^\s*$|^(NOTE: )?Picked up |^WARNING: |^Using |^[\d/]+ [\d:]+ (INFO|WARN) "
+)
 _NOT_THE_CAUSE: Final = ("PythonException", "SparkException", "Py4JJavaError")
 
 
@@ -22,3 +26,16 @@ def why(exc: BaseException) -> str:
     ]
     first = next((line for line in text.splitlines() if line.strip()), type(exc).__name__)
     return (raised[0] if raised else first)[:MOST_CHARACTERS]
+
+
+def with_word_of_java(told: str, written: str) -> str:
+    """Return why Spark did not start, with what Java wrote about it where only that tells.
+
+    Args:
+        told: the cause as the job knows it.
+        written: standard error of the job, of the launcher and of the JVM.
+    """
+    if NO_JVM not in told:
+        return told
+    word = next((line for line in written.splitlines() if not _NOISE.search(line)), None)
+    return told if word is None else f"{told} Java: {word.strip()}"[:MOST_CHARACTERS]

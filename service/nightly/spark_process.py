@@ -24,6 +24,7 @@ from rules.errors import NightError
 from service.clock import monotonic
 from service.nightly.telling import Told
 from service.scheduling import guard
+from spark.causes import with_word_of_java
 
 ROOT: Final = Path(spark.__file__).parent.parent  # of the sources
 SHIPPED: Final = ("rules", "spark")  # what tasks import of ours
@@ -84,7 +85,7 @@ def run_job(order: SparkOrder, environment: Mapping[str, str]) -> Iterator[Told]
     finally:
         _end(process)
     if status:
-        raise NightError(failed or _died(status, order.scratch / ERRORS))
+        raise NightError(_why(failed, status, order.scratch / ERRORS))
 
 
 def _started(order: SparkOrder, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
@@ -188,8 +189,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _died(status: int, errors: Path) -> str:
-    wrote = errors.read_text("utf-8", "replace").strip()[-KEPT_CHARACTERS:]
+def _why(failed: str, status: int, errors: Path) -> str:
+    written = errors.read_text("utf-8", "replace").strip()
+    return with_word_of_java(failed, written) if failed else _died(status, written)
+
+
+def _died(status: int, written: str) -> str:
+    wrote = written[-KEPT_CHARACTERS:]
     last = next(iter(reversed(wrote.splitlines())), "")
     if status == KILLED:
         return f"Spark was killed; where memory is short the system does that: {last or 'no word'}"

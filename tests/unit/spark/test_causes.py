@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spark.causes import why
+from spark.causes import why, with_word_of_java
 
 TASK = """An error occurred while calling o57.collectToPython.
 : org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times
@@ -30,3 +30,28 @@ START = """An error occurred while calling None.org.apache.spark.sql.classic.Spa
 )
 def test_the_cause_is_told_in_one_line(text: str, told: str) -> None:
     assert why(RuntimeError(text)) == told
+
+
+GATEWAY = "[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."
+JAVA = """Picked up JAVA_TOOL_OPTIONS: -Djava.io.tmpdir=/tmp/x
+WARNING: Using incubator modules: jdk.incubator.vector
+26/11/22 19:20:22 WARN Utils: Set SPARK_LOCAL_IP if you need to bind to another address
+Exception in thread "main" org.apache.spark.SparkException: Master must start with spark, k8s, or local
+\tat org.apache.spark.deploy.SparkSubmit.error(SparkSubmit.scala:1068)
+"""
+NO_JAVA = "bin/spark-class: line 71: /opt/none/bin/java: No such file or directory\n"
+
+
+@pytest.mark.parametrize(
+    ("told", "written", "word"),
+    [
+        (GATEWAY, JAVA, JAVA.splitlines()[3]),
+        (GATEWAY, NO_JAVA, NO_JAVA.strip()),
+        (GATEWAY, "", None),
+        ("Connection refused", JAVA, None),
+    ],
+)
+def test_what_java_wrote_is_told_where_spark_did_not_start(
+    told: str, written: str, word: str | None
+) -> None:
+    assert with_word_of_java(told, written) == (f"{told} Java: {word}" if word else told)

@@ -46,7 +46,7 @@ Exit codes:
    11  a transaction hangs: nobody will ever end it
    12  committed records are lost, or may be
    13  no line of the text that was to be explained is about sequences
-   14  not as things stand: the alert is over, or somebody changed it meanwhile
+   14  not as things stand: the alert is over, somebody changed it meanwhile, or it runs already
   130  interrupted
 """
 

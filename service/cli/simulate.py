@@ -194,7 +194,7 @@ def _print(simulation: Simulation, url: str, written: Written | None, seconds: f
     done = "Would simulate" if written is None else "Simulated"
     click.echo(
         f"{done} {counted(wanted.weeks, 'week')}, {days[0]} to {days[-1]}, every {wanted.step_seconds} s: "
-        f"{len(simulation.series)} series of {len(simulation.pipelines)} pipelines"
+        f"{len(simulation.series)} series of {counted(len(simulation.pipelines), 'pipeline')}"
     )
     click.echo(f"  incidents  {_counted(simulation, are_incidents=True)}")
     click.echo(f"  ordinary   {_counted(simulation, are_incidents=False)}")
@@ -207,7 +207,10 @@ def _print(simulation: Simulation, url: str, written: Written | None, seconds: f
             f"  written    {written.samples / MEGA:.1f} M samples, {written.bytes / MEGA:.1f} MB, "
             f"in {seconds:.1f} s\n  history    {url}\n  the truth  {url}/{LABELS_FILE}"
         )
-        click.echo(f"\nTry:\n  tidemark nightly run --history {url} --date {days[-1]}")
+        click.echo(
+            f"\nTry:\n  tidemark nightly run --history {url} --date {days[-1]}\n"
+            f"  tidemark baselines ls --topic 'orders*'   asks a running `tidemark serve --cluster {wanted.cluster}`"
+        )
 
 
 def _counted(simulation: Simulation, *, are_incidents: bool) -> str:

@@ -153,6 +153,10 @@ def job(**overrides: Any) -> dict[str, Any]:
     """Return a job with its last run."""
     last = job_models.JobRun(**run(**overrides))
     given = job_models.Job(
-        name="retention", trigger="every hour", next_due_at=at(3600), is_running=False, last_run=last
+        name="retention",
+        trigger="every hour",
+        next_due_at=at(3600),
+        is_running=False,
+        last_run=last,
     )
     return given.model_dump(mode="json")

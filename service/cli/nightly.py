@@ -12,6 +12,7 @@ import click
 
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import config_option, data_dir_option
+from service.cli.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.history.folding import Folded
@@ -89,7 +90,8 @@ def run(**options: Any) -> int:
     if options["dry_run"]:
         _print_plan(order.history, running.planned(order, utc_now()), as_json=options["as_json"])
         return ExitCode.OK
-    with opened_nights(settings) as store:
+    # Whoever schedules it ends it by SIGTERM: an embedded PostgreSQL would go on.
+    with ended_in_order(), opened_nights(settings) as store:
         tell = _tell_json if options["as_json"] else _tell_line
         fold = None if options["history"] else _fold(settings)
         done = running.run_nights(order, store, utc_now, tell, fold)

@@ -49,3 +49,19 @@ def interrupt_afterwards() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
         if was_interrupted:
             signal.raise_signal(signal.SIGINT)
+
+
+@contextlib.contextmanager
+def ended_in_order() -> Iterator[None]:
+    """Let the first SIGTERM interrupt as Ctrl-C does, so that what is open is closed."""
+    before = signal.getsignal(signal.SIGTERM)
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, before)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

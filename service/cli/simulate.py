@@ -70,7 +70,7 @@ MEGA: Final = 1e6
     "--history",
     "url",
     metavar="URL",
-    help="Folder to write to, local or of an object store; it holds nothing else.  "
+    help="Folder to write to, local or of an object store; nothing else should be in it.  "
     "[default: ~/.local/state/tidemark/simulated-history]",
 )
 @click.option(

@@ -91,6 +91,8 @@ class Cron:
         return found
 
     def __str__(self) -> str:
+        if self.hour.isdigit() and self.minute.isdigit() and self.weekday == self.day == "*":
+            return f"at {int(self.hour):02d}:{int(self.minute):02d} ({self.zone.key})"
         fields = f"{self.minute} {self.hour} {self.day} * {self.weekday}"
         return f"cron {fields} ({self.zone.key})"
 

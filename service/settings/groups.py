@@ -43,7 +43,7 @@ class LogLevel(StrEnum):
 class KafkaSettings(Group):
     """How to reach and how to ask one cluster."""
 
-    name: str = "default"
+    name: Annotated[str, Field(min_length=1)] = "default"
     """Name under which the cluster appears everywhere; with the cluster id it is its identity.
     Default: enough while there is one cluster."""
 

@@ -99,12 +99,13 @@ def test_an_interval_of_nothing_is_refused() -> None:
 def test_triggers_are_told_to_people() -> None:
     seconds = (3600, 600, 86_400, 5400, 7 * 86_400, 0.5)
     told = [str(Every(interval=timedelta(seconds=one))) for one in seconds]
-    assert [*told, str(NIGHTLY)] == [
+    assert [*told, str(NIGHTLY), str(WEEKLY)] == [
         "every hour",
         "every 10 minutes",
         "every day",
         "every 90 minutes",
         "every week",
         "every 0.5 seconds",
-        "cron 30 2 * * * (Europe/Berlin)",
+        "at 02:30 (Europe/Berlin)",
+        "cron 0 4 * * sun (Europe/Berlin)",
     ]

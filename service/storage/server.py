@@ -107,8 +107,7 @@ class EmbeddedServer:
         return True
 
     def _start(self) -> None:
-        passed = [self._binaries, self._data.parent, self._sockets.parent]
-        _open_for_traversal(passed, self._user)
+        self._open_the_way()
         if not self._data.exists():
             self._initialise()
         self._check_version()
@@ -122,8 +121,13 @@ class EmbeddedServer:
         """Stop the server if it runs and keep the lock."""
         if not self._is_running():
             return
+        self._open_the_way()  # somebody may have closed it since the start
         wait = ("-w", "-t", str(STOP_SECONDS))
         self._run("pg_ctl", ["stop", "-m", "fast", *wait, "-D", str(self._data)])
+
+    def _open_the_way(self) -> None:
+        passed = [self._binaries, self._data.parent, self._sockets.parent]
+        _open_for_traversal(passed, self._user)
 
     def stop(self) -> None:
         """Stop the server and unlock the directory; a second call does nothing."""

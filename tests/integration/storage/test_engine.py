@@ -42,6 +42,13 @@ def test_a_directory_is_made_used_and_found_again(folder: Path) -> None:
     database.close()
 
 
+def test_a_server_is_stopped_although_its_folder_was_closed_to_its_user(folder: Path) -> None:
+    database = open_database(None, folder / "data")
+    folder.chmod(0o700)
+    database.close()
+    assert not (folder / "data" / "postgres" / "postmaster.pid").exists()
+
+
 def test_every_connection_has_our_timeouts_and_name(embedded: EmbeddedServer, folder: Path) -> None:
     database = open_database(embedded.url.render_as_string(hide_password=False), folder)
     with database.engine.connect() as connection:

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -75,10 +76,16 @@ class Areas:
         return made
 
     async def _run_area(self, asked: str, *, is_shown: bool) -> Done:
+        with tempfile.TemporaryDirectory(prefix="tidemark-", ignore_cleanup_errors=True) as folder:
+            return await self._run_area_in(folder, asked, is_shown=is_shown)
+
+    async def _run_area_in(self, folder: str, asked: str, *, is_shown: bool) -> Done:
         area = asked.removeprefix(GIVES_WAY)
         began, pieces = monotonic(), list[bytes]()
         if is_shown:
             show(heading(area))
+        # A pytest that starts closes the folder of all temporary ones to other users, and with it the
+        # databases of those that run, which are another user's where root runs the tests.
         process = await asyncio.create_subprocess_exec(
             *(LOW_PRIORITY if asked != area else ()),
             *(*MAKE, area),
@@ -86,6 +93,7 @@ class Areas:
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
             start_new_session=True,
+            env={**os.environ, "PYTEST_DEBUG_TEMPROOT": folder},
         )
         assert process.stdout is not None
         self.groups.add(process.pid)

@@ -36,6 +36,7 @@ START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes
 SOCKET_NAME: Final = ".s.PGSQL.5432"
+SHORT_NAME: Final = "tidemark-12345678"  # as long as a name of mkdtemp's
 FOLDER_LINE: Final = 4  # of postmaster.pid, from 0: where the socket is
 STATUS_LINE: Final = 7  # of postmaster.pid, from 0
 
@@ -299,9 +300,17 @@ def _unprivileged_user(data: Path) -> int | None:
 
 
 def _socket_folder(data: Path) -> Path:
-    if len(os.fsencode(data / SOCKET_NAME)) <= MAX_SOCKET_PATH:
+    """Return the data's own folder, or one of nobody else's where that is too long for a socket."""
+    if _holds_socket(data):
         return data
-    return Path(tempfile.mkdtemp(prefix="tidemark-"))  # 0700, and nobody can have made it before
+    short = Path(tempfile.gettempdir())
+    if not _holds_socket(short / SHORT_NAME):
+        short = Path("/tmp")  # noqa: S108 - below it, a folder that nobody can have made before
+    return Path(tempfile.mkdtemp(prefix="tidemark-", dir=short))  # 0700
+
+
+def _holds_socket(folder: Path) -> bool:
+    return len(os.fsencode(folder / SOCKET_NAME)) <= MAX_SOCKET_PATH
 
 
 def _give(path: Path, user: int | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,6 +41,19 @@ def test_a_directory_is_made_used_and_found_again(folder: Path) -> None:
     with database.engine.connect() as connection:
         assert connection.execute(text("SELECT answer FROM kept")).scalar_one() == 42
     database.close()
+
+
+def test_a_long_folder_for_temporary_files_is_no_trouble(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = folder / ("long" * 25)
+    temporary.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
+    database = open_database(None, temporary / "data")
+    sockets = Path(str(database.engine.url.query["host"]))
+    assert temporary not in sockets.parents
+    database.close()
+    assert not sockets.exists()
 
 
 def test_a_server_is_stopped_although_its_folder_was_closed_to_its_user(folder: Path) -> None:

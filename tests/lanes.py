@@ -76,7 +76,7 @@ class Areas:
         return made
 
     async def _run_area(self, asked: str, *, is_shown: bool) -> Done:
-        with tempfile.TemporaryDirectory(prefix="tidemark-", ignore_cleanup_errors=True) as folder:
+        with tempfile.TemporaryDirectory(prefix="t-", ignore_cleanup_errors=True) as folder:
             return await self._run_area_in(folder, asked, is_shown=is_shown)
 
     async def _run_area_in(self, folder: str, asked: str, *, is_shown: bool) -> Done:

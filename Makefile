@@ -7,11 +7,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 # Tests that kill brokers mostly wait. Beside them, and beside the story, run those without any
-# brokers, which give way (~), and then those that leave theirs alone. The last areas run alone.
-FIRST_LANE := story breaking
-GIVING_WAY := types layers unit property brokerless
+# brokers, which give way (~), and then those that leave theirs alone; areas are dealt out so that both
+# lanes take as long. The last areas run alone.
+FIRST_LANE := story breaking ~layers ~types ~property
+SECOND_LANE := ~unit ~brokerless steady
 ALONE := spark faults
-AREAS := lint $(FIRST_LANE) $(GIVING_WAY) steady integration $(ALONE)
+AREAS := lint $(subst ~,,$(FIRST_LANE) $(SECOND_LANE)) integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
@@ -37,7 +38,7 @@ demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 le
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
 test: $(READY) ## everything: lint, types, layers, unit, property, integration, spark, faults, story
-	@$(BIN)/python -m tests.lanes lint '$(FIRST_LANE) | $(addprefix ~,$(GIVING_WAY)) steady' $(ALONE)
+	@$(BIN)/python -m tests.lanes lint '$(FIRST_LANE) | $(SECOND_LANE)' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
 

@@ -11,7 +11,7 @@ READY := $(VENV)/.ready
 # lanes take as long. The last areas run alone.
 FIRST_LANE := story breaking ~layers ~types ~property
 SECOND_LANE := ~unit ~brokerless steady
-ALONE := spark faults
+ALONE := spark healthy faults
 AREAS := lint $(subst ~,,$(FIRST_LANE) $(SECOND_LANE)) integration $(ALONE)
 # In CI alone a failed test has one more try. The summary names it and shows why it failed: a test
 # that needed the second try is to be mended.
@@ -37,7 +37,7 @@ $(READY): requirements.txt pyproject.toml
 demo: $(READY) ## a story of faults, seen by Tidemark on real brokers (KEEP=1 leaves all running)
 	@$(BIN)/tidemark sandbox demo $(if $(KEEP),--keep)
 
-test: $(READY) ## everything: lint, types, layers, unit, property, integration, spark, faults, story
+test: $(READY) ## everything: lint, types, layers, unit, property, integration, story, spark, healthy load, faults
 	@$(BIN)/python -m tests.lanes lint '$(FIRST_LANE) | $(SECOND_LANE)' $(ALONE)
 
 check: lint types layers unit property ## what needs no broker
@@ -63,8 +63,10 @@ property-long: $(READY) ## the same laws with a thousand new examples each
 integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Prometheus, sockets
 	@$(PYTEST) tests/contract tests/integration
 
+HEALTHY := tests/integration/test_quiet.py
+
 breaking: $(READY) ## of these, what kills and freezes brokers
-	@$(PYTEST) tests/integration -m breaking
+	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY)
 
 steady: $(READY) ## what leaves its brokers alone
 	@$(PYTEST) tests/integration -m 'brokers and not breaking'
@@ -77,6 +79,9 @@ spark: $(READY) ## nights on Spark: one core, two, a cluster, killed, damaged
 
 nightly-kills: $(READY) ## a night killed at ten random points, and made again: the same run, bit for bit
 	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed
+
+healthy: $(READY) ## 90 seconds of healthy load, with all that ordinarily happens: no breach
+	@$(PYTEST) $(HEALTHY)
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
 	@$(PYTEST) tests/faults
@@ -93,7 +98,7 @@ bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 baseline-quality: $(READY) ## what baselines find in simulated weeks, by class of incident, and what they tell for nothing
 	@$(BIN)/python -m pytest tests/bench/test_bench_quality.py -q -s
 
-QUIET := -m pytest tests/integration/test_quiet.py -q --log-cli-level=INFO --log-disable=httpx2
+QUIET := -m pytest $(HEALTHY) -q --log-cli-level=INFO --log-disable=httpx2
 
 quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: no breach
 	@QUIET_SECONDS=180 $(BIN)/python $(QUIET)

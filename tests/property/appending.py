@@ -98,6 +98,6 @@ class World:
                 high.passed_us += [began + int(share * took)] * count
             free = int((high.end - stable.end) * step.stable[place])
             stable.passed_us += [self.now_us] * free
-            kept = high.end - step.lost[place]
+            kept = max(high.end - step.lost[place], 0)  # no log ends below its begin
             high.lose(kept)
             stable.lose(min(stable.end, kept))

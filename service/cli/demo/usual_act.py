@@ -45,16 +45,25 @@ def _is_learnt(stage: Stage, rounds: Sequence[Sight]) -> str | None:
 
 def _is_usual(stage: Stage, rounds: Sequence[Sight]) -> str | None:
     del rounds
-    made = stage.nights.simulation
-    if made is None:
-        return None
-    topic, now = made.pipelines[0].topic, clock.utc_now()
+    now = clock.utc_now()
     with Api(stage.address) as api:
-        rows = api.rows("baselines/series", topic=topic, partition=0, at=now.isoformat()) or ()
-    found = {row["metric"]: row for row in rows if row["usual"]}
-    if not found.keys() >= set(SHOWN):
+        rows = api.rows("baselines/series", partition=0, at=now.isoformat()) or ()
+    shown = shown_of(rows)
+    if shown is None:
         return None
-    return "\n        ".join(line_of(stage.nights, found[metric], now) for metric in SHOWN)
+    return "\n        ".join(line_of(stage.nights, row, now) for row in shown)
+
+
+def shown_of(rows: Sequence[Row]) -> list[Row] | None:
+    """Return both series of one topic; None: there is none. One whose level has just moved comes last."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row["usual"] and row["metric"] in SHOWN:
+            found.setdefault(row["topic"], {}).setdefault(row["metric"], row)
+    whole = [[of[metric] for metric in SHOWN] for of in found.values() if len(of) == len(SHOWN)]
+    return min(
+        whole, key=lambda shown: sum(bool(row.get("level_change")) for row in shown), default=None
+    )
 
 
 def line_of(nights: Nights, row: Row, now: datetime) -> str:

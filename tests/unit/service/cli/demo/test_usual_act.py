@@ -14,7 +14,7 @@ import pytest
 from rules.baseline.series import Metric
 from service import clock
 from service.cli.demo.nights import SLOT_MINUTES, ZONES, Nights
-from service.cli.demo.usual_act import line_of
+from service.cli.demo.usual_act import SHOWN, line_of, shown_of
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +92,19 @@ def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: Nights) -
     row = row_of(nights) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
     line = line_of(nights, row, noon(nights))
     assert line.endswith(" is within; its level is new since 2026-11-16")
+
+
+def of_topic(topic: str, **row: Any) -> list[dict[str, Any]]:
+    return [{"metric": metric, "topic": topic, "usual": {}, **row} for metric in SHOWN]
+
+
+def test_a_topic_is_shown_whose_level_has_not_just_moved() -> None:
+    usual, moved = {"usual": {"least": 0}}, {"level_change": {"at": "2026-11-16T15:00:00Z"}}
+    unknown, new = of_topic("unknown"), of_topic("new", **usual, **moved)
+    half, settled = of_topic("half", **usual)[:1], of_topic("old", **usual, level_change=None)
+    assert shown_of([*unknown, *new, *half, *settled]) == settled
+    assert shown_of([*unknown, *new, *half]) == new
+    assert shown_of([*unknown, *half]) is None
 
 
 def test_events_are_read_among_other_lines(tmp_path: Path) -> None:

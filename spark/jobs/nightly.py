@@ -59,7 +59,7 @@ class Spark:
             begun = time.perf_counter()
             try:
                 self._session = open_session(self.master, self.conf, self.py_files)
-            except Exception as exc:
+            except Exception as exc:  # Spark, Py4J, Java and the system each fail in their own way
                 told = f"Spark does not start on {self.master}: {why(exc)}"
                 raise NightFailedError(told) from exc
             self.started_in = time.perf_counter() - begun

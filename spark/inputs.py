@@ -54,11 +54,12 @@ def buckets_of(place: Place) -> int:
     """Return into how many buckets a history is cut.
 
     Raises:
-        OSError: there is no history, or it is of another format.
+        OSError: there is no history, it is of another format, or it is not whole.
     """
     try:
         read = json.loads(place.read(HISTORY_FILE))
         found, buckets = read["format"], int(read["buckets"])
+        is_whole = bool(read.get("is_whole", True))
     except FileNotFoundError as exc:
         raise OSError(f"there is no history in {place.url}: {HISTORY_FILE} is missing") from exc
     except (ValueError, KeyError, TypeError) as exc:
@@ -66,6 +67,8 @@ def buckets_of(place: Place) -> int:
     if found != FORMAT:
         told = f"history in {place.url} has the format {found}, and {FORMAT} is known here"
         raise OSError(told)
+    if not is_whole:
+        raise OSError(f"history in {place.url} is still being written, or that was broken off")
     return buckets
 
 

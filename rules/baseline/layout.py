@@ -1,7 +1,7 @@
 """Where the files of history and of nightly runs are, below the folder of history: names only.
 
 ```
-history.json                                      the format and the number of buckets
+history.json                                      the format, the number of buckets, whether it is whole
 hours/hour=2026-03-29T05/part-<...>.parquet       packed samples of one hour (UTC), until they are folded
 days/day=2026-03-29/bucket=007.parquet            packed samples of one civil day
 series/...parquet                                 the dictionary of series, every file a part of it

@@ -158,8 +158,13 @@ def _default_folder() -> Path:
 
 
 def _write(simulation: Simulation, url: str, *, replace: bool) -> Written:
-    from service.sandbox.simulator.writing import write_history  # noqa: PLC0415 - help stays fast
+    from service.sandbox.simulator.writing import (  # noqa: PLC0415 - help stays fast
+        was_broken_off,
+        write_history,
+    )
 
+    if was_broken_off(url):
+        click.echo(f"{url} was not finished: its weeks are made from the start", err=True)
     last = simulation.wanted.end
 
     def progress(day: date, samples: int) -> None:

@@ -27,6 +27,10 @@ from rules.errors import StoreError
 ASIDE: Final = "aside"
 TEMPORARY: Final = ".part-"  # begins the name of a file that is being written
 BUCKETS: Final = 32  # of a new folder
+NOT_WHOLE: Final = (
+    "is not whole: `tidemark sandbox history` is still writing it, or was broken off; wait for its "
+    "end, run it again, or remove the folder"
+)
 
 # What pyarrow raises: for files OSError, for what is in them ArrowException, which is a ValueError
 # or an OSError or its own.
@@ -35,12 +39,13 @@ READ_ERRORS: Final = (OSError, pa.ArrowException, ValueError)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
-    """What a folder says of itself; it never changes."""
+    """What a folder says of itself; it never changes, but for being made whole once."""
 
     cluster: str  # the configured name; a folder holds one cluster
     time_zone: str = "UTC"  # IANA: in which its days are cut
     buckets: int = BUCKETS
     format: int = FORMAT
+    is_whole: bool = True  # False while weeks are simulated: there are days that lack files
 
 
 class Folder:
@@ -92,6 +97,24 @@ class Folder:
             return bytes(stream.read())
 
     # -------------------------------------------------------------- changing
+    def describe(self, described: Described) -> Folder:
+        """Let the folder, which is made if need be, say this of itself; return it so.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        text = json.dumps(asdict(described), indent=1).encode() + b"\n"
+        part = HISTORY_FILE + TEMPORARY
+        with store_errors(self.url):
+            if self.local is not None:
+                self.local.mkdir(parents=True, exist_ok=True)
+            with self.files.open_output_stream(part) as stream:
+                stream.write(text)
+            self._flush(part)
+            self.files.move(part, HISTORY_FILE)
+            self._flush("")
+        return Folder(self.url, self.files, described, self.local)
+
     def write(self, path: str, fill: Callable[[Any], None]) -> None:
         """Write a file whole: `fill` is given the stream. What stood there before is replaced.
 
@@ -173,19 +196,40 @@ def open_folder(url: str, new: Described | None = None) -> Folder:
     number of buckets stays what it is.
 
     Raises:
-        StoreError: there is no such folder, it is away, or it is another one's.
+        StoreError: there is no such folder, it is away, it is another one's, or it is not whole.
     """
-    shown = shown_url(url)
-    with store_errors(shown):
-        files, local = _file_system(url)
-        found = files.get_file_info(HISTORY_FILE).type == pa_fs.FileType.File
-    if not found:
-        return _made(shown, files, local, new)
-    folder = Folder(shown, files, Described(cluster=""), local)
-    described = _described(shown, folder.read(HISTORY_FILE))
+    found = find_folder(url)
+    if found is None:
+        return _wanted(url, new)
     if new is not None:
-        _check(shown, described, new)
-    return Folder(shown, files, described, local)
+        _check(found.url, found.described, new)
+    if not found.described.is_whole:
+        raise StoreError(f"history at {found.url} {NOT_WHOLE}", retryable=False)
+    return found
+
+
+def find_folder(url: str) -> Folder | None:
+    """Return a folder of history, whole or not; None if there is none.
+
+    Raises:
+        StoreError: it is away, or cannot be read.
+    """
+    bare = bare_folder(url, Described(cluster=""))
+    if bare.size(HISTORY_FILE) is None:
+        return None
+    described = _described(bare.url, bare.read(HISTORY_FILE))
+    return Folder(bare.url, bare.files, described, bare.local)
+
+
+def bare_folder(url: str, described: Described) -> Folder:
+    """Return what may become a folder of history: nothing is asked of it, and nothing written.
+
+    Raises:
+        StoreError: the address names no file system that is known here.
+    """
+    with store_errors(shown_url(url)):
+        files, local = _file_system(url)
+    return Folder(shown_url(url), files, described, local)
 
 
 def shown_url(url: str) -> str:
@@ -219,19 +263,13 @@ def _file_system(url: str) -> tuple[Any, Path | None]:
     return pa_fs.SubTreeFileSystem(path, base), local
 
 
-def _made(url: str, files: Any, local: Path | None, new: Described | None) -> Folder:
+def _wanted(url: str, new: Described | None) -> Folder:
     if new is None:
         raise StoreError(
-            f"history at {url}: there is none: its {HISTORY_FILE} is missing", retryable=False
+            f"history at {shown_url(url)}: there is none: its {HISTORY_FILE} is missing",
+            retryable=False,
         )
-    folder = Folder(url, files, new, local)
-    with store_errors(url):
-        if local is not None:
-            local.mkdir(parents=True, exist_ok=True)
-        with files.open_output_stream(HISTORY_FILE + TEMPORARY) as stream:
-            stream.write(json.dumps(asdict(new), indent=1).encode() + b"\n")
-        files.move(HISTORY_FILE + TEMPORARY, HISTORY_FILE)
-    return folder
+    return bare_folder(url, new).describe(new)
 
 
 def _described(url: str, text: bytes) -> Described:
@@ -242,6 +280,7 @@ def _described(url: str, text: bytes) -> Described:
             time_zone=str(told.get("time_zone", "UTC")),
             buckets=int(told["buckets"]),
             format=int(told["format"]),
+            is_whole=bool(told.get("is_whole", True)),
         )
     except (ValueError, KeyError, TypeError, AttributeError) as exc:
         raise StoreError(f"history at {url}: {HISTORY_FILE} is damaged", retryable=False) from exc

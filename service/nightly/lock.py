@@ -1,5 +1,7 @@
 """One `tidemark nightly run` at a time on a history: two would remove each other's files.
 
+`tidemark sandbox history` removes and writes whole days, so it is alone too.
+
 The lock goes with the process, however it ends. A history in an object store has none: nothing keeps
 two machines from working on it at once.
 """
@@ -35,6 +37,9 @@ def alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
-            told = f"another `tidemark nightly run` works in {folder}: wait for its end"
+            told = (
+                f"another `tidemark nightly run` or `sandbox history` works in {folder}: "
+                "wait for its end"
+            )
             raise ConflictError(told) from exc
         yield

@@ -2,22 +2,32 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from rules.baseline.layout import HISTORY_FILE, SERIES
-from rules.errors import SandboxError, StoreError
+from rules.baseline.layout import DAYS, HOURS, MASKS, RUNS, SERIES
+from rules.errors import SandboxError
 from service.history.blocks import Block
 from service.history.days import write_day
 from service.history.dictionary import Dictionary
-from service.history.folder import BUCKETS, Described, Folder, open_folder
+from service.history.folder import (
+    ASIDE,
+    BUCKETS,
+    Described,
+    Folder,
+    bare_folder,
+    find_folder,
+)
+from service.nightly.lock import alone
 from service.sandbox.simulator.labels import LABELS_FILE, labels_of
 from service.sandbox.simulator.simulation import Samples, Simulation
 
-PARTS: Final = ("days", SERIES, "masks", "runs", "aside")  # of an earlier simulation
+PARTS: Final = (DAYS, HOURS, SERIES, MASKS, RUNS, ASIDE)  # of an earlier simulation
 MANY_SERIES: Final = 5000
 FEW_BUCKETS: Final = 8  # enough for fewer series
 
@@ -35,6 +45,9 @@ def write_history(
 ) -> Written:
     """Write all days of a simulation into a folder of history of its own.
 
+    Until the last of them is written the folder says that it is not whole, and nothing reads it.
+    What was broken off is begun anew.
+
     Args:
         simulation: whose days were not made yet.
         url: the folder, as `[history] url`.
@@ -43,6 +56,7 @@ def write_history(
 
     Raises:
         SandboxError: the folder holds another history.
+        ConflictError: a nightly run, or another simulation, works there.
         StoreError: it cannot be read or written.
     """
     wanted = simulation.wanted
@@ -50,11 +64,68 @@ def write_history(
         cluster=wanted.cluster,
         time_zone=wanted.zones[0],
         buckets=FEW_BUCKETS if wanted.series < MANY_SERIES else BUCKETS,
+        is_whole=False,
     )
-    found = _emptied(url, described, replace=replace)
-    # Made again in seconds: nobody has to wait until a disk would keep it through a loss of power.
-    folder = Folder(found.url, found.files, found.described, local=None)
-    _write_labels(folder, simulation)  # before all else: from now on the folder is a simulation
+    _check(url, replace=replace)  # before anything is written there, be it a lock
+    with _alone(bare_folder(url, described)):
+        _check(url, replace=replace)
+        folder = _emptied(url, described)
+        written = _write(folder, simulation, progress)
+        folder.describe(dataclasses.replace(described, is_whole=True))
+    return written
+
+
+def was_broken_off(url: str) -> bool:
+    """Whether a folder holds simulated weeks of which some are missing.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    found = find_folder(url)
+    return found is not None and not found.described.is_whole
+
+
+def _check(url: str, *, replace: bool) -> None:
+    """Find out whether what a folder holds may be removed.
+
+    Raises:
+        SandboxError: it may not.
+        StoreError: it cannot be read.
+    """
+    found = find_folder(url)
+    if found is not None and not found.described.is_whole:
+        return
+    bare = bare_folder(url, Described(cluster=""))
+    if bare.size(LABELS_FILE) is None:
+        if found is not None or bare.names(DAYS) or bare.names(SERIES):
+            raise SandboxError(
+                f"{bare.url} holds a history that is not simulated: give another --history"
+            )
+    elif not replace:
+        raise SandboxError(
+            f"{bare.url} holds simulated weeks already: --replace removes them, with their runs"
+        )
+
+
+@contextmanager
+def _alone(folder: Folder) -> Iterator[None]:
+    """Keep nights and other simulations away, where the folder is on this machine."""
+    with nullcontext() if folder.local is None else alone(folder.local):
+        yield
+
+
+def _emptied(url: str, described: Described) -> Folder:
+    """Return the folder with nothing in it but the word that it is not whole."""
+    folder = bare_folder(url, described).describe(described)
+    for part in PARTS:
+        folder.remove_folder(part)
+    return folder
+
+
+def _write(
+    folder: Folder, simulation: Simulation, progress: Callable[[date, int], None]
+) -> Written:
+    _write_labels(folder, simulation)
     samples = size = 0
     for day, made in simulation.days():
         if not samples:
@@ -65,35 +136,6 @@ def write_history(
         progress(day, samples)
     _write_labels(folder, simulation)  # with the ends of what had happened
     return Written(samples=samples, bytes=size)
-
-
-def _emptied(url: str, described: Described, *, replace: bool) -> Folder:
-    """Return the folder with nothing in it.
-
-    Raises:
-        SandboxError: it holds what may not be removed.
-        StoreError: it is of another cluster or zone, or cannot be read.
-    """
-    try:
-        bare = open_folder(url, described)
-    except StoreError as exc:  # of another zone, perhaps
-        if exc.retryable or not replace:
-            raise
-        bare = open_folder(url)
-    if bare.size(LABELS_FILE) is None:
-        if bare.names(PARTS[0]) or bare.names(SERIES):
-            raise SandboxError(
-                f"{bare.url} holds a history that is not simulated: give another --history"
-            )
-        return bare
-    if not replace:
-        raise SandboxError(
-            f"{bare.url} holds simulated weeks already: --replace removes them, with their runs"
-        )
-    for part in PARTS:
-        bare.remove_folder(part)
-    bare.remove(HISTORY_FILE)
-    return open_folder(url, described)
 
 
 def _write_labels(folder: Folder, simulation: Simulation) -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from rules.errors import SandboxError, StoreError
+from rules.errors import ConflictError, SandboxError, StoreError
 from service.cli.exit_codes import ExitCode
 from service.cli.main import run
+from service.clock import wait_until
 from service.history.days import DayReader, days_of
 from service.history.dictionary import Dictionary, read_series
 from service.history.folder import Described, open_folder
+from service.nightly.lock import alone
+from service.nightly.spark_process import ROOT
 from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.labels import LABELS_FILE
 from service.sandbox.simulator.simulation import Simulation, Wanted
 from service.sandbox.simulator.writing import write_history
+from spark.inputs import buckets_of
+from spark.places import Place
 
 pytestmark = pytest.mark.integration
 
@@ -93,3 +101,61 @@ def test_a_history_that_is_not_simulated_stays(
     with pytest.raises((SandboxError, StoreError)):
         write_history(made, str(tmp_path), replace=replace, progress=lambda *_: None)
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_weeks_that_were_broken_off_are_no_history(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+    *,
+    is_replaced: bool,
+) -> None:
+    folder = tmp_path / "weeks"
+    command = [*COMMAND, "--history", str(folder)]
+    if is_replaced:
+        assert run(command) == ExitCode.OK
+    _broken_off([*command, "--weeks", "104", "--replace"], folder, number)
+    capsys.readouterr()
+    nights = ["nightly", "run", "--data-dir", str(tmp_path / "data"), "--history", str(folder)]
+    for one in ([*nights, "--dry-run"], nights):
+        assert run(one) == ExitCode.STORE
+        told = capsys.readouterr().err
+        assert "is not whole" in told
+        assert "run it again, or remove the folder" in told
+    with pytest.raises(OSError, match="broken off"):
+        buckets_of(Place(str(folder)))
+    # A service must not take it for its own either.
+    with pytest.raises(StoreError, match="not whole"):
+        open_folder(str(folder), Described(cluster=CLUSTER, time_zone="Europe/Berlin"))
+    assert run(command) == ExitCode.OK
+    assert "made from the start" in capsys.readouterr().err
+    assert len(days_of(open_folder(str(folder)))) == 7
+    assert buckets_of(Place(str(folder))) == 8
+
+
+def _broken_off(command: list[str], folder: Path, number: signal.Signals) -> None:
+    """Run a command of many weeks, and end it when it has written some days."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "service", *command],
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    before = "day=2024-04-05"  # the fourth of 104 weeks that end on 2026-03-30
+    assert wait_until(
+        lambda: process.poll() is not None or (folder / "days" / before).exists(),
+        timeout_seconds=60,
+        poll_seconds=0.01,
+    )
+    process.send_signal(number)
+    assert process.wait(60) in {-number, ExitCode.INTERRUPTED}
+
+
+def test_weeks_are_not_removed_while_a_night_learns_from_them(tmp_path: Path) -> None:
+    made = Simulation(WANTED)
+    write_history(made, str(tmp_path), replace=False, progress=lambda *_: None)
+    with alone(tmp_path), pytest.raises(ConflictError, match="wait for its end"):
+        write_history(made, str(tmp_path), replace=True, progress=lambda *_: None)
+    assert days_of(open_folder(str(tmp_path))) == WANTED.days

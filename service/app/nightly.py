@@ -43,7 +43,7 @@ def nightly_jobs(settings: Settings, config_file: Path | None) -> Sequence[Job]:
 
 
 def _words(settings: Settings, config_file: Path | None) -> tuple[str, ...]:
-    words = (sys.executable, "-m", "service", "nightly", "run", "--json")
+    words = (sys.executable, "-m", "service", "nightly", "run", "-o", "json")
     config = () if config_file is None else ("--config", str(config_file.absolute()))
     place = ("--data-dir", str(settings.service.data_directory()), "--cluster", settings.kafka.name)
     return (*words, *config, *place)

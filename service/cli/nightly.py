@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import config_option, data_dir_option
+from service.cli.kafka_options import config_option, data_dir_option, output_option
 from service.cli.stopping import ended_in_order
 
 if TYPE_CHECKING:
@@ -56,9 +56,7 @@ def command() -> None:
     help="Name of the cluster, as `serve` has it; a folder of --history knows its own.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
-@click.option(
-    "--json", "as_json", is_flag=True, help="Print events and, last, the figures as JSON."
-)
+@output_option
 @config_option
 @data_dir_option
 def run(**options: Any) -> int:
@@ -72,7 +70,7 @@ def run(**options: Any) -> int:
     Examples:
       tidemark nightly run --dry-run
       tidemark nightly run --history /var/lib/tidemark/history
-      tidemark nightly run --date 2026-03-29 --json
+      tidemark nightly run --date 2026-03-29 -o json | tail -1 | jq .series
       tidemark nightly run --master spark://spark-1:7077 --conf spark.executor.memory=2g
     """  # noqa: D301 - see above
     from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
@@ -86,16 +84,16 @@ def run(**options: Any) -> int:
         "nightly": {"master": options["master"]},
     }
     settings = read_settings(os.environ, path=options["path"], flags=flags)
-    order = _order(settings, options)
+    order, as_json = _order(settings, options), options["output"] == "json"
     if options["dry_run"]:
-        _print_plan(order.history, running.planned(order, utc_now()), as_json=options["as_json"])
+        _print_plan(order.history, running.planned(order, utc_now()), as_json=as_json)
         return ExitCode.OK
     # Whoever schedules it ends it by SIGTERM: an embedded PostgreSQL would go on.
     with ended_in_order(), opened_nights(settings) as store:
-        tell = _tell_json if options["as_json"] else _tell_line
+        tell = _tell_json if as_json else _tell_line
         fold = None if options["history"] else _fold(settings)
         done = running.run_nights(order, store, utc_now, tell, fold)
-    if options["as_json"]:
+    if as_json:
         click.echo(json.dumps(_document(done)))
     return ExitCode.OK
 

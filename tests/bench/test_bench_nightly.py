@@ -162,7 +162,7 @@ def measure(history: Path, data_directory: Path) -> Measured:
     subprocess.run([*words, "db", "upgrade", *own], check=True, stdout=subprocess.DEVNULL)
     begun = monotonic()
     run = subprocess.Popen(
-        [*words, "nightly", "run", "--json", "--history", str(history), *own],
+        [*words, "nightly", "run", "-o", "json", "--history", str(history), *own],
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -58,7 +58,7 @@ class Nights:
 
     def start(self, serve_config: Path, without: Sequence[str]) -> None:
         """Start `tidemark nightly run` with the settings of a service, to publish where that reads."""
-        run = [sys.executable, "-m", "service", "nightly", "run", "--json"]
+        run = [sys.executable, "-m", "service", "nightly", "run", "-o", "json"]
         run += ["--history", str(self.history), "--config", str(serve_config)]
         self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
 

@@ -1,0 +1,32 @@
+"""The job `nightly` starts a command that there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from service.app.nightly import nightly_jobs
+from service.cli.nightly import command
+from service.scheduling.job import Command
+from service.settings import read_settings
+
+
+def test_the_night_is_started_by_options_that_its_command_has() -> None:
+    settings = read_settings({"TIDEMARK_SERVICE__DATA_DIR": "/data", "TIDEMARK_KAFKA__NAME": "c"})
+    [job] = nightly_jobs(settings, Path("/etc/tidemark.toml"))
+    assert isinstance(job.work, Command)
+    words = list(job.work.argv)
+    assert words[1:4] == ["-m", "service", "nightly"]
+    context = command.commands["run"].make_context("run", words[5:])
+    given = {
+        name: one
+        for name, one in context.params.items()
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    assert given == {
+        "output": "json",
+        "path": Path("/etc/tidemark.toml"),
+        "data_dir": "/data",
+        "cluster": "c",
+    }

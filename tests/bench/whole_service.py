@@ -25,13 +25,13 @@ from service.latest import Latest, Look
 from service.log import LineWriter, make_log
 from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
-from service.pipeline import MadeRound, Pipeline
+from service.pipeline import HistoryPort, MadeRound, Pipeline
 from service.rounds import Scope
 from service.settings import AlertingSettings, HttpSettings
 from service.storage.engine import open_database
 from service.storage.inbox import StoredInbox
 from service.storage.store import PostgresStore
-from service.watch import Watcher
+from service.watch import Remembered, Watcher
 from service.web.desk import NoJobs
 from service.web.server import HttpServer, bind
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
@@ -87,13 +87,16 @@ class Parts:
     """A service that makes a round when it is told."""
 
     source: Source
+    watcher: Watcher
     pipeline: Pipeline
     exposition: Exposition
     store: PostgresStore
     front: HttpServer
 
 
-def build(folder: Path) -> Parts:
+def build(
+    folder: Path, *, history: HistoryPort | None = None, remembered: Remembered | None = None
+) -> Parts:
     """Build the service as the wiring does, and what answers HTTP too."""
     keep_memory_small()
     source, exposition = Source(), Exposition()
@@ -117,12 +120,26 @@ def build(folder: Path) -> Parts:
         desk=make_desk(AlertingSettings(), store, NAME, jobs=NoJobs(), wake=lambda: None),
         log=make_log(LineWriter(sys.stderr), as_json=True, level="info"),
     )
-    watcher = Watcher(NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic)
+    watcher = Watcher(
+        NAME, source, Scope(), utc_now=utc_now, monotonic=monotonic, remembered=remembered
+    )
     keeper = Keeper(store, NAME, monotonic=monotonic, waiting_rounds=240)
     pipeline = Pipeline(
-        watcher=watcher, keeper=keeper, exposition=exposition, latest=latest, monotonic=monotonic
+        watcher=watcher,
+        keeper=keeper,
+        exposition=exposition,
+        latest=latest,
+        monotonic=monotonic,
+        history=history,
     )
-    return Parts(source=source, pipeline=pipeline, exposition=exposition, store=store, front=front)
+    return Parts(
+        source=source,
+        watcher=watcher,
+        pipeline=pipeline,
+        exposition=exposition,
+        store=store,
+        front=front,
+    )
 
 
 def run(parts: Parts) -> Iterator[str]:

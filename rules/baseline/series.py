@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from hashlib import blake2b
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 _as_text: Final = json.JSONEncoder(separators=(",", ":")).encode  # made once: ids come in 100,000s
+_NULL: Final = "null"
 
 
 class Metric(StrEnum):
@@ -42,12 +47,37 @@ class Series:
     group: str | None = None
 
     @property
+    def text(self) -> bytes:
+        """The labels as JSON: [cluster, metric, topic, partition, group]; lasting, ids are made of it."""
+        return text_head(self.cluster, self.metric) + text_tail(
+            self.topic, self.partition, self.group
+        )
+
+    @property
     def series_id(self) -> int:
         """The same for the same labels, in every process: 63 bits of a hash, never negative.
 
         Among ten million series two collide with a probability of about 5e-6.
         """
-        labels = (self.cluster, self.metric.value, self.topic, self.partition, self.group)
-        text = _as_text(labels)
-        digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-        return int.from_bytes(digest, "big") >> 1
+        return int(series_ids([self.text])[0])
+
+
+def text_head(cluster: str, metric: Metric) -> bytes:
+    """Return how the texts of all series of a metric begin."""
+    return _as_text((cluster, metric.value))[:-1].encode() + b","
+
+
+def text_tail(topic: str | None, partition: int | None, group: str | None) -> bytes:
+    """Return how the texts of all metrics of a topic, partition or group end."""
+    number = _NULL if partition is None else partition
+    return f"{_quoted(topic)},{number},{_quoted(group)}]".encode()
+
+
+def _quoted(text: str | None) -> str:
+    return _NULL if text is None else _as_text(text)
+
+
+def series_ids(texts: Iterable[bytes]) -> NDArray[np.int64]:
+    """Return the ids of series by their texts, in their order; it costs a microsecond each."""
+    digests = b"".join([blake2b(text, digest_size=8).digest() for text in texts])
+    return (np.frombuffer(digests, ">u8") >> 1).astype(np.int64)

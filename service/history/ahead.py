@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +41,8 @@ ROUND: Final = struct.Struct("<qII")  # ms, number of the index, series
 NUMBER: Final = struct.Struct("<II")  # number of the index, series
 SIZE: Final = struct.Struct("<I")  # of what was compressed
 NAME: Final = re.compile(r"(\d{12})\.ahead")
+
+LABELS_AT_ONCE: Final = 8_192  # series: whoever reads them holds a hundred bytes times as many
 
 _ZSTD: Final = pa.Codec("zstd", compression_level=1)
 
@@ -85,13 +88,12 @@ def index(number: int, ids: Int64s, metric: Codes) -> Record:
     return Record(Kind.INDEX, NUMBER.pack(number, len(ids)) + columns)
 
 
-def labels(series: Mapping[int, Series]) -> Record:
-    """Return the labels of series."""
-    rows = [
-        (series_id, one.cluster, one.metric.value, one.topic, one.partition, one.group)
-        for series_id, one in series.items()
-    ]
-    return Record(Kind.LABELS, _squeezed(json.dumps(rows, separators=(",", ":")).encode()))
+def labels(texts: Mapping[int, bytes]) -> Iterator[Record]:
+    """Give the labels of series, told by their texts (`Series.text`), some thousand in a record."""
+    rows = iter(texts.items())
+    while some := list(islice(rows, LABELS_AT_ONCE)):
+        told = b",".join([b"[%d,%b" % (series_id, text[1:]) for series_id, text in some])
+        yield Record(Kind.LABELS, _squeezed(b"[" + told + b"]"))
 
 
 def round_record(at_ms: int, number: int, values: NDArray[np.float64]) -> Record:

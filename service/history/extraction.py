@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from rules.baseline.series import Series
 from rules.facts.broker_log import EpochRefused, SequenceRefused, partition_of
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_keys import CommitKeys
@@ -110,8 +109,8 @@ class Extraction:
             collided=collided,
         )
 
-    def take_new_labels(self) -> dict[int, Series]:
-        """Return the labels of series that no earlier call has returned, by id."""
+    def take_new_labels(self) -> dict[int, bytes]:
+        """Return the texts of series that no earlier call has returned, by id."""
         return self.ids.take_new()
 
     # -------------------------------------------------------------- parts

@@ -13,7 +13,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rules.baseline.series import Series
 from service.events import Event
 from service.history.ahead import Record, SegmentWriter, index, labels, next_path, round_record
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
@@ -48,7 +47,7 @@ class Recorder:
         self._segment: SegmentWriter | None = None
         self._path: Path | None = None  # set before the file is made, and reset when it is closed
         self._version = -1  # of the series that the segment knows
-        self._labels: dict[int, Series] = {}  # that are in no segment yet
+        self._labels: dict[int, bytes] = {}  # texts of series that are in no segment yet
         self._tells_anew = False
         self._figures = HistoryFigures()
 
@@ -118,8 +117,7 @@ class Recorder:
         records: list[Record] = []
         if self._version != samples.version:
             records.append(index(samples.version, samples.ids, samples.metric))
-        if self._labels:
-            records.append(labels(self._labels))
+        records.extend(labels(self._labels))
         records.append(round_record(samples.at_ms, samples.version, samples.values))
         segment.append(records)
         self._version, self._labels = samples.version, {}

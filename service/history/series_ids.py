@@ -1,18 +1,19 @@
 """Which series a round has: their ids as columns, kept from round to round.
 
-Making an id takes some microseconds, so that a series which the round before had keeps its own. A
-round with the same partitions and commits as the one before has the same columns.
+A series which the round before had keeps its id, and a round with the same partitions and commits as
+the one before has the same columns. New ones are made metric by metric: their texts differ in how they
+begin, and what they end with is made once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from rules.baseline.series import Metric, Series
+from rules.baseline.series import Metric, series_ids, text_head, text_tail
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.identity import TopicPartition
 from rules.facts.matching import matching_rows
@@ -83,7 +84,7 @@ class SeriesIds:
     def __init__(self, cluster: str) -> None:
         self._cluster = cluster
         self._made: _Made | None = None
-        self._new: dict[int, Series] = {}
+        self._new: dict[int, bytes] = {}
         self.version = 0  # changes with the columns
 
     def columns(self, subjects: Subjects) -> SeriesColumns:
@@ -95,8 +96,8 @@ class SeriesIds:
             self.version += 1
         return made.columns
 
-    def take_new(self) -> dict[int, Series]:
-        """Return the labels of series that were made since the last call, by id.
+    def take_new(self) -> dict[int, bytes]:
+        """Return the texts (`Series.text`) of series that were made since the last call, by id.
 
         Some of them may have been returned before.
         """
@@ -115,14 +116,12 @@ class SeriesIds:
             *zip(COMMIT_METRICS, of_commits, strict=True),
             *zip(PARTITION_METRICS, of_partitions, strict=True),
         ]
-        refused = [
-            self._series(Metric.SEQUENCE_ERRORS, name.topic, name.partition)
-            for name in subjects.refused
-        ]
-        errors = [self._series(Metric.RECORD_ERROR_RATE, one) for one in subjects.error_topics]
-        parts.append((Metric.SEQUENCE_ERRORS, np.array(refused, np.int64)))
-        parts.append((Metric.RECORD_ERROR_RATE, np.array(errors, np.int64)))
-        parts.append((Metric.ABORT_RATIO, np.array([self._series(Metric.ABORT_RATIO)], np.int64)))
+        refused = [text_tail(one.topic, one.partition, None) for one in subjects.refused]
+        errors = [text_tail(topic, None, None) for topic in subjects.error_topics]
+        parts.append((Metric.SEQUENCE_ERRORS, self._ids(Metric.SEQUENCE_ERRORS, refused)))
+        parts.append((Metric.RECORD_ERROR_RATE, self._ids(Metric.RECORD_ERROR_RATE, errors)))
+        whole = [text_tail(None, None, None)]
+        parts.append((Metric.ABORT_RATIO, self._ids(Metric.ABORT_RATIO, whole)))
         return _Made(
             subjects=subjects,
             of_commits=of_commits,
@@ -136,11 +135,12 @@ class SeriesIds:
         if before is not None:
             places = before.subjects.commits.find_keys(keys)
             ids[:, places >= 0] = before.of_commits[:, places[places >= 0]]
-        for position in np.flatnonzero(places < 0).tolist():
-            name = keys.partitions.index.topic_partition(int(keys.row[position]))
-            group = keys.group_ids[int(keys.group[position])]
-            for place, metric in enumerate(COMMIT_METRICS):
-                ids[place, position] = self._series(metric, name.topic, name.partition, group)
+        new = np.flatnonzero(places < 0)
+        groups = (keys.group_ids[place] for place in keys.group[new].tolist())
+        names = zip(_names(keys.partitions, keys.row[new]), groups, strict=True)
+        tails = [text_tail(topic, partition, group) for (topic, partition), group in names]
+        for place, metric in enumerate(COMMIT_METRICS):
+            ids[place, new] = self._ids(metric, tails)
         return ids
 
     def _of_partitions(self, partitions: Partitions, before: _Made | None) -> Int64s:
@@ -149,26 +149,29 @@ class SeriesIds:
         if before is not None:
             rows = matching_rows(partitions, before.subjects.partitions, needs_id=False)
             ids[:, rows >= 0] = before.of_partitions[:, rows[rows >= 0]]
-        for row in np.flatnonzero(rows < 0).tolist():
-            name = partitions.index.topic_partition(row)
-            for place, metric in enumerate(PARTITION_METRICS):
-                ids[place, row] = self._series(metric, name.topic, name.partition)
+        new = np.flatnonzero(rows < 0)
+        names = _names(partitions, new)
+        tails = [text_tail(topic, partition, None) for topic, partition in names]
+        for place, metric in enumerate(PARTITION_METRICS):
+            ids[place, new] = self._ids(metric, tails)
         return ids
 
-    def _series(
-        self,
-        metric: Metric,
-        topic: str | None = None,
-        partition: int | None = None,
-        group: str | None = None,
-    ) -> int:
-        """Make a series; return its id."""
-        made = Series(
-            cluster=self._cluster, metric=metric, topic=topic, partition=partition, group=group
-        )
-        series_id = made.series_id
-        self._new.setdefault(series_id, made)
-        return series_id
+    def _ids(self, metric: Metric, tails: Sequence[bytes]) -> Int64s:
+        """Make the ids of series of a metric, told by how their texts end."""
+        head = text_head(self._cluster, metric)
+        texts = [head + tail for tail in tails]
+        ids = series_ids(texts)
+        for series_id, text in zip(ids.tolist(), texts, strict=True):
+            self._new.setdefault(series_id, text)
+        return ids
+
+
+def _names(partitions: Partitions, rows: Int64s) -> Iterable[tuple[str, int]]:
+    """Give topic and partition of rows."""
+    index = partitions.index
+    position = index.topic_of_row[rows]
+    numbers = (rows - index.starts[position]).tolist()
+    return zip((index.topics[one] for one in position.tolist()), numbers, strict=True)
 
 
 def _columns(parts: Sequence[tuple[Metric, Int64s]]) -> SeriesColumns:

@@ -28,7 +28,7 @@ def written(*records: Record) -> bytes:
 FULL = (
     head(STEP_MS),
     index(1, IDS, METRIC),
-    labels({7: NAMED}),
+    *labels({7: NAMED.text}),
     a_round(0, [1, 2, 3]),
     a_round(1, [4, NAN, 6]),
 )

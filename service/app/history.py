@@ -104,10 +104,26 @@ def fold_days(
     Raises:
         StoreError: the folder is away.
     """
+    return fold_folder(opener(settings)(), settings, now, is_over)
+
+
+def fold_folder(
+    folder: Folder,
+    settings: Settings,
+    now: datetime,
+    is_over: Callable[[], bool] = lambda: False,
+) -> Folded:
+    """Fold the days that are over by `now` of a folder, be it another one than that of the settings.
+
+    Raises:
+        StoreError: the folder is away.
+    """
+    here = folder.local or ahead_folder(settings.service.data_directory())
+    zone = ZoneInfo(folder.described.time_zone)
     return fold_due(
-        opener(settings)(),
-        before=_local(now - SETTLED, settings.history).date(),
-        lock=ahead_folder(settings.service.data_directory()) / FOLD_LOCK,
+        folder,
+        before=(now - SETTLED).astimezone(zone).date(),
+        lock=here / FOLD_LOCK,  # in the folder, if it can: whoever folds it may have other settings
         is_over=is_over,
     )
 

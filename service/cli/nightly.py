@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rules.errors import StoreError
 from service.cli.exit_codes import ExitCode
 from service.cli.kafka_options import config_option, data_dir_option, output_option
 from service.cli.stopping import ended_in_order
@@ -49,11 +50,15 @@ def command() -> None:
     metavar="NAME=VALUE",
     help="A setting of Spark's own; give it again for more.",
 )
-@click.option("--history", metavar="URL", help="Folder of history, a path or an address.")
+@click.option(
+    "--history",
+    metavar="URL",
+    help="Folder of history, a path or an address; it tells its cluster and time zone.",
+)
 @click.option(
     "--cluster",
     metavar="NAME",
-    help="Name of the cluster, as `serve` has it; a folder of --history knows its own.",
+    help="Name of the cluster, as `serve` has it; another cluster's history is refused.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @output_option
@@ -85,14 +90,16 @@ def run(**options: Any) -> int:
     }
     settings = read_settings(os.environ, path=options["path"], flags=flags)
     order, as_json = _order(settings, options), options["output"] == "json"
+    found = running.planned(order, utc_now())  # what is wrong is said before a database is started
+    if found is None and options["history"]:
+        raise StoreError(_there_is_none(order.history), retryable=False)
     if options["dry_run"]:
-        _print_plan(order.history, running.planned(order, utc_now()), as_json=as_json)
+        _print_plan(order.history, found, as_json=as_json)
         return ExitCode.OK
     # Whoever schedules it ends it by SIGTERM: an embedded PostgreSQL would go on.
     with ended_in_order(), opened_nights(settings) as store:
         tell = _tell_json if as_json else _tell_line
-        fold = None if options["history"] else _fold(settings)
-        done = running.run_nights(order, store, utc_now, tell, fold)
+        done = running.run_nights(order, store, utc_now, tell, _fold(settings, order))
     if as_json:
         click.echo(json.dumps(_document(done)))
     return ExitCode.OK
@@ -116,13 +123,16 @@ def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
         environment=dict(os.environ),
         day=None if wanted is None else wanted.date(),
         settled=SETTLED,
+        cluster=options["cluster"] if options["history"] else settings.kafka.name,
+        time_zone=None if options["history"] else settings.history.time_zone,
     )
 
 
-def _fold(settings: Settings) -> Callable[[datetime], Folded]:
-    from service.app.history import fold_days  # noqa: PLC0415 - keeps `--help` fast
+def _fold(settings: Settings, order: NightlyOrder) -> Callable[[datetime], Folded]:
+    from service.app.history import fold_folder  # noqa: PLC0415 - keeps `--help` fast
+    from service.history.folder import open_folder  # noqa: PLC0415 - same
 
-    return lambda now: fold_days(settings, now)
+    return lambda now: fold_folder(open_folder(order.history), settings, now)
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:
@@ -148,9 +158,7 @@ def _print_plan(history: str, found: NightlyPlan | None, *, as_json: bool) -> No
         last = None if found is None or found.last is None else found.last.isoformat()
         click.echo(json.dumps({"nights": nights, "last": last}))
     elif found is None:
-        from service.history.folder import shown_url  # noqa: PLC0415 - keeps `--help` fast
-
-        click.echo(f"there is no history yet at {shown_url(history)}")
+        click.echo(_there_is_none(history))
     elif not nights:
         click.echo("no night is missing")
     else:
@@ -163,6 +171,12 @@ def _print_plan(history: str, found: NightlyPlan | None, *, as_json: bool) -> No
         )
         click.echo(f"would make {counted(len(nights), 'night')}, beginning {origin}:")
         click.echo("\n".join(nights))
+
+
+def _there_is_none(history: str) -> str:
+    from service.history.folder import shown_url  # noqa: PLC0415 - keeps `--help` fast
+
+    return f"there is no history yet at {shown_url(history)}"
 
 
 def _document(done: NightsDone) -> dict[str, object]:

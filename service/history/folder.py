@@ -293,13 +293,13 @@ def _described(url: str, text: bytes) -> Described:
 
 
 def _check(url: str, found: Described, wanted: Described) -> None:
-    for what, theirs, ours in (
-        ("is of the cluster", found.cluster, wanted.cluster),
-        ("has days of the time zone", found.time_zone, wanted.time_zone),
+    for what, setting, theirs, ours in (
+        ("is of the cluster", "kafka.name", found.cluster, wanted.cluster),
+        ("has days of the time zone", "history.time_zone", found.time_zone, wanted.time_zone),
     ):
         if theirs != ours:
             raise StoreError(
                 f"history at {url} {what} {theirs}, not {ours}: "
-                "give another history.url, or set it back",
+                f"set {setting} back, or give another history.url",
                 retryable=False,
             )

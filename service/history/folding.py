@@ -79,6 +79,15 @@ def fold_due(
         return folded
 
 
+def days_of_hours(folder: Folder) -> list[date]:
+    """Return the civil days that hours wait for which are not folded, in order.
+
+    Raises:
+        StoreError: the folder cannot be listed.
+    """
+    return sorted({day for hour in _hours(folder) for day in hour.days})
+
+
 def _hours(folder: Folder) -> list[_Hour]:
     zone = folder.described.time_zone
     found = []

@@ -21,8 +21,8 @@ from pyarrow.fs import LocalFileSystem
 from rules.baseline.civil import civil_day
 from rules.baseline.layout import HISTORY_FILE
 from rules.errors import ConflictError, StoreError
-from service.history.folder import open_folder, shown_url
-from service.history.folding import Folded
+from service.history.folder import Described, open_folder, shown_url
+from service.history.folding import Folded, days_of_hours
 from service.nightly.lock import alone
 from service.nightly.masks import write_masks
 from service.nightly.plan import Past, Plan, again, missing
@@ -62,6 +62,8 @@ class NightlyOrder:
     environment: Mapping[str, str]
     day: date | None = None  # this night and those after it again; None: those that are missing
     settled: timedelta = timedelta(0)  # so long after midnight a day's samples are all there
+    cluster: str | None = None  # that the folder has to be of; None: whatever it is of
+    time_zone: str | None = None  # the same
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +91,20 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
     """Return what is to be done; None while there is no history at all.
 
     Raises:
-        StoreError: history cannot be read.
+        StoreError: history cannot be read, or is of another cluster or time zone.
         ConflictError: the day that is asked for cannot be made.
     """
     place = _place(order)
     with _reading(place):
         if place.find(HISTORY_FILE) is None:
             return None
-        described = open_folder(order.history).described
-        days = days_of(place, DAYS)
+        folder = open_folder(order.history)
+        described = folder.described
+        _check(order, described)
+        days = [*days_of(place, DAYS)[:1], *days_of_hours(folder)[:1]]
         runs = [day for day in days_of(place, RUNS) if run_of(place, day) is not None]
     past = Past(
-        first_day=days[0] if days else None,
+        first_day=min(days, default=None),
         runs=tuple(runs),
         yesterday=(now - order.settled).astimezone(ZoneInfo(described.time_zone)).date()
         - timedelta(days=1),
@@ -117,6 +121,22 @@ def planned(order: NightlyOrder, now: datetime) -> NightlyPlan | None:
         last=runs[-1] if runs else None,
         yesterday=past.yesterday,
     )
+
+
+def _check(order: NightlyOrder, found: Described) -> None:
+    """Refuse a folder of another cluster or zone, and say what whoever runs the night can do."""
+    cluster = f"give --cluster {found.cluster}, or by --config the settings that `serve` has"
+    zone = (
+        "give by --config the settings that `serve` has, or "
+        f"TIDEMARK_HISTORY__TIME_ZONE={found.time_zone}; another zone needs another history.url"
+    )
+    for what, theirs, wanted, advice in (
+        ("is of the cluster", found.cluster, order.cluster, cluster),
+        ("has days of the time zone", found.time_zone, order.time_zone, zone),
+    ):
+        if wanted not in {None, theirs}:
+            told = f"history at {shown_url(order.history)} {what} {theirs}, not {wanted}: {advice}"
+            raise StoreError(told, retryable=False)
 
 
 def run_nights(

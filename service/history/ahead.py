@@ -2,7 +2,7 @@
 
 A segment is one file with the rounds of one hour (UTC) on one grid. It is a row of records, each with
 its length and checksum and each written at once: what a crash left half written, or a disk damaged,
-is passed over, and the records around it are read. A segment is told by its number: later ones have
+is passed over, and the records around it are read (`segments`). A segment is told by its number: later ones have
 higher numbers, whatever the clock said.
 
     head    JSON: format, step_ms, the names of metrics
@@ -20,7 +20,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import IntEnum
 from itertools import islice
 from pathlib import Path
@@ -30,9 +30,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from rules.baseline.packed import SAMPLE_TYPE, pack
-from rules.baseline.series import Metric, Series
-from service.history.blocks import CODE_OF_NAME, METRICS, Codes, Int64s
+from rules.baseline.packed import pack
+from service.history.blocks import METRICS, Codes, Int64s
 
 FORMAT: Final = 1
 MAGIC: Final = b"tdmA"
@@ -66,12 +65,13 @@ class Record:
     def framed(self) -> bytes:
         """Return it as it is written."""
         return (
-            FRAME.pack(MAGIC, self.kind, len(self.payload), _checksum(self.kind, self.payload))
+            FRAME.pack(MAGIC, self.kind, len(self.payload), checksum_of(self.kind, self.payload))
             + self.payload
         )
 
 
-def _checksum(kind: int, payload: bytes | memoryview) -> int:
+def checksum_of(kind: int, payload: bytes) -> int:
+    """Return the checksum of a record."""
     return zlib.crc32(payload, zlib.crc32(struct.pack("<BI", kind, len(payload))))
 
 
@@ -105,9 +105,10 @@ def _squeezed(data: bytes) -> bytes:
     return SIZE.pack(len(data)) + bytes(_ZSTD.compress(data, asbytes=True))
 
 
-def _unsqueezed(data: memoryview) -> bytes:
+def unsqueezed(data: bytes) -> Any:
+    """Return a buffer of what was compressed; raises what pyarrow raises (ValueError, OSError)."""
     (size,) = SIZE.unpack_from(data)
-    return bytes(_ZSTD.decompress(data[4:], decompressed_size=size, asbytes=True))
+    return _ZSTD.decompress(memoryview(data)[SIZE.size :], decompressed_size=size)
 
 
 # ------------------------------------------------------------------ writing
@@ -173,33 +174,6 @@ def _flush_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-# ------------------------------------------------------------------ reading
-@dataclass(frozen=True, slots=True, eq=False)
-class SegmentRound:
-    """A round of a segment; its samples are unpacked when they are asked for: an hour has many."""
-
-    at_ms: int
-    ids: Int64s
-    metric: Codes
-    packed: memoryview
-
-    @property
-    def values(self) -> NDArray[np.float32]:
-        """Return a sample per series."""
-        return np.frombuffer(_unsqueezed(self.packed), SAMPLE_TYPE)
-
-
-@dataclass(slots=True)
-class Segment:
-    """What a segment holds, as far as it can be read; rounds in the order they were written."""
-
-    step_ms: int = 0  # 0: not even its head could be read
-    rounds: list[SegmentRound] = field(default_factory=list)
-    series: dict[int, Series] = field(default_factory=dict)  # whose labels it tells, by id
-    lost_bytes: int = 0  # of records that are torn or damaged
-    lost_rounds: int = 0  # whole, but which series they are of was lost
-
-
 def segment_paths(folder: Path) -> list[Path]:
     """Return the segments of a folder in their order; none where there is no folder.
 
@@ -215,88 +189,3 @@ def next_path(folder: Path) -> Path:
     """Return the path of a segment after all that are there; OSError if they cannot be listed."""
     last = max((int(path.name[:12]) for path in segment_paths(folder)), default=0)
     return folder / f"{last + 1:012d}.ahead"
-
-
-def read_segment(data: bytes) -> Segment:
-    """Read a segment from whatever is left of its bytes."""
-    found = Segment()
-    names: list[int] = []
-    indexes: dict[int, tuple[Int64s, Codes]] = {}
-    whole = 0
-    for kind, payload in records_in(data):
-        whole += FRAME.size + len(payload)
-        try:
-            match kind:
-                case Kind.HEAD:
-                    found.step_ms, names = _read_head(payload)
-                case Kind.INDEX:
-                    number, ids, codes = _read_index(payload, names)
-                    indexes[number] = (ids, codes)
-                case Kind.LABELS:
-                    found.series.update(_read_labels(payload))
-                case Kind.ROUND:
-                    _read_round(payload, indexes, found)
-        except (ValueError, LookupError, TypeError, struct.error, OSError):
-            found.lost_bytes += len(payload)  # its checksum fits: of another version
-    found.lost_bytes += len(data) - whole
-    return found
-
-
-def records_in(data: bytes) -> Iterator[tuple[int, memoryview]]:
-    """Give kind and content of the whole records of a segment in their order."""
-    view, place = memoryview(data), 0
-    while (place := data.find(MAGIC, place)) >= 0:
-        record = _record_at(view, place)
-        if record is None:
-            place += 1
-        else:
-            place += FRAME.size + len(record[1])
-            yield record
-
-
-def _record_at(view: memoryview, place: int) -> tuple[int, memoryview] | None:
-    if len(view) - place < FRAME.size:
-        return None
-    _, kind, length, checksum = FRAME.unpack_from(view, place)
-    first = place + FRAME.size
-    if length > len(view) - first:
-        return None
-    payload = view[first : first + length]
-    return (kind, payload) if _checksum(kind, payload) == checksum else None
-
-
-def _read_head(payload: memoryview) -> tuple[int, list[int]]:
-    told: Any = json.loads(bytes(payload))
-    if told["format"] != FORMAT:
-        raise ValueError("another format")
-    return int(told["step_ms"]), [CODE_OF_NAME[name] for name in told["metrics"]]
-
-
-def _read_index(payload: memoryview, names: Sequence[int]) -> tuple[int, Int64s, Codes]:
-    number, count = NUMBER.unpack_from(payload)
-    ids = np.frombuffer(payload, "<i8", count, NUMBER.size).astype(np.int64)
-    places = np.frombuffer(payload, np.uint8, count, NUMBER.size + 8 * count)
-    return number, ids, np.array(names, np.uint8)[places]
-
-
-def _read_labels(payload: memoryview) -> dict[int, Series]:
-    rows = json.loads(_unsqueezed(payload))
-    return {
-        int(series_id): Series(
-            cluster=cluster, metric=Metric(metric), topic=topic, partition=partition, group=group
-        )
-        for series_id, cluster, metric, topic, partition, group in rows
-    }
-
-
-def _read_round(
-    payload: memoryview, indexes: Mapping[int, tuple[Int64s, Codes]], found: Segment
-) -> None:
-    at_ms, number, count = ROUND.unpack_from(payload)
-    if number not in indexes or len(indexes[number][0]) != count:
-        found.lost_rounds += 1
-        return
-    packed = payload[ROUND.size :]
-    if SIZE.unpack_from(packed) != (count * SAMPLE_TYPE.itemsize,):
-        raise ValueError("a round has another number of samples than it says")
-    found.rounds.append(SegmentRound(at_ms, *indexes[number], packed))

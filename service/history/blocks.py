@@ -118,6 +118,17 @@ def write_by_bucket(stream: Any, blocks: Sequence[Block], buckets: int) -> None:
                 writer.write_table(table)
 
 
+def write_parts(stream: Any, parts: Iterable[Block], buckets: int) -> None:
+    """Write such a file of parts whose rows are in order of (bucket, series), one held at a time."""
+    with pq.ParquetWriter(stream, SCHEMA, **WRITING) as writer:
+        for part in parts:
+            place = bucket_of(part.series_id, buckets)
+            for bucket in np.unique(place).tolist():
+                for table in tables_of([part.take(place == bucket).told()]):
+                    writer.write_table(table)
+            del part  # or it would be held while the next one is made
+
+
 def tables_of(blocks: Sequence[Block]) -> Iterator[Any]:
     """Give the rows of blocks in order of (series, start), a row group at a time."""
     full = [block for block in blocks if len(block) and block.samples]

@@ -10,15 +10,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from rules.errors import StoreError
 from service.events import Event
-from service.history.ahead import Segment, read_segment, segment_paths
+from service.history.ahead import segment_paths
 from service.history.dictionary import Dictionary
 from service.history.figures import HistoryFigures
 from service.history.folder import ASIDE, Folder
-from service.history.hours import HOUR_MS, packed_hour, write_hour
+from service.history.hours import packed_hour, write_hour
+from service.history.segments import Segment, crc_of, read_segment, size_of
 from service.log import Log
 
 MOST_WAITING_BYTES: Final = (
@@ -78,23 +79,30 @@ class Shipper:
         return [path for path in there if path != current]
 
     def _ship(self, path: Path) -> None:
-        data = path.read_bytes()
-        segment = read_segment(data)
+        with path.open("rb") as file:
+            segment = read_segment(file)
+            if segment.rounds:
+                self._store(segment, file)
+            size = size_of(file)
         if not segment.rounds:
-            self._unreadable(path, data, segment)
+            self._unreadable(path, size, segment)
             return
+        if segment.lost_bytes:
+            self._torn(path, segment)
+        path.unlink()
+
+    def _store(self, segment: Segment, file: BinaryIO) -> None:
         folder, dictionary = self._opened()
-        added = dictionary.add(segment.series, min(one.at_ms for one in segment.rounds))
+        series, segment.series = segment.series, {}
+        added = dictionary.add(series, min(one.at_ms for one in segment.rounds))
+        series.clear()
         self._set_aside(dictionary.damaged)
         if new := set(added.collisions) - self._left_out:
             self._left_out |= new
             self._log.warning(Event.HISTORY_COLLISION, series=len(new))
-        block = packed_hour(segment, self._left_out)
-        if block is not None:
-            write_hour(folder, segment.rounds[0].at_ms // HOUR_MS, data, block)
-        if segment.lost_bytes:
-            self._torn(path, segment)
-        path.unlink()
+        packed = packed_hour(segment, buckets=folder.buckets, left_out=self._left_out)
+        if packed is not None:
+            write_hour(folder, packed, crc_of(file))
 
     def _opened(self) -> tuple[Folder, Dictionary]:
         if self._folder is None or self._dictionary is None:
@@ -103,7 +111,7 @@ class Shipper:
         return self._folder, self._dictionary
 
     # -------------------------------------------------------------- trouble
-    def _unreadable(self, path: Path, data: bytes, segment: Segment) -> None:
+    def _unreadable(self, path: Path, size: int, segment: Segment) -> None:
         """Put away a segment without one round; where it was only begun there is nothing to lose."""
         if not segment.lost_bytes and not segment.lost_rounds:
             path.unlink()
@@ -112,7 +120,7 @@ class Shipper:
         aside.mkdir(exist_ok=True)
         path.rename(aside / path.name)
         self._on_labels_lost()
-        self._log.warning(Event.HISTORY_DAMAGED, file=str(aside / path.name), bytes=len(data))
+        self._log.warning(Event.HISTORY_DAMAGED, file=str(aside / path.name), bytes=size)
         self._count(damaged=1, lost_rounds=segment.lost_rounds)
 
     def _torn(self, path: Path, segment: Segment) -> None:
@@ -140,7 +148,8 @@ class Shipper:
             for path, size in sizes:
                 if excess <= 0:
                     return
-                lost = len(read_segment(path.read_bytes()).rounds)
+                with path.open("rb") as file:
+                    lost = len(read_segment(file).rounds)
                 path.unlink()
                 excess -= size
                 self._on_labels_lost()

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from service.history.ahead import Record, head, index, read_segment, round_record
+from service.history.ahead import Record, head, index, round_record
 from service.history.blocks import METRICS, Block, blocks_of, joined, write_blocks
+from service.history.segments import read_segment
 from tests.packed import STEP_MS, samples_of
 
 IDS = np.arange(5, dtype=np.int64) * 11
@@ -48,7 +49,7 @@ def test_every_prefix_of_a_segment_gives_its_whole_rounds(
     whole = b"".join(records)
     cut = data.draw(st.integers(0, len(whole)))
     complete = sum(sum(map(len, records[: one + 1])) <= cut for one in range(len(records)))
-    found = read_segment(whole[:cut])
+    found = read_segment(io.BytesIO(whole[:cut]))
     assert len(found.rounds) == max(complete - 2, 0)
     for one, (number, written) in zip(found.rounds, enumerate(rounds), strict=False):
         assert one.at_ms == number * STEP_MS
@@ -63,7 +64,7 @@ def test_damage_anywhere_gives_no_sample_that_was_not_written(
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, len(whole) - 1))
         whole[place] ^= data.draw(st.integers(1, 255))
-    for one in read_segment(bytes(whole)).rounds:
+    for one in read_segment(io.BytesIO(whole)).rounds:
         written = rounds[one.at_ms // STEP_MS].astype(np.float32)
         np.testing.assert_array_equal(one.values, written)
 

@@ -77,11 +77,13 @@ def gathered(
     quarters = len(calendar.quarters)
     per_quarter = values.shape[1] // quarters
     index = _members(calendar, widened=widened)
-    padded = np.concatenate(
-        [values, np.full((len(values), per_quarter), np.nan, np.float32)], axis=1
-    ).reshape(len(values), quarters + 1, per_quarter)
-    taken = padded[:, index].reshape(len(values), SLOTS_PER_DAY, index.shape[1] * per_quarter)
-    return taken, per_quarter * np.count_nonzero(index >= 0, axis=1)
+    shape = (len(values), SLOTS_PER_DAY, index.shape[1] * per_quarter)
+    expected = per_quarter * np.count_nonzero(index >= 0, axis=1)
+    if np.array_equal(index.ravel(), np.arange(quarters)):  # not widened, on a day of 24 hours
+        return values.reshape(shape), expected
+    gap = np.full((len(values), per_quarter), np.nan, np.float32)
+    padded = np.concatenate([values, gap], axis=1).reshape(len(values), quarters + 1, per_quarter)
+    return padded.take(index, axis=1, mode="wrap").reshape(shape), expected
 
 
 def hourly_maxima(score: Float32s, calendar: CivilDay) -> Float32s:

@@ -27,6 +27,15 @@ def known_in(values: Float32s) -> NDArray[np.int64]:
     return known
 
 
+def known_in_sorted(ordered: Float32s) -> NDArray[np.int64]:
+    """Return how many values of each sorted row are known: others stand last."""
+    width = ordered.shape[-1]
+    known = np.full(ordered.shape[:-1], width)
+    has_gaps = np.isnan(ordered[..., -1])
+    known[has_gaps] = width - np.count_nonzero(np.isnan(ordered[has_gaps]), axis=-1)
+    return known
+
+
 def at_rank(ordered: Float32s, rank: NDArray[np.int64]) -> Float32s:
     """Return the value of a rank, from 0, of each sorted row; ranks outside are moved inside."""
     inside = np.clip(rank, 0, ordered.shape[-1] - 1)
@@ -40,15 +49,17 @@ def medians(values: Float32s, least: int | NDArray[np.int64] = 1) -> Float32s:
     """
     if values.size == 0:
         return np.full(values.shape[:-1], _NAN)
-    known = known_in(values)
-    whole = known == values.shape[-1]
-    if whole.all():
-        found = _middle(values)
+    width = values.shape[-1]
+    if width < _WIDE:
+        ordered = np.sort(values, axis=-1)
+        known = known_in_sorted(ordered)
+        found = _mean_of_two(ordered[..., (width - 1) // 2], ordered[..., width // 2])
+        rest = known < width
+        if rest.any():
+            found[rest] = _median_of_sorted(ordered[rest], known[rest])
     else:
-        found = np.empty(values.shape[:-1], np.float32)
-        found[whole] = _middle(values[whole])
-        rest = ~whole
-        found[rest] = _median_of_sorted(np.sort(values[rest], axis=-1), known[rest])
+        known = known_in(values)
+        found = _wide_medians(values, known)
     return np.where(known >= np.maximum(least, 1), found, _NAN)
 
 
@@ -64,10 +75,14 @@ def shares_of_days(values: Float32s, share: Float32s) -> Float32s:
     One half is the median; any other is of the nearest rank. NaN where no day is known.
     """
     lanes, known = _sorted_days(values)
-    rank = np.floor(share[:, None] * (known - 1) + np.float32(0.5)).astype(np.int64)
-    ranked = np.take_along_axis(lanes, np.clip(rank, 0, len(lanes) - 1)[None], axis=0)[0]
-    is_median = (share == np.float32(0.5))[:, None]
-    found = np.where(is_median, _median_of_lanes(lanes, known, 1), ranked)
+    found = _median_of_lanes(lanes, known, 1)
+    others = np.flatnonzero(share != np.float32(0.5))
+    if len(others):
+        rank = np.floor(share[others, None] * (known[others] - 1) + np.float32(0.5)).astype(
+            np.int64
+        )
+        inside = np.clip(rank, 0, len(lanes) - 1)
+        found[others] = np.take_along_axis(lanes[:, others], inside[None], axis=0)[0]
     return np.where(known > 0, found, _NAN)
 
 
@@ -80,8 +95,10 @@ def _sorted_days(values: Float32s) -> tuple[Float32s, NDArray[np.int64]]:
     days = values.shape[1]
     lanes = np.moveaxis(values, 1, 0).copy()  # (days, n, ...)
     missing = np.isnan(lanes)
-    known = days - np.count_nonzero(missing, axis=0)
-    lanes[missing] = np.inf
+    known = np.full(lanes.shape[1:], days)
+    if missing.any():
+        known -= np.count_nonzero(missing, axis=0)
+        np.copyto(lanes, np.float32(np.inf), where=missing)
     spare = np.empty_like(lanes[0])
     for low, high in _network(days):
         np.minimum(lanes[low], lanes[high], out=spare)
@@ -92,13 +109,15 @@ def _sorted_days(values: Float32s) -> tuple[Float32s, NDArray[np.int64]]:
 
 def _median_of_lanes(lanes: Float32s, known: NDArray[np.int64], least: int) -> Float32s:
     days = len(lanes)
-    low, high = lanes[(days - 1) // 2], lanes[days // 2]
-    if (known < days).any():
+    found = _mean_of_two(lanes[(days - 1) // 2], lanes[days // 2])
+    short = np.nonzero(known < days)
+    if len(short[0]):
         low, high = (
-            np.take_along_axis(lanes, np.clip(rank, 0, days - 1)[None], axis=0)[0]
-            for rank in ((known - 1) // 2, known // 2)
+            lanes[(np.clip(rank, 0, days - 1), *short)]
+            for rank in ((known[short] - 1) // 2, known[short] // 2)
         )
-    return np.where(known >= max(least, 1), _mean_of_two(low, high), _NAN)
+        found[short] = _mean_of_two(low, high)
+    return np.where(known >= max(least, 1), found, _NAN)
 
 
 def quantiles(ordered: Float32s, known: NDArray[np.int64], share: float) -> Float32s:
@@ -129,12 +148,22 @@ def _median_of_sorted(ordered: Float32s, known: NDArray[np.int64]) -> Float32s:
     return _mean_of_two(at_rank(ordered, (known - 1) // 2), at_rank(ordered, known // 2))
 
 
-def _middle(values: Float32s) -> Float32s:
-    """Return the medians of rows without gaps."""
+def _wide_medians(values: Float32s, known: NDArray[np.int64]) -> Float32s:
+    """Return the medians of long rows: those without a gap are not sorted, but parted in the middle."""
     width = values.shape[-1]
-    if width < _WIDE:
-        ordered = np.sort(values, axis=-1)
-        return _mean_of_two(ordered[..., (width - 1) // 2], ordered[..., width // 2])
+    whole = known == width
+    if whole.all():
+        return _middle(values)
+    found = np.empty(values.shape[:-1], np.float32)
+    found[whole] = _middle(values[whole])
+    rest = ~whole
+    found[rest] = _median_of_sorted(np.sort(values[rest], axis=-1), known[rest])
+    return found
+
+
+def _middle(values: Float32s) -> Float32s:
+    """Return the medians of long rows without gaps."""
+    width = values.shape[-1]
     parted = np.partition(values, width // 2, axis=-1)
     high = parted[..., width // 2]
     low = parted[..., : width // 2].max(axis=-1) if width % 2 == 0 else high

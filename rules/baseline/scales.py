@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from rules.baseline.blocks import METRICS, Float32s
 from rules.baseline.civil import CivilDay
 from rules.baseline.clockface import gathered
-from rules.baseline.order import day_quantiles, known_in, medians, quantiles, shares_of_days
+from rules.baseline.order import (
+    day_quantiles,
+    known_in,
+    known_in_sorted,
+    medians,
+    quantiles,
+    shares_of_days,
+)
 from rules.baseline.policy import Direction
 from rules.baseline.rings import Records
 from rules.baseline.settings import NightSettings
@@ -121,8 +128,8 @@ def keep_residuals(
     """
     values = residuals.values
     in_slot, expected = gathered(values, calendar, widened=False)
-    known = known_in(in_slot)
     ordered = np.sort(in_slot, axis=-1)
+    known = known_in_sorted(ordered)
     is_enough = (known > 0) & (2 * known >= expected)
     for name, share, sign in (("above", HIGH_SHARE, 1), ("below", LOW_SHARE, -1)):
         found = quantiles(ordered, known, share) * np.float32(sign) + np.float32(0)

@@ -2,7 +2,8 @@
 
 All of it goes through `pyarrow.fs`, in the driver as in every task, so that the night needs no Hadoop
 and no connector to reach a store. What is written appears whole or not at all: under another name
-first, then renamed.
+first, flushed to the disk where that is a local one, then renamed. So whatever `run.json` names is
+there, also after a loss of power.
 """
 
 from __future__ import annotations
@@ -52,6 +53,7 @@ class Place:
         except (ValueError, pa.ArrowException) as exc:
             raise OSError(f"{url} names no place for history: {exc}") from exc
         self.root = root.rstrip("/")
+        self._is_local = isinstance(self.files, fs.LocalFileSystem)
 
     def path(self, name: str) -> str:
         """Return a path as the file system takes it."""
@@ -91,11 +93,23 @@ class Place:
         try:
             with self.files.open_output_stream(unfinished) as stream:
                 yield stream
+            self._flush(unfinished)
             self.files.move(unfinished, self.path(name))
         except BaseException:
             with suppress(OSError):
                 self.files.delete_file(unfinished)
             raise
+        self._flush(folder)
+
+    def _flush(self, path: str) -> None:
+        """Have a local disk keep a file, or the names in a folder, through a loss of power."""
+        if not self._is_local:
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
     def remove(self, name: str) -> None:
         """Remove a file, or a folder with all that is in it; nothing happens if it is gone."""

@@ -8,6 +8,8 @@ go afterwards, and one that somebody still reads goes another night.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,6 +20,7 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, table, 
 from rules.baseline.night_run import NightRun
 from rules.errors import StoreError
 from service.clock import monotonic
+from service.storage.baselines.ahead import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
@@ -67,7 +70,7 @@ def publish(
 
     Of several nights that were made in one go only the last needs this. Publishing a run again
     changes nothing, also after a rollback. Memory does not grow with the run: about 25 bytes for
-    each series of the dictionary, and a group of rows.
+    each series of the dictionary, and two groups of rows.
 
     Args:
         engine: of a database whose schema is at head.
@@ -177,10 +180,14 @@ class _Loading:
             raise StoreError("the connection is closed", retryable=True)
         columns = ", ".join(COLUMNS)
         statement = f"COPY {name} ({columns}) FROM STDIN (FORMAT binary, FREEZE)"
-        with driver.cursor() as cursor, cursor.copy(statement) as copy:
+        with (
+            driver.cursor() as cursor,
+            cursor.copy(statement) as copy,
+            closing(one_ahead(self._encoded(rows))) as encoded,
+        ):
             copy.write(SIGNATURE)
-            for batch in row_groups(self._place, self._record):
-                copy.write(self._encoded(rows, batch))
+            for some in encoded:
+                copy.write(some)
             copy.write(TRAILER)
         self.unlabelled = rows.unlabelled
         counted = select(func.count()).select_from(table(name))
@@ -197,11 +204,12 @@ class _Loading:
         self.unreadable = labels.unreadable
         return labels
 
-    def _encoded(self, rows: RunRows, batch: Any) -> bytes:
-        try:
-            return rows.rows(batch)
-        except ValueError as exc:
-            raise refused(self._place, str(exc)) from exc
+    def _encoded(self, rows: RunRows) -> Iterator[bytes]:
+        for batch in row_groups(self._place, self._record):
+            try:
+                yield rows.rows(batch)
+            except ValueError as exc:
+                raise refused(self._place, str(exc)) from exc
 
     def _attach(self, row: int) -> None:
         """Attach what was copied; the constraint spares looking at all rows once more.

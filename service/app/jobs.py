@@ -161,6 +161,7 @@ class JobDesk:
             next_due_at=state.next_due,
             is_running=state.figures.is_running,
             last_run=_run_view(last[0]) if last else None,
+            waits_for=state.waits_for,
         )
 
 

@@ -34,4 +34,5 @@ class JobState:
     timeout_seconds: float
     catch_up: str
     next_due: datetime  # aware, UTC
+    waits_for: str | None  # what keeps any run from beginning now; None: nothing
     figures: JobFigures

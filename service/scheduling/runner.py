@@ -27,6 +27,8 @@ from service.threads import in_thread
 
 T = TypeVar("T")
 LATE: Final = timedelta(seconds=60)
+YOUNG: Final = "the service, to have run for a minute: jobs begin then"
+AWAY: Final = "the database, which is away"
 MOST_UNKEPT: Final = 100  # ends that wait for the database
 
 
@@ -87,10 +89,16 @@ class Runner:
                 timeout_seconds=job.timeout.total_seconds(),
                 catch_up=str(job.catch_up),
                 next_due=job.trigger.after(now),
+                waits_for=self._waits_for(),
                 figures=figures,
             )
             for job, figures in zip(self.jobs.values(), self.figures(), strict=True)
         )
+
+    def _waits_for(self) -> str | None:
+        if self._is_away:
+            return AWAY
+        return None if self._is_begun else YOUNG
 
     # -------------------------------------------------------------- when
     async def begin(self) -> bool:

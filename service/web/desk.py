@@ -60,6 +60,7 @@ class JobView:
     next_due_at: datetime | None
     is_running: bool
     last_run: RunView | None
+    waits_for: str | None = None  # what keeps a run from beginning now; None: nothing
 
 
 class Jobs(Protocol):

@@ -32,6 +32,9 @@ class Job(Model):
     trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
     next_due_at: datetime | None
     is_running: bool
+    waits_for: Annotated[
+        str | None, Field(description="What keeps a run from beginning now; null: nothing")
+    ]
     last_run: JobRun | None
 
 
@@ -55,3 +58,6 @@ class JobAsked(Stamped):
 
     name: str
     asked_at: datetime
+    waits_for: Annotated[
+        str | None, Field(description="What the run waits for; null: it begins at once")
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -97,7 +98,10 @@ def run(name: str, **options: Any) -> None:
       tidemark jobs run retention
     """  # noqa: D301 - see above
     with client_of(options, scope="admin") as api:
-        api.change("POST", f"jobs/{quote(name, safe='')}/run")
+        asked = api.change("POST", f"jobs/{quote(name, safe='')}/run").document
+    waits_for = asked.get("waits_for")
+    waits = f"; it waits for {printable(waits_for)}" if waits_for else ""
     click.echo(
-        f"job {printable(name)} was asked to run; what comes of it: tidemark jobs show {name}"
+        f"job {printable(name)} was asked to run{waits}\n"
+        f"what comes of it: tidemark jobs show {shlex.quote(printable(name))}"
     )

@@ -55,7 +55,10 @@ def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
     job = document["job"]
     yield Text(printable(f"{job.get('name')}  {text(job.get('trigger'))}"), style="bold")
     now = "it runs now" if job.get("is_running") else None
-    yield lines([("next", time(job.get("next_due_at")) or "not due again"), ("now", now)])
+    waits_for = job.get("waits_for")
+    waits = None if waits_for is None else printable(waits_for)
+    due = time(job.get("next_due_at")) or "not due again"
+    yield lines([("next", due), ("now", now), ("waits for", waits)])
     if not runs:
         yield Text("It has not run yet.")
         return

@@ -86,10 +86,13 @@ def jobs_router(sources: Sources) -> APIRouter:
 def _asked(change: Change, sources: Sources, job: JobView) -> Done:
     if job.is_running:
         raise conflict("the job runs already")
+    told = models.JobAsked(
+        **stamp_of(change.now), name=job.name, asked_at=change.now, waits_for=job.waits_for
+    )
     return Done(
         deed=Deed(action=Action.JOB_RUN, target=job.name),
         status=HTTPStatus.ACCEPTED,
-        model=models.JobAsked(**stamp_of(change.now), name=job.name, asked_at=change.now),
+        model=told,
         after=lambda: sources.desk.jobs.run_now(job.name),
     )
 
@@ -100,6 +103,7 @@ def _job(view: JobView) -> models.Job:
         trigger=view.trigger,
         next_due_at=view.next_due_at,
         is_running=view.is_running,
+        waits_for=view.waits_for,
         last_run=None if view.last_run is None else _run(view.last_run),
     )
 

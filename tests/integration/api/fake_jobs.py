@@ -26,6 +26,7 @@ class FakeJobs:
     """Two jobs, one of which runs; the other has run three times."""
 
     asked: list[str] = field(default_factory=list)
+    waits_for: str | None = None
 
     def every(self) -> Sequence[JobView]:
         idle = JobView(
@@ -34,6 +35,7 @@ class FakeJobs:
             next_due_at=NOON,
             is_running=False,
             last_run=run(3),
+            waits_for=self.waits_for,
         )
         return [idle, replace(idle, name="busy", is_running=True, last_run=None)]
 

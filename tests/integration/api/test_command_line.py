@@ -45,6 +45,7 @@ class OneJob:
                 next_due_at=None,
                 is_running=False,
                 last_run=RUN,
+                waits_for="the first minute",
             )
         ]
 
@@ -164,7 +165,7 @@ def test_jobs_are_listed_and_run(shell: Shell) -> None:
     assert "retention" in shell("jobs ls")
     assert shell.json("jobs show retention")["runs"][0]["outcome"] == "running"
     assert "it runs now" not in shell("jobs show retention")
-    shell("jobs run retention")
+    assert "asked to run; it waits for the first minute\n" in shell("jobs run retention")
     assert isinstance(shell.api.jobs, OneJob)
     assert shell.api.jobs.asked == ["retention"]
     shell("jobs show nothing", code=ExitCode.NOTHING_MATCHED)

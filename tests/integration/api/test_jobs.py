@@ -27,6 +27,7 @@ def test_jobs_are_told_with_their_runs(api: Api) -> None:
         "trigger": "every hour",
         "next_due_at": "2025-06-02T12:00:00Z",
         "is_running": False,
+        "waits_for": None,
         "last_run": {
             "id": 3,
             "due_at": "2025-06-02T12:00:03Z",
@@ -47,8 +48,15 @@ def test_a_job_is_run_once_by_whoever_asks(api: Api, jobs: FakeJobs) -> None:
     for _ in range(2):
         answer = api.ask("POST", "/jobs/retention/run", Idempotency_Key="now")
         assert (answer.status_code, answer.json()["name"]) == (202, "retention")
+        assert answer.json()["waits_for"] is None
     assert jobs.asked == ["retention"]
     assert api.audit("retention") == [("loopback", "job.run", "")]
+
+
+def test_what_a_run_waits_for_is_told(engine: Engine) -> None:
+    api = Api.fresh(engine, jobs=FakeJobs(waits_for="the database"))
+    assert api.ask("POST", "/jobs/retention/run").json()["waits_for"] == "the database"
+    assert api.get("/jobs/retention")["job"]["waits_for"] == "the database"
 
 
 def test_a_job_that_runs_or_is_none_is_not_run(api: Api, jobs: FakeJobs) -> None:

@@ -149,7 +149,7 @@ def run(**overrides: Any) -> dict[str, Any]:
     return job_models.JobRun(**{**given, **overrides}).model_dump(mode="json")
 
 
-def job(**overrides: Any) -> dict[str, Any]:
+def job(*, waits_for: str | None = None, **overrides: Any) -> dict[str, Any]:
     """Return a job with its last run."""
     last = job_models.JobRun(**run(**overrides))
     given = job_models.Job(
@@ -157,6 +157,7 @@ def job(**overrides: Any) -> dict[str, Any]:
         trigger="every hour",
         next_due_at=at(3600),
         is_running=False,
+        waits_for=waits_for,
         last_run=last,
     )
     return given.model_dump(mode="json")

@@ -17,7 +17,7 @@ from service.events import Event
 from service.scheduling.figures import JobFigures
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
-from service.scheduling.runner import Asked, Runner
+from service.scheduling.runner import YOUNG, Asked, Runner
 from service.scheduling.runs import RunOutcome
 from service.threads import in_thread
 from tests.factories import NOON, at
@@ -220,7 +220,11 @@ def test_what_a_person_asks_for_before_jobs_begin_is_run_then() -> None:
     async def test(process: Process) -> None:
         assert process.runner.run_now("sweep") is Asked.BEGUN
         assert process.runs == []
+        (state,) = process.runner.states()
+        assert state.waits_for == YOUNG
         await begun(process, 30)
+        (state,) = process.runner.states()
+        assert state.waits_for is None
 
     assert run(Process(options={"catch_up": CatchUp.SKIP}), test).runs == [at(0)]
 

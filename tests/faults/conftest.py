@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
 from tests.conftest import mending
 from tests.faults.matrix import Matrix
+from tests.faults.printed import strike_by_command, undo_by_command
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
     faults,
@@ -57,18 +59,18 @@ def undo(cluster: Sandbox) -> Iterator[contextlib.ExitStack]:  # noqa: F811
 
 
 # Two of the faults are sure only when a client's delivery timeout has passed: they come first, and
-# are asked for when that time is over anyway.
+# are asked for when that time is over anyway. What is forgotten is sure only while its leader stays,
+# and so it is asked for before any other broker dies.
 @pytest.fixture(scope="session", autouse=True)
 def burst(
     cluster: Sandbox,  # noqa: F811
     matrix: Matrix,
-    undo: contextlib.ExitStack,
 ) -> SequenceTruth:
-    """Lose what was written between two looks; all brokers run again afterwards."""
-    options = {"burst": True, "old_leader_returns": True}
-    made = undo.enter_context(prepare_sequence("sequence-loss", cluster, **options))
-    matrix.await_watched(made.topic)
-    return made.strike()
+    """Lose, by the command, what was written between two looks; all brokers run again then."""
+    topic = f"sequence-loss-burst-{uuid.uuid4().hex[:8]}"
+    truth = strike_by_command(matrix, cluster, topic, "--burst")
+    undo_by_command(truth)
+    return truth
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +24,7 @@ from tests.integration.serve.served import Document, Served, Start
 
 SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
 PATIENCE_SECONDS: Final = 240.0  # where a client's delivery timeout has to pass first
-INTERVAL: Final = 0.5
+INTERVAL: Final = 0.5  # the least that a service takes
 
 
 class Matrix:
@@ -170,12 +171,24 @@ def assert_pages(truth: SequenceTruth, found: dict[str, list[Document]], said: s
     assert bool(paging) is is_loss, said
 
 
-def strike(
+@contextlib.contextmanager
+def struck(
     matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
-) -> SequenceTruth:
-    """Make a fault that the service has seen coming, and hold what it says against the truth."""
+) -> Iterator[SequenceTruth]:
+    """Make a fault that the service has seen coming, and hold what it says against the truth.
+
+    The block may look at it once more by itself; then it is undone.
+    """
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
         truth = prepared.strike()
         assert_told(matrix, truth)
-    return truth
+        yield truth
+
+
+def strike(
+    matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
+) -> SequenceTruth:
+    """Do the same, where nobody else looks."""
+    with struck(matrix, sandbox, name, options) as truth:
+        return truth

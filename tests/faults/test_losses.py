@@ -1,6 +1,7 @@
 """The fault matrix, what is lost or looks like it: brokers die, and clients go on.
 
-Every class and number has to be right, and confirmed only with proof.
+Every class and number has to be right, and confirmed only with proof. Others than those who made a
+fault look at it too: the textbook's is in test_textbook.py.
 """
 
 from __future__ import annotations
@@ -10,27 +11,18 @@ from typing import Any
 import pytest
 
 from rules.facts.broker_log import SequenceForm
-from rules.facts.identity import TopicPartition
+from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
-from service.sandbox.workloads.sequenced_producer import SequencedProducer
-from tests.faults.matrix import Matrix, assert_told, strike
+from tests.faults.matrix import Matrix, assert_told, strike, struck
+from tests.integration.outside import on_leader, only, values_on
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
-
-
-def test_the_textbook_loss_says_24(faults: Sandbox, matrix: Matrix) -> None:
-    truth = strike(matrix, faults, "sequence-loss", {})
-    [told] = truth.episodes
-    assert (told.incoming_sequence, told.current_sequence, told.gap) == (27, 2, 24)
-    [event] = matrix.episodes(truth.topic)
-    assert (event["lost_from"], event["lost_to"], event["lost_offsets"]) == (13, 37, 24)
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        pytest.param({"client": Client.JAVA}, id="Java"),
         pytest.param({"client": Client.JAVA, "transactional": True}, id="Java in a transaction"),
         pytest.param({"client": Client.LIBRDKAFKA}, id="librdkafka"),
         pytest.param(
@@ -47,31 +39,46 @@ def test_a_loss_is_told_to_the_record(
     strike(matrix, faults, "sequence-loss", options)
 
 
-def test_a_loss_is_refuted_when_its_client_sends_after_all(faults: Sandbox, matrix: Matrix) -> None:
-    with prepare_sequence("sequence-loss", faults) as prepared:
+def test_java_loses_24_acknowledged_records_and_tells_nobody(
+    faults: Sandbox, matrix: Matrix
+) -> None:
+    with prepare_sequence("sequence-loss", faults, client=Client.JAVA) as prepared:
         matrix.await_watched(prepared.topic)
+        assert values_on(faults, prepared.topic) == [*range(27)]
         truth = prepared.strike()
         assert_told(matrix, truth)
-        [told] = truth.episodes
-        producer = SequencedProducer(
-            cluster=prepared.stage.cluster,
-            producer_id=told.producer_id,
-            producer_epoch=told.producer_epoch,
-        )
-        producer.send(TopicPartition(truth.topic, 0), 3, 24)  # what it had been told to be safe
-        matrix.await_breach(truth.topic, "sequence_gap_reordering")
-        [finding] = matrix.breaches(truth.topic)["sequence_gap_loss"]
-        assert (finding["reason"], finding["severity"]) == ("refuted", "info")
-        [finding] = matrix.breaches(truth.topic)["committed_records_lost"]
-        assert finding["severity"] == "critical", "the partition has lost them once"
+        told = only(truth)
+        assert (told.incoming_sequence, told.current_sequence, told.lines) == (27, 2, 1)
+        assert (told.gap, [one.lost_offsets for one in truth.lost]) == (24, [24])
+        assert not truth.told_application
+        assert values_on(faults, truth.topic) == [0, 1, 2, 27, 28, 29, 30, 31]
 
 
 def test_a_loss_and_a_reordering_at_once_are_told_apart(faults: Sandbox, matrix: Matrix) -> None:
-    strike(matrix, faults, "sequence-two-producers", {})
+    with struck(matrix, faults, "sequence-two-producers", {"batch": 2}) as truth:
+        lost, reordered = truth.episodes
+        assert (lost.sequence_class, lost.gap) == (SequenceClass.LOSS, 24)
+        assert (reordered.sequence_class, reordered.gap) == (SequenceClass.REORDERING, 2)
+        assert lost.producer_id != reordered.producer_id
+        assert (lost.broker_id, lost.offset) == (reordered.broker_id, reordered.offset)
+        assert values_on(faults, truth.topic) == [0, 1, 2, *range(8)]
 
 
-@pytest.mark.parametrize("client", Client)
+@pytest.mark.parametrize("client", [Client.RAW, Client.LIBRDKAFKA])
 def test_a_batch_that_is_given_up_during_a_clean_failover_is_no_gap(
     faults: Sandbox, matrix: Matrix, client: Client
 ) -> None:
     strike(matrix, faults, "sequence-delivery-timeout", {"client": client})
+
+
+def test_a_batch_that_java_gives_up_comes_late_and_is_no_gap(
+    faults: Sandbox, matrix: Matrix
+) -> None:
+    with struck(matrix, faults, "sequence-delivery-timeout", {"client": Client.JAVA}) as truth:
+        assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
+        assert truth.old_epoch_lines >= 1
+        assert truth.told_application
+        kept = values_on(faults, truth.topic)
+        assert len(kept) == 16  # the first batch, and the one that the client went on with
+        [remembered] = on_leader(faults, truth)
+        assert remembered.producer_epoch == 1

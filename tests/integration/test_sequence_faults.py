@@ -1,81 +1,22 @@
 """Faults of sequences: the truth they print is what brokers wrote and what readers find.
 
 It is looked at by others than those who made the fault: the literal lines of the brokers' logs, a
-client library that reads the topic, and what leaders remember of the producers.
+client library that reads the topic, and what leaders remember of the producers. Nothing is lost here:
+at the losses that tests/faults strikes anyway it is looked so too, and at one made by its command.
 """
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
-import sys
-from collections.abc import Callable
-
 import pytest
-from confluent_kafka import Consumer, TopicPartition
 
 from rules.facts.broker_log import SequenceForm
-from rules.facts.identity import TopicPartition as Place
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster import Sandbox
-from service.sandbox.faults import (
-    Client,
-    SequenceEpisode,
-    SequenceName,
-    SequenceTruth,
-    make_fault,
-    prepare_sequence,
-)
-from service.sandbox.workloads.raw_cluster import ProducerOn, RawCluster
+from service.sandbox.faults import Client, make_fault
+from tests.integration.outside import EXCEPTION, lines_with, on_leader, only, values_on
 
 pytestmark = pytest.mark.integration
 
-SOON = 60.0
-KEPT = 10  # records that all replicas have before anything happens
-EXCEPTION = "org.apache.kafka.common.errors.OutOfOrderSequenceException: "
-
-Named = Callable[[str], str]
-
-
-def values_on(cluster: Sandbox, topic: str) -> list[int]:
-    """Return the records that can be read, committed or not, behind those of others."""
-    reader = Consumer(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "group.id": f"outside-{topic}",
-            "enable.partition.eof": True,
-            "isolation.level": "read_uncommitted",
-        }
-    )
-    found: list[int] = []
-    try:
-        reader.assign([TopicPartition(topic, 0, KEPT)])
-        while (message := reader.poll(SOON)) is not None and message.error() is None:
-            found.append(int(message.value() or b""))
-    finally:
-        reader.close()
-    return found
-
-
-def lines_with(cluster: Sandbox, broker: int, text: str) -> int:
-    """Count the physical lines of a broker's log that are exactly this."""
-    files = cluster.log_directory(broker).glob("server.log*")
-    return sum(file.read_text().splitlines().count(text) for file in files)
-
-
-def on_leader(cluster: Sandbox, truth: SequenceTruth) -> list[ProducerOn]:
-    """Ask the leader which producers it remembers."""
-    with RawCluster(cluster) as brokers:
-        return brokers.producers(Place(truth.topic, 0))
-
-
-def only(truth: SequenceTruth) -> SequenceEpisode:
-    [episode] = truth.episodes
-    return episode
-
-
-# ---------------------------------------------------------------------- nothing is lost
 TEXTS = {
     SequenceForm.OUT_OF_ORDER: "Out of order sequence number for producer {id} at offset 13 in "
     "partition {topic}-0: 6 (incoming seq. number), 2 (current end sequence number)",
@@ -203,57 +144,3 @@ def test_with_transactions_v2_a_forgotten_producer_is_refused(cluster: Sandbox) 
         assert (told.form, told.lines, told.is_healed) == (form, 3, False)
         assert on_leader(cluster, truth) == []
         assert values_on(cluster, truth.topic) == [0, 1]
-
-
-# ---------------------------------------------------------------------- records are lost
-def test_the_textbook_loss_by_its_command(faults: Sandbox, new_name: Named) -> None:
-    topic = new_name("textbook")
-    words = ("--dir", str(faults.directory), "--topic", topic, "-o", "json")
-    command = [sys.executable, "-m", "service", "sandbox", "fault", "sequence-loss", *words]
-    truth = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    [told] = truth["episodes"]
-    assert (told["sequence_class"], truth["rule"]) == ("loss", "sequence_gap_loss")
-    assert (told["incoming_sequence"], told["current_sequence"], told["gap"]) == (27, 2, 24)
-    assert (truth["lost_offsets"], truth["was_unclean"]) == (24, True)
-    assert (truth["partitions"][0]["lost_from"], truth["partitions"][0]["lost_to"]) == (13, 37)
-    text = (
-        f"Out of order sequence number for producer {told['producer_id']} at offset 13 in "
-        f"partition {topic}-0: 27 (incoming seq. number), 2 (current end sequence number)"
-    )
-    assert lines_with(faults, told["broker_id"], EXCEPTION + text) == told["lines"] == 3
-    assert values_on(faults, topic) == [0, 1, 2]
-    [start] = truth["undo"]
-    subprocess.run([sys.executable, "-m", "service", *shlex.split(start)[1:]], check=True)
-
-
-def test_java_loses_24_acknowledged_records_and_tells_nobody(faults: Sandbox) -> None:
-    with prepare_sequence("sequence-loss", faults, client=Client.JAVA) as prepared:
-        assert values_on(faults, prepared.topic) == [*range(27)]
-        truth = prepared.strike()
-        told = only(truth)
-        assert (told.incoming_sequence, told.current_sequence, told.lines) == (27, 2, 1)
-        assert (told.gap, [one.lost_offsets for one in truth.lost]) == (24, [24])
-        assert not truth.told_application
-        assert values_on(faults, truth.topic) == [0, 1, 2, 27, 28, 29, 30, 31]
-
-
-def test_a_batch_that_was_given_up_comes_late_and_is_no_gap(faults: Sandbox) -> None:
-    with make_fault("sequence-delivery-timeout", faults, client=Client.JAVA) as truth:
-        assert (truth.episodes, truth.rule, truth.lost) == ((), None, ())
-        assert truth.old_epoch_lines >= 1
-        assert truth.told_application
-        kept = values_on(faults, truth.topic)
-        assert len(kept) == 16  # the first batch, and the one that the client went on with
-        [remembered] = on_leader(faults, truth)
-        assert remembered.producer_epoch == 1
-
-
-def test_two_producers_are_told_apart(faults: Sandbox) -> None:
-    name: SequenceName = "sequence-two-producers"
-    with make_fault(name, faults, batch=2) as truth:
-        lost, reordered = truth.episodes
-        assert (lost.sequence_class, lost.gap) == (SequenceClass.LOSS, 24)
-        assert (reordered.sequence_class, reordered.gap) == (SequenceClass.REORDERING, 2)
-        assert lost.producer_id != reordered.producer_id
-        assert (lost.broker_id, lost.offset) == (reordered.broker_id, reordered.offset)
-        assert values_on(faults, truth.topic) == [0, 1, 2, *range(8)]

@@ -76,11 +76,17 @@ class MaskColumn(StrEnum):
     END_MS = "end_ms"  # int64, excluded
 
 
-def pack(values: NDArray[np.floating]) -> bytes:
-    """Return samples as bytes; what float32 cannot hold (over 3.4e38) becomes a gap."""
+def packable(values: NDArray[np.floating]) -> NDArray[np.float32]:
+    """Return samples as they are packed; what float32 cannot hold (over 3.4e38) becomes a gap."""
     with np.errstate(over="ignore"):
         packed = values.astype(SAMPLE_TYPE)
-    return np.where(np.isfinite(packed), packed, SAMPLE_TYPE.type(np.nan)).tobytes()
+    packed[~np.isfinite(packed)] = np.nan
+    return packed
+
+
+def pack(values: NDArray[np.floating]) -> bytes:
+    """Return samples as bytes; what float32 cannot hold (over 3.4e38) becomes a gap."""
+    return packable(values).tobytes()
 
 
 def unpack(block: bytes) -> NDArray[np.float32]:

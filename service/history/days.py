@@ -66,7 +66,7 @@ def write_bucket(folder: Folder, day: date, bucket: int, blocks: Sequence[Block]
     if not any(len(block) and block.samples for block in blocks):
         folder.remove(path)
         return 0
-    folder.write(path, lambda stream: write_blocks(stream, blocks))
+    folder.write(path, lambda stream: write_blocks(stream, [blocks]))
     return folder.size(path) or 0
 
 
@@ -150,10 +150,15 @@ class RowGroups:
         """Return the row groups of a bucket, in a file that has each bucket in groups of its own."""
         found = []
         for group in range(len(self)):
-            told = self._file.metadata.row_group(group).column(0).statistics
-            if told is None or not told.has_min_max or told.min % buckets == bucket:
+            bounds = self.bounds(group)
+            if bounds is None or bounds[0] % buckets == bucket:
                 found.append(group)
         return found
+
+    def bounds(self, group: int) -> tuple[int, int] | None:
+        """Return the least and the greatest series of a row group, None where it does not say."""
+        told = self._file.metadata.row_group(group).column(0).statistics
+        return None if told is None or not told.has_min_max else (told.min, told.max)
 
     def blocks(self, group: int) -> list[Block]:
         """Return the rows of a row group; none if it is damaged."""

@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from rules.baseline.layout import HOURS, bucket_file, day_folder
-from rules.baseline.packed import bucket_of
-from service.history.blocks import Block, joined
-from service.history.days import DayReader, RowGroups, day_bounds, day_of, write_bucket
+from service.history.blocks import Block, joined, write_blocks
+from service.history.days import RowGroups, day_bounds, day_of
 from service.history.folder import Folder
 from service.history.hours import HOUR
+from service.history.merging import BucketRows, in_parts
 
 PREFIX: Final = "hour="
 SUFFIX: Final = ".parquet"
@@ -126,12 +127,7 @@ def _fold_day(
         for bucket in range(folder.buckets):
             if is_over():
                 return False
-            new = list(_of_bucket(folder, files, bucket, day))
-            if new:
-                there = _there(folder, day, bucket, folded)
-                span = day_bounds(day, folder.described.time_zone)
-                rows = joined([*there, *new], span)
-                folded.bytes += write_bucket(folder, day, bucket, rows)
+            _fold_bucket(folder, day, bucket, files, folded)
     finally:
         for file in files:
             file.close()
@@ -143,27 +139,47 @@ def _fold_day(
     return True
 
 
-def _of_bucket(
-    folder: Folder, files: Sequence[RowGroups], bucket: int, day: date
-) -> Iterator[Block]:
-    start, end = day_bounds(day, folder.described.time_zone)
-    for file in files:
-        for group in file.groups_of(bucket, folder.buckets):
-            for block in file.blocks(group):
-                mine = block.take(bucket_of(block.series_id, folder.buckets) == bucket)
-                cut = mine.between(start, end)
-                if len(cut) and cut.samples:
-                    yield cut
+def _fold_bucket(
+    folder: Folder, day: date, bucket: int, files: Sequence[RowGroups], folded: Folded
+) -> None:
+    """Lay the hours of a bucket over what the day has already."""
+    span = day_bounds(day, folder.described.time_zone)
+    new = [BucketRows(file, bucket, folder.buckets, span) for file in files]
+    if not any(map(len, new)):
+        return
+    path = f"{day_folder(day)}/{bucket_file(bucket)}"
+    there = [RowGroups(folder, path)] if folder.size(path) is not None else []
+    rows = [*(BucketRows(file, bucket, folder.buckets, span) for file in there), *new]
+    parts = _joined(rows, span)
+    begun = list(islice(parts, 1))
+
+    def fill(stream: Any) -> None:
+        write_blocks(stream, _resumed(begun, parts))
+        for file in there:
+            file.close()
+            if file.damaged:  # what of it can be read is written anew
+                folder.set_aside(path)
+                folded.damaged.update(file.damaged)
+
+    if begun:
+        folder.write(path, fill)
+        folded.bytes += folder.size(path) or 0
 
 
-def _there(folder: Folder, day: date, bucket: int, folded: Folded) -> list[Block]:
-    """Return what the day has already; of a damaged file what can be read, and it is set aside."""
-    reader = DayReader(folder, day)
-    found = list(reader.blocks(bucket))
-    if reader.damaged:
-        folder.set_aside(f"{day_folder(day)}/{bucket_file(bucket)}")
-        folded.damaged.update(reader.damaged)
-    return found
+def _joined(rows: Sequence[BucketRows], span: tuple[int, int]) -> Iterator[list[Block]]:
+    """Give the rows of a bucket part by part; a part is not held while the next one is made."""
+    for part in in_parts(rows):
+        whole = joined(part, span)
+        part.clear()
+        yield whole
+        del whole
+
+
+def _resumed(begun: list[list[Block]], later: Iterator[list[Block]]) -> Iterator[list[Block]]:
+    """Give what was taken already, which is let go, and then the rest."""
+    while begun:
+        yield begun.pop(0)
+    yield from later
 
 
 def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:

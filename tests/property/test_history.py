@@ -87,7 +87,7 @@ def test_joined_blocks_hold_of_every_moment_the_latest_sample(parts: list[Block]
 @given(st.lists(blocks(), max_size=3))
 def test_what_is_written_is_read_back(parts: list[Block]) -> None:
     written, stream = joined(parts), io.BytesIO()
-    write_blocks(stream, written)
+    write_blocks(stream, [written])
     table = pq.read_table(io.BytesIO(stream.getvalue()))
     keys = list(zip(table["series_id"].to_pylist(), table["start_ms"].to_pylist(), strict=True))
     assert keys == sorted(keys)

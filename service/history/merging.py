@@ -1,0 +1,88 @@
+"""Goes through the rows of one bucket in many files at once, some series at a time.
+
+Rows are in order of series in every file, so that no more of a bucket is held than the row groups that
+begin with the same series. A file that is not in order is read whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from rules.baseline.packed import bucket_of
+from service.history.blocks import Block
+from service.history.days import RowGroups
+
+
+class BucketRows:
+    """The rows of one bucket in one file, as far as they lie within a time."""
+
+    def __init__(
+        self, file: RowGroups, bucket: int, buckets: int, span_ms: tuple[int, int]
+    ) -> None:
+        """`span_ms`: from when to when (excluded)."""
+        self._file = file
+        self._bucket = (bucket, buckets)
+        self._span_ms = span_ms
+        self._groups = file.groups_of(bucket, buckets)
+        self._bounds = [file.bounds(group) for group in self._groups]
+        self._taken = 0  # row groups
+        self._held: list[Block] = []  # rows that were read too early
+
+    def __len__(self) -> int:
+        """Return how many row groups it has."""
+        return len(self._groups)
+
+    @property
+    def edges(self) -> list[int] | None:
+        """Return the last series of every row group; None: it is not in order, or does not say."""
+        known = [one for one in self._bounds if one is not None]
+        pairs = pairwise(known)
+        if len(known) < len(self) or any(one[1] > later[0] for one, later in pairs):
+            return None
+        return [last for _, last in known]
+
+    def take(self, last: int | None) -> list[Block]:
+        """Return the rows up to a series that were not taken before; None: all of them."""
+        while self._taken < len(self) and self._begins_by(last):
+            self._held += self._read(self._groups[self._taken])
+            self._taken += 1
+        held, self._held = self._held, []
+        if last is None:
+            return held
+        found: list[Block] = []
+        for block in held:
+            is_due = block.series_id <= last
+            if is_due.all():
+                found.append(block)
+            else:
+                self._held.append(block.take(~is_due))
+                found += [block.take(is_due)] if is_due.any() else []
+        return found
+
+    def _begins_by(self, last: int | None) -> bool:
+        bounds = self._bounds[self._taken]
+        return last is None or bounds is None or bounds[0] <= last
+
+    def _read(self, group: int) -> Iterator[Block]:
+        bucket, buckets = self._bucket
+        for block in self._file.blocks(group):
+            is_mine = bucket_of(block.series_id, buckets) == bucket
+            cut = (block if is_mine.all() else block.take(is_mine)).between(*self._span_ms)
+            if len(cut) and cut.samples:
+                yield cut
+
+
+def in_parts(files: Sequence[BucketRows]) -> Iterator[list[Block]]:
+    """Give the rows of all files, series by series in order, those of later files last.
+
+    All rows of a series are in one part. Parts are as large as the row groups of the file that has the
+    most of them.
+    """
+    edges = [file.edges for file in files]
+    known = [one for one in edges if one is not None]
+    inner = max(known, key=len)[:-1] if known and len(known) == len(edges) else []
+    for edge in [*dict.fromkeys(inner), None]:
+        part = [block for file in files for block in file.take(edge)]
+        if part:
+            yield part

@@ -10,6 +10,8 @@ _RAISED: Final = re.compile(
     r"^(?:Caused by: |: )?([\w.$]*(?:Error|Exception)): (.+)$", re.MULTILINE
 )
 NO_JVM: Final = "JAVA_GATEWAY_EXITED"
+STOPPED: Final = "stopped SparkContext"
+_GAVE_UP: Final = re.compile(r"Reason: (.+)$", re.MULTILINE)  # a master that does not answer, say
 _NOISE: Final = re.compile(
     r"^\s*$|^(NOTE: )?Picked up |^WARNING: |^Using |^[\d/]+ [\d:]+ (INFO|WARN) "
 )
@@ -35,6 +37,8 @@ def with_word_of_java(told: str, written: str) -> str:
         told: the cause as the job knows it.
         written: standard error of the job, of the launcher and of the JVM.
     """
+    if STOPPED in told and (reason := _GAVE_UP.search(written)):
+        return f"{told} Spark: {reason[1].strip()}"[:MOST_CHARACTERS]
     if NO_JVM not in told:
         return told
     word = next((line for line in written.splitlines() if not _NOISE.search(line)), None)

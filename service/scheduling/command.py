@@ -51,7 +51,8 @@ class RunningCommand:
         text = written.decode("utf-8", "replace").replace("\0", "").strip()
         if code:
             told = f"it ended with status {code}"
-            return Ended(outcome=RunOutcome.FAILED, detail=f"{told}: {text}" if text else told)
+            words = _words(text)
+            return Ended(outcome=RunOutcome.FAILED, detail=f"{told}: {words}" if words else told)
         return Ended(outcome=RunOutcome.SUCCEEDED, figures=_figures(text))
 
     def end(self) -> None:
@@ -63,6 +64,13 @@ class RunningCommand:
         """Kill the guard, and with it the program: for one that does not do as it is asked."""
         if self._process.returncode is None:
             self._process.kill()
+
+
+def _words(text: str) -> str:
+    """Return what is for a person: events as JSON lines would hide why it failed."""
+    lines = text.splitlines()
+    told = [line for line in lines if not (line.startswith('{"') and line.endswith("}"))]
+    return "\n".join(told or lines[-1:])
 
 
 def _figures(text: str) -> Figures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -84,6 +85,13 @@ def test_a_program_that_fails_tells_what_it_wrote_last() -> None:
     assert ended.detail.startswith("it ended with status 1: ")
     assert ended.detail.endswith("no room")
     assert len(ended.detail) < KEPT_BYTES + 100
+
+
+def test_why_a_program_failed_is_not_hidden_by_its_events() -> None:
+    event = json.dumps({"event": "progress", "done": 1})
+    code = f"import sys; print({event!r}, flush=True); sys.exit(sys.argv[1])"
+    assert perform(*python(code), "no room").detail == "it ended with status 1: no room"
+    assert perform(*python(code), "").detail == f"it ended with status 1: {event}"
 
 
 @pytest.mark.parametrize(

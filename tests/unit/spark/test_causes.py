@@ -42,6 +42,18 @@ Exception in thread "main" org.apache.spark.SparkException: Master must start wi
 NO_JAVA = "bin/spark-class: line 71: /opt/none/bin/java: No such file or directory\n"
 
 
+def test_what_made_spark_give_up_is_told() -> None:
+    told = "IllegalStateException: Cannot call methods on a stopped SparkContext."
+    written = (
+        'Setting default log level to "WARN".\n'
+        "ERROR StandaloneSchedulerBackend: Application has been killed. "
+        "Reason: All masters are unresponsive! Giving up.\n"
+    )
+    found = with_word_of_java(told, written)
+    assert found == f"{told} Spark: All masters are unresponsive! Giving up."
+    assert with_word_of_java(told, "") == told
+
+
 @pytest.mark.parametrize(
     ("told", "written", "word"),
     [

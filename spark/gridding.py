@@ -127,6 +127,9 @@ def _values(
     chosen = np.arange(begin, end)
     to = np.searchsorted(place, of_series[begin:end]).clip(max=len(place) - 1)
     chosen, to = (one[place[to] == of_series[begin:end]] for one in (chosen, to))
+    if len(to) == len(place) and _are_whole_days(rows, chosen, to, calendar, step_ms):
+        begin = int(rows.first[chosen[0]])
+        return rows.values[begin : begin + len(place) * width].reshape(len(place), width)
     grid = np.full((len(place), width), np.nan, np.float32)
     for row, into in zip(chosen.tolist(), to.tolist(), strict=True):
         first, count = int(rows.first[row]), int(rows.samples[row])
@@ -139,6 +142,19 @@ def _values(
             step_ms,
         )
     return grid
+
+
+def _are_whole_days(
+    rows: _Rows, chosen: Int64s, to: Int64s, calendar: CivilDay, step_ms: int
+) -> bool:
+    """Whether these rows, one after another as they stand, are the grid: so it is on most days."""
+    return (
+        np.array_equal(to, np.arange(len(to)))
+        and np.array_equal(chosen, chosen[0] + np.arange(len(to)))
+        and bool((rows.samples[chosen] == calendar.samples(step_ms)).all())
+        and bool((rows.step_ms[chosen] == step_ms).all())
+        and bool((rows.start_ms[chosen] == calendar.start_ms).all())
+    )
 
 
 def _put(

@@ -111,17 +111,24 @@ def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array
         return _fixed(states)
     column = getattr(baselines, name)
     if name in CODES:
-        return CODES[name].take(pa.array(column))
+        return CODES[name].take(_plain(column, pa.uint8()))
     if name in BANDS:
         return _blocks(column, baselines.slots)
     if name == RunColumn.CHANGED_AT_MS:
         return pa.array(column, pa.int64(), mask=column == 0)
-    return pa.array(column, RUN.field(name).type)
+    return _plain(column, RUN.field(name).type)
+
+
+def _plain(column: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
+    """Return numbers as they are; `pa.array` looks for pandas each time, longer than all the rest takes."""
+    values = np.ascontiguousarray(column, kind.to_pandas_dtype())
+    return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 
 
 def _fixed(states: StateBlock) -> pa.Array:
     offsets = np.arange(len(states) + 1, dtype=np.int32) * STATE_BYTES
-    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(states.to_buffer())]
+    records = np.ascontiguousarray(states.records).view(np.uint8)
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(records)]
     return pa.Array.from_buffers(pa.binary(), len(states), buffers)
 
 

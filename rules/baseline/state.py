@@ -101,8 +101,10 @@ class StateBlock:
 
     def take(self, rows: NDArray[np.int64]) -> StateBlock:
         """Return some of the states in another order; -1: no state yet."""
-        taken = StateBlock.new(len(rows))
         known = rows >= 0
+        if known.all():
+            return StateBlock(self.records[rows])
+        taken = StateBlock.new(len(rows))
         taken.records[known] = self.records[rows[known]]
         return taken
 

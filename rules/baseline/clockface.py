@@ -6,6 +6,7 @@ before and after, so that lines between the middles of slots and looks an hour a
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -37,13 +38,21 @@ def drawn(face: Float32s, quarters: NDArray[np.int64], per_quarter: int) -> Floa
     `quarters` are those of the wall clock, from -4 to 99: outside the day are its neighbours. A sample
     stands for the middle of its cell.
     """
-    left = face[:, PAD + (quarters - 1) // 2]
-    slope = face[:, PAD + (quarters + 1) // 2] - left
     within = ((np.arange(per_quarter) + 0.5) / (2 * per_quarter)).astype(np.float32)
-    weight = np.where(quarters % 2 == 0, np.float32(0.5), np.float32(0))[:, None] + within
-    lines = slope[:, :, None] * weight
+    halves = np.float32(0) + within, np.float32(0.5) + within
+    if np.array_equal(quarters, np.arange(2 * SLOTS_PER_DAY)):
+        # On a day of 24 hours one line is drawn from each middle of a slot to the next one.
+        middles = face[:, PAD - 1 : PAD + SLOTS_PER_DAY + 1]
+        lines = _lines(middles[:, :-1], middles[:, 1:], np.concatenate(halves))
+        return lines[:, per_quarter:-per_quarter]
+    left, right = face[:, PAD + (quarters - 1) // 2], face[:, PAD + (quarters + 1) // 2]
+    return _lines(left, right, np.where(quarters[:, None] % 2 == 0, halves[1], halves[0]))
+
+
+def _lines(left: Float32s, right: Float32s, weight: Float32s) -> Float32s:
+    lines = (right - left)[:, :, None] * weight
     lines += left[:, :, None]
-    return lines.reshape(len(face), len(quarters) * per_quarter)
+    return lines.reshape(len(left), left.shape[1] * weight.shape[-1])
 
 
 def edges(
@@ -76,7 +85,7 @@ def gathered(
     """
     quarters = len(calendar.quarters)
     per_quarter = values.shape[1] // quarters
-    index = _members(calendar, widened=widened)
+    index = _members(tuple(calendar.quarters.tolist()), widened=widened)
     shape = (len(values), SLOTS_PER_DAY, index.shape[1] * per_quarter)
     expected = per_quarter * np.count_nonzero(index >= 0, axis=1)
     if np.array_equal(index.ravel(), np.arange(quarters)):  # not widened, on a day of 24 hours
@@ -98,12 +107,13 @@ def hourly_maxima(score: Float32s, calendar: CivilDay) -> Float32s:
     return found
 
 
-def _members(calendar: CivilDay, *, widened: bool) -> NDArray[np.int64]:
+@lru_cache(maxsize=8)
+def _members(of_day: tuple[int, ...], *, widened: bool) -> NDArray[np.int64]:
     """Return the elapsed quarters of each slot, shape (48, most of a slot), -1 behind the last."""
-    last = len(calendar.quarters) - 1
+    last = len(of_day) - 1
     members: list[set[int]] = [set() for _ in range(SLOTS_PER_DAY)]
     reach = 1 if widened else 0
-    for place, quarter in enumerate(calendar.quarters.tolist()):
+    for place, quarter in enumerate(of_day):
         around = range(max(0, place - reach), min(last, place + reach) + 1)
         members[quarter // 2].update(around)
     index = np.full((SLOTS_PER_DAY, max(len(one) for one in members)), -1)

@@ -23,7 +23,7 @@ from rules.baseline.order import known_in, medians, medians_of_days
 from rules.baseline.outcomes import FIRST_SECONDS
 from rules.baseline.profiles import WEEKLY, Candidates
 from rules.baseline.publishing import in_force, published
-from rules.baseline.rings import Records, catch_up, weekdays
+from rules.baseline.rings import Records, catch_up, same_weekdays
 from rules.baseline.scales import Policies
 from rules.baseline.scores import HOUR_MS, Expected, Faces, scored
 from rules.baseline.settings import NightSettings
@@ -67,7 +67,8 @@ class _Night:
         self.per_quarter = calendar.samples(day.step_ms) // len(calendar.quarters)
         self.first_samples = FIRST_SECONDS * 1000 // day.step_ms
         is_measured = np.abs(day.values) < _GREATEST
-        self.values = np.where(is_measured, day.values, np.float32(np.nan)) + np.float32(0)
+        self.values = np.where(is_measured, day.values, np.float32(np.nan))
+        self.values += np.float32(0)
         self.learnable = masking.without_masked(self.values, day)
 
     def learnt(self) -> BaselineBlock:
@@ -128,7 +129,7 @@ class _Night:
         seen = medians(members, np.maximum(1, (expected + 1) // 2))
         profiles.keep_errors(self.records, before, seen, self.calendar)
         by_ring = before.face(self.records["profile"], self.calendar.weekday)
-        of_weekday = weekdays(self.records, "levels")[:, :, self.calendar.weekday]
+        of_weekday = same_weekdays(self.records, "levels", self.calendar.weekday)
         usual_level = medians(np.abs(faces.mid[:, INNER]))
         limit = np.fmax(sides.overall, sides.relative * usual_level)
         levels = Levels(
@@ -150,7 +151,7 @@ class _Night:
 
     def _keep_counts(self) -> None:
         known = known_in(self.values)
-        nonzero = np.count_nonzero(self.values, axis=1) - (self.values.shape[1] - known)
+        nonzero = _counted(self.values != 0) - (self.values.shape[1] - known)
         place = self.calendar.number % self.records["known"].shape[1]
         self.records["known"][:, place] = known * self.day.step_ms // 1000
         self.records["nonzero"][:, place] = nonzero * self.day.step_ms // 1000
@@ -195,6 +196,14 @@ def _check(states: StateBlock, day: DayBlock, calendar: CivilDay) -> None:
 
 def _slices(rows: int) -> list[slice]:
     return [slice(first, first + ROWS_AT_ONCE) for first in range(0, max(rows, 1), ROWS_AT_ONCE)]
+
+
+def _counted(marks: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many marks each row has; many times faster than to count along an axis."""
+    counted: NDArray[np.int64] = np.bitwise_count(np.packbits(marks, axis=1)).sum(
+        axis=1, dtype=np.int64
+    )
+    return counted
 
 
 def _rows(day: DayBlock, rows: slice) -> DayBlock:

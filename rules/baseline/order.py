@@ -82,12 +82,13 @@ def shares_of_days(values: Float32s, share: Float32s) -> Float32s:
             np.int64
         )
         inside = np.clip(rank, 0, len(lanes) - 1)
-        found[others] = np.take_along_axis(lanes[:, others], inside[None], axis=0)[0]
+        theirs = np.array([lane[others] for lane in lanes])
+        found[others] = np.take_along_axis(theirs, inside[None], axis=0)[0]
     return np.where(known > 0, found, _NAN)
 
 
-def _sorted_days(values: Float32s) -> tuple[Float32s, NDArray[np.int64]]:
-    """Return (days, n, ...), sorted over the days, and how many are known: others stand last.
+def _sorted_days(values: Float32s) -> tuple[list[Float32s], NDArray[np.int64]]:
+    """Return a lane (n, ...) per day, sorted over them, and how many are known: others stand last.
 
     A sorting network: whole arrays are compared with each other, which is many times faster than to sort
     many short rows.
@@ -99,22 +100,24 @@ def _sorted_days(values: Float32s) -> tuple[Float32s, NDArray[np.int64]]:
     if missing.any():
         known -= np.count_nonzero(missing, axis=0)
         np.copyto(lanes, np.float32(np.inf), where=missing)
-    spare = np.empty_like(lanes[0])
+    found, spare = list(lanes), np.empty_like(lanes[0])
     for low, high in _network(days):
-        np.minimum(lanes[low], lanes[high], out=spare)
-        np.maximum(lanes[low], lanes[high], out=lanes[high])
-        lanes[low] = spare
-    return lanes, known
+        one, other = found[low], found[high]
+        found[low] = np.minimum(one, other, out=spare)
+        np.maximum(one, other, out=other)
+        spare = one
+    return found, known
 
 
-def _median_of_lanes(lanes: Float32s, known: NDArray[np.int64], least: int) -> Float32s:
+def _median_of_lanes(lanes: list[Float32s], known: NDArray[np.int64], least: int) -> Float32s:
     days = len(lanes)
     found = _mean_of_two(lanes[(days - 1) // 2], lanes[days // 2])
     short = np.nonzero(known < days)
     if len(short[0]):
+        theirs, there = np.array([lane[short] for lane in lanes]), known[short]
         low, high = (
-            lanes[(np.clip(rank, 0, days - 1), *short)]
-            for rank in ((known[short] - 1) // 2, known[short] // 2)
+            np.take_along_axis(theirs, np.clip(rank, 0, days - 1)[None], axis=0)[0]
+            for rank in ((there - 1) // 2, there // 2)
         )
         found[short] = _mean_of_two(low, high)
     return np.where(known >= max(least, 1), found, _NAN)

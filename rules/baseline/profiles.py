@@ -129,9 +129,8 @@ def keep_errors(records: Records, before: Candidates, seen: Float32s, calendar: 
     place = calendar.number % records["errors"].shape[1]
     for column, face in enumerate(before.faces(calendar.weekday)):
         off = np.where(known, np.abs(seen - face[:, INNER]), 0)
-        total = np.zeros(len(seen))
-        for slot in range(SLOTS_PER_DAY):  # one by one: the order of a sum is part of the result
-            total += off[:, slot]
+        # One by one, as `cumsum` adds: the order of a sum is part of the result.
+        total = np.cumsum(off, axis=1, dtype=np.float64)[:, -1]
         is_told = before.tried[:, column] & (slots >= LEAST_SLOTS)
         error = np.divide(total, slots, out=np.full(len(seen), np.nan), where=is_told)
         records["errors"][:, place, column] = error

@@ -39,6 +39,13 @@ def catch_up(records: Records, last_day: int) -> None:
         records[name][is_stale] = 0 if STATE[name].base.kind == "i" else np.nan
 
 
+def same_weekdays(records: Records, name: str, weekday: int) -> NDArray[np.float32]:
+    """Return of a ring of 35 days the five of one weekday, as `weekdays` has them: (n, 5, ...)."""
+    ring = records[name]
+    by_place = ring.reshape(len(ring), LEVEL_DAYS // 7, 7, *ring.shape[2:])
+    return by_place[:, :, (weekday + 1) % 7]
+
+
 def weekdays(records: Records, name: str) -> NDArray[np.float32]:
     """Return a ring of 35 days as (n, 5, 7, ...): five of each weekday, Monday first; no order in time.
 

@@ -93,12 +93,12 @@ def scored(
     """
     seasonal, above, below = seasonal_scores(residual, expected, policies)
     score = seasonal.copy()
-    rows, columns = np.nonzero(seasonal > np.float32(novelty_from))
+    places = np.flatnonzero(seasonal > np.float32(novelty_from))
     hour = earlier.shape[1]
     longer = np.concatenate([earlier, residual], axis=1)
     windows = np.lib.stride_tricks.sliding_window_view(longer, hour, axis=1)
-    for first in range(0, len(rows), _AT_ONCE):
-        row, column = rows[first : first + _AT_ONCE], columns[first : first + _AT_ONCE]
+    for first in range(0, len(places), _AT_ONCE):
+        row, column = np.divmod(places[first : first + _AT_ONCE], residual.shape[1])
         usual = medians(windows[row, column], (hour + 1) // 2)
         moved = residual[row, column] - usual
         new = _sided(moved, above[row, column], below[row, column], policies.take(row))

@@ -68,13 +68,15 @@ def run(**options: Any) -> int:
     """Make the nights that are missing, each from the one before, and publish the last.
 
     The folder of history is read, windows of alerts are left out, Spark learns, and the database gets the
-    new baselines at once or not at all. Running it again changes nothing. Ends with 10 if Spark
-    failed, with 14 if another run is at work.
+    new baselines at once or not at all. Running it again changes nothing. Beside a running `serve` give it the
+    same --config. Ends with 10 if Spark failed, with 9 if history or the database is away, with 14 if
+    another run is at work.
 
     \b
     Examples:
       tidemark nightly run --dry-run
-      tidemark nightly run --history /var/lib/tidemark/history
+      tidemark nightly run --config /etc/tidemark/tidemark.toml
+      tidemark nightly run --history /tmp/weeks
       tidemark nightly run --date 2026-03-29 -o json | tail -1 | jq .series
       tidemark nightly run --master spark://spark-1:7077 --conf spark.executor.memory=2g
     """  # noqa: D301 - see above

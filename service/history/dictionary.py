@@ -6,22 +6,25 @@ told, and the second one is left out of history.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress, islice
 from typing import Any, Final
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
-from rules.baseline.series import Metric, Series
-from service.history.blocks import CODE_OF_NAME, METRICS
+from rules.baseline.series import Series
+from service.history.blocks import CODE_OF_NAME, METRICS, Bools, Int64s
 from service.history.folder import READ_ERRORS, Folder, store_errors
 
 SUFFIX: Final = ".parquet"
-PART_ROWS: Final = 65_536  # read at once
+PART_ROWS: Final = 8_192  # read or written at once
 
 SCHEMA: Final = pa.schema(
     [
@@ -49,7 +52,7 @@ class Dictionary:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
-        self._known: dict[int, int] | None = None  # id -> hash of its labels, of this process
+        self._known: _Known | None = None
         self.damaged: dict[str, str] = {}  # parts that were set aside, and why
 
     def add(self, series: Mapping[int, Series], first_seen_ms: int) -> Added:
@@ -59,32 +62,53 @@ class Dictionary:
             StoreError: the folder cannot be read or written; nothing was added.
         """
         known = self._loaded()
-        new: dict[int, Series] = {}
-        collisions: dict[int, Series] = {}
-        for series_id, labels in series.items():
-            there = known.get(series_id)
-            if there is None:
-                new[series_id] = labels
-            elif there != hash(labels):
-                collisions[series_id] = labels
-        if new:
+        ids = np.fromiter(series, np.int64, len(series))
+        hashes = np.fromiter(map(hash, series.values()), np.int64, len(series))
+        is_new, is_other = known.compared(ids, hashes)
+        if is_new.any():
             path = f"{SERIES}/part-{first_seen_ms:014d}-{uuid4().hex[:8]}{SUFFIX}"
-            table = _table(new, first_seen_ms)
-            self._folder.write(
-                path, lambda stream: pq.write_table(table, stream, compression="zstd")
-            )
-            known.update((series_id, hash(labels)) for series_id, labels in new.items())
-        return Added(new=len(new), collisions=collisions)
+            new = compress(series.items(), is_new.tolist())
+            self._folder.write(path, lambda stream: _write(stream, new, first_seen_ms))
+            self._known = known.with_more(ids[is_new], hashes[is_new])
+        collided = compress(series.items(), is_other.tolist())
+        return Added(new=int(np.count_nonzero(is_new)), collisions=dict(collided))
 
-    def _loaded(self) -> dict[int, int]:
+    def _loaded(self) -> _Known:
         if self._known is None:
-            known: dict[int, int] = {}
+            ids, hashes = array("q"), array("q")
             for series_id, labels, _ in read_series(self._folder, self.damaged):
-                known.setdefault(series_id, hash(labels))
-            self._known = known
+                ids.append(series_id)
+                hashes.append(hash(labels))
+            self._known = _Known.none().with_more(np.array(ids), np.array(hashes))
             for path in self.damaged:
                 self._folder.set_aside(path)
         return self._known
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Known:
+    """Which series there are: a dictionary of Python's would hold eight times as much."""
+
+    ids: Int64s  # in order
+    hashes: Int64s  # of the labels, in this process
+
+    @classmethod
+    def none(cls) -> _Known:
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    def compared(self, ids: Int64s, hashes: Int64s) -> tuple[Bools, Bools]:
+        """Return which of some series are new, and which have the id of another one."""
+        if not len(self.ids):
+            return np.ones(len(ids), np.bool_), np.zeros(len(ids), np.bool_)
+        places = np.searchsorted(self.ids, ids).clip(max=len(self.ids) - 1)
+        is_new = self.ids[places] != ids
+        return is_new, ~is_new & (self.hashes[places] != hashes)
+
+    def with_more(self, ids: Int64s, hashes: Int64s) -> _Known:
+        """Return these and more, all of which are new."""
+        both = np.concatenate([self.ids, ids])
+        order = np.argsort(both)
+        return _Known(both[order], np.concatenate([self.hashes, hashes])[order])
 
 
 def read_series(
@@ -132,13 +156,18 @@ def _rows(source: Any) -> Iterator[tuple[int, Series, int]]:
                 yield series_id, labels, first_seen
 
 
-def _table(series: Mapping[int, Series], first_seen_ms: int) -> Any:
-    labels = list(series.values())
-    metrics: list[Metric] = [one.metric for one in labels]
+def _write(stream: Any, series: Iterator[tuple[int, Series]], first_seen_ms: int) -> None:
+    with pq.ParquetWriter(stream, SCHEMA, compression="zstd") as writer:
+        while some := list(islice(series, PART_ROWS)):
+            writer.write_table(_table(some, first_seen_ms))
+
+
+def _table(series: Sequence[tuple[int, Series]], first_seen_ms: int) -> Any:
+    labels = [one for _, one in series]
     columns = [
-        pa.array(list(series), pa.int64()),
+        pa.array([series_id for series_id, _ in series], pa.int64()),
         pa.array([one.cluster for one in labels], pa.string()),
-        pa.array([metric.value for metric in metrics], pa.string()),
+        pa.array([one.metric.value for one in labels], pa.string()),
         pa.array([one.topic for one in labels], pa.string()),
         pa.array([one.partition for one in labels], pa.int32()),
         pa.array([one.group for one in labels], pa.string()),

@@ -145,6 +145,18 @@ def test_the_dictionary_is_only_added_to(tmp_path: Path) -> None:
     }
 
 
+def test_many_series_are_added_whole_and_once(tmp_path: Path) -> None:
+    folder, dictionary = history_folder(tmp_path), Dictionary(history_folder(tmp_path))
+    many = {one.series_id: one for one in (series("a", number) for number in range(20_000))}
+    assert dictionary.add(dict(list(many.items())[::2]), 1000).new == 10_000
+    other = next(iter(many))
+    added = dictionary.add({**many, other: series("other")}, 2000)
+    assert (added.new, added.collisions) == (10_000, {other: series("other")})
+    assert {series_id: one for series_id, one, _ in read_series(folder)} == many
+    assert Dictionary(folder).add(many, 3000).new == 0
+    assert len(list((tmp_path / "series").iterdir())) == 2
+
+
 def test_a_collision_keeps_the_second_series_out(tmp_path: Path) -> None:
     dictionary = Dictionary(history_folder(tmp_path))
     dictionary.add({7: series("a")}, 1000)

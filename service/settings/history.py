@@ -61,8 +61,8 @@ class HistorySettings(Group):
     are made up for so far back."""
 
     buckets: Annotated[int, Field(ge=1, le=999)] = 32
-    """Files into which a new folder divides each day: as many parts of a night can run at once, and
-    each is held in memory. Default: enough for a million series on a machine of 16 cores."""
+    """Files into which a new folder divides each day: as many parts of a night can run at once.
+    Default: enough for a million series on a machine of 16 cores."""
 
     def folder(self, data_directory: Path) -> str:
         """Return where history is: an address or a path."""

@@ -6,10 +6,19 @@ Events `progress` and `night` come from Spark's job as they are (`spark.telling`
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+from service.storage.baselines.publishing import Publishing
 
 Told: TypeAlias = Mapping[str, Any]
 Tell: TypeAlias = Callable[[Told], None]
+
+# What became of a run, for a person.
+PUBLISHED: Final[Mapping[Publishing, str]] = {
+    Publishing.PUBLISHED: "is in force: {series} series, loaded in {seconds:.1f} s",
+    Publishing.UNCHANGED: "was published before; which night is in force stays as it is",
+    Publishing.OLDER: "is not put in force: a later night was published before",
+}
 
 
 def line_of(told: Told) -> str:
@@ -24,10 +33,8 @@ def line_of(told: Told) -> str:
         case "skipped":
             return f"{told['nights']} nights are too long ago and left out"
         case "published":
-            return (
-                f"run {told['run']} of {told['day']}: {told['outcome']}, {told['series']} series "
-                f"in {told['seconds']:.1f} s"
-            )
+            became = PUBLISHED[Publishing(told["outcome"])].format(**told)
+            return f"run {told['run']} of {told['day']} {became}"
         case _:
             return str(told["why"])  # why nothing was to be done, or runs were removed
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from service.nightly.telling import line_of
+from service.storage.baselines.publishing import Publishing
 
 NIGHT = {
     "event": "night",
@@ -13,6 +16,12 @@ NIGHT = {
     "outcomes": {"banded": 39, "sparse": 1},
     "damaged": {},
     "seconds": {"all": 1.25},
+}
+
+IN_WORDS = {
+    Publishing.PUBLISHED: "is in force: 40 series, loaded in 0.3 s",
+    Publishing.UNCHANGED: "was published before; which night is in force stays as it is",
+    Publishing.OLDER: "is not put in force: a later night was published before",
 }
 
 
@@ -38,3 +47,10 @@ def test_what_was_set_aside_while_folding_is_named() -> None:
         "folded the hours of 2 days; hours/hour=2026-03-29T05/part-1.parquet is damaged and set "
         "aside: torn"
     )
+
+
+@pytest.mark.parametrize("outcome", Publishing)
+def test_what_became_of_a_run_is_told_in_words(outcome: Publishing) -> None:
+    event = {"event": "published", "day": "2026-03-29", "run": "ab12", "series": 40, "seconds": 0.3}
+    line = line_of(event | {"outcome": outcome.value})
+    assert line == f"run ab12 of 2026-03-29 {IN_WORDS[outcome]}"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from service.allocator import give_back
 from service.clock import monotonic
 from service.events import Event
 from service.history.extraction import Extraction
@@ -130,6 +131,7 @@ def fold_folder(
 
 def _fold(settings: Settings, context: RunContext, log: Log) -> Figures:
     folded = fold_days(settings, context.now, context.is_over)
+    give_back()
     for file, why in folded.damaged.items():
         log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
     return {

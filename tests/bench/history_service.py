@@ -22,7 +22,7 @@ from rules.baseline.layout import HOURS, hour_folder
 from rules.facts.last_look import microseconds
 from rules.time_lag import EndHistory
 from rules.time_lag import advance as advance_ends
-from service.allocator import keep_memory_small
+from service.allocator import give_back, keep_memory_small
 from service.clock import monotonic
 from service.history.blocks import write_by_bucket
 from service.history.days import RowGroups
@@ -71,6 +71,7 @@ def run(folder: Path) -> Iterator[str]:
         history, over = opened(folder), NOON.date() + timedelta(days=1)
         fold = partial(fold_due, history, before=over, lock=folder / "lock")
         yield timed("a day is folded", fold)
+        yield timed("what is free is given back", give_back)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,8 @@ DEFAULTS: Final = {
     # No catalogue and no shuffle: nothing to adapt, nothing to keep in a warehouse.
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.adaptive.enabled": "false",
+    # A row per bucket: to compile a program of its own for them takes longer than to hand them out.
+    "spark.sql.codegen.wholeStage": "false",
     # A task takes minutes at most; a driver that is gone must not be awaited for long.
     "spark.network.timeout": "120s",
     "spark.python.worker.reuse": "true",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final, Self
 
@@ -88,6 +89,16 @@ class DayBlock:
         shape = (len(series_id), calendar.samples(step_ms))
         values = np.full(shape, np.nan, np.float32)
         return cls(series_id=series_id, metric=metric, step_ms=step_ms, values=values)
+
+    def at(self, rows: slice | Sequence[int]) -> Self:
+        """Return some of the series: a view for a slice, in the order of the rows otherwise."""
+        return replace(
+            self,
+            series_id=self.series_id[rows],
+            metric=self.metric[rows],
+            values=self.values[rows],
+            masked=None if self.masked is None else self.masked[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,7 +7,7 @@ some at a time only so that they stay in the processor's cache.
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Final
 
 import numpy as np
@@ -47,7 +47,7 @@ def advance(
     _check(states, day, calendar)
     records = states.records.astype(STATE, copy=True)
     parts = [
-        _Night(records[rows], _rows(day, rows), calendar, settings).learnt()
+        _Night(records[rows], day.at(rows), calendar, settings).learnt()
         for rows in _slices(len(day))
     ]
     return StateBlock(records), _joined(parts)
@@ -204,16 +204,6 @@ def _counted(marks: NDArray[np.bool_]) -> NDArray[np.int64]:
         axis=1, dtype=np.int64
     )
     return counted
-
-
-def _rows(day: DayBlock, rows: slice) -> DayBlock:
-    return replace(
-        day,
-        series_id=day.series_id[rows],
-        metric=day.metric[rows],
-        values=day.values[rows],
-        masked=None if day.masked is None else day.masked[rows],
-    )
 
 
 def _joined(parts: list[BaselineBlock]) -> BaselineBlock:

@@ -46,16 +46,6 @@ def made(day: CivilDay, seed: int) -> DayBlock:
     )
 
 
-def only(day: DayBlock, rows: list[int]) -> DayBlock:
-    return replace(
-        day,
-        series_id=day.series_id[rows],
-        metric=day.metric[rows],
-        values=day.values[rows],
-        masked=None if day.masked is None else day.masked[rows],
-    )
-
-
 def nights(
     seed: int, first: int, rows: list[int], count: int = 4
 ) -> list[tuple[bytes, BaselineBlock]]:
@@ -63,7 +53,7 @@ def nights(
     states, found = StateBlock.new(len(rows)), []
     for number in range(first, first + count):
         day = day_of(number, "Europe/Berlin")
-        states, baselines = advance(states, only(made(day, seed), rows), day, SETTINGS)
+        states, baselines = advance(states, made(day, seed).at(rows), day, SETTINGS)
         found.append((states.to_buffer(), baselines))
     return found
 
@@ -94,7 +84,7 @@ def test_a_night_is_the_same_again_and_leaves_its_input_alone(seed: int, first: 
     assert once[0].to_buffer() == again[0].to_buffer()
     assert bits(once[1]) == bits(again[1])
     assert states.to_buffer() == StateBlock.new(SERIES).to_buffer()
-    assert before.values.tobytes() == only(made(day, seed), everything).values.tobytes()
+    assert before.values.tobytes() == made(day, seed).at(everything).values.tobytes()
 
 
 @few

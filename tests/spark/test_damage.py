@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -18,6 +16,7 @@ from spark.inputs import Night, inputs_of
 from spark.jobs.nightly import NightFailedError, Spark, main, make_nights
 from spark.places import UNFINISHED, Place
 from spark.runs import last_run, run_of
+from tests.flaky_files import fail_once
 from tests.spark.weeks import BUCKETS, DAYS, ZONE, day_at, day_file, files_of_runs, series_ids
 
 LAST = DAYS - 1
@@ -88,15 +87,7 @@ def test_what_fails_to_be_read_once_is_no_damage(
         previous=before.run,
         inputs=inputs_of(place, day_at(LAST), BUCKETS),
     )
-    read, failed = pq.ParquetFile.read_row_group, list[int]()
-
-    def flaky(file: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
-        if not failed:
-            failed.append(group)
-            raise OSError("the store does not answer")
-        return read(file, group, **options)
-
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", flaky)
+    failed = fail_once(monkeypatch)
     assert make_bucket(night, BUCKET).run == in_bucket(whole.run)
     assert failed
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 import os
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from rules.baseline.series import Metric, Series
@@ -20,6 +17,7 @@ from service.history.dictionary import read_series
 from service.history.folder import Folder
 from service.history.retention import remove_old
 from tests.factories import NOON, commits, group
+from tests.flaky_files import fail_once
 from tests.integration.history.keeping import FAR, Kept
 
 pytestmark = pytest.mark.integration
@@ -248,15 +246,7 @@ def test_what_fails_to_be_read_once_is_not_set_aside(
     kept.round(0)
     kept.recorder.close()
     kept.shipper.ship()
-    read, failed = pq.ParquetFile.read_row_group, list[int]()
-
-    def flaky(file: pq.ParquetFile, group: int, **options: Any) -> pa.Table:
-        if not failed:
-            failed.append(group)
-            raise OSError("the store does not answer")
-        return read(file, group, **options)
-
-    monkeypatch.setattr(pq.ParquetFile, "read_row_group", flaky)
+    failed = fail_once(monkeypatch)
     assert not kept.fold().damaged
     assert failed
     assert spans(kept) == {0: 0}

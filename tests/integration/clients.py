@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
-from confluent_kafka import Consumer, Producer, TopicPartition
+from typing import Final
 
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from service.clock import wait_until
+
+# Its partition of __consumer_offsets is just being led, or is moving: the client asks who has it once more.
+IS_MOVING: Final = frozenset(
+    {
+        KafkaError.NOT_COORDINATOR,
+        KafkaError.COORDINATOR_NOT_AVAILABLE,
+        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    }
+)
 FLUSH_SECONDS = 60
 TRANSACTION_TIMEOUT_MS = 300_000  # longer than any test takes on a busy machine
 
@@ -41,11 +53,24 @@ def produce_in_transaction(producer: Producer, topic: str, count: int) -> None:
 
 
 def commit_offset(bootstrap: str, group: str, topic: str, offset: int, partition: int = 0) -> None:
-    """Commit an offset without joining the group."""
+    """Commit an offset without joining the group, as soon as the group has a coordinator."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
+    position = TopicPartition(topic, partition, offset)
     try:
-        position = TopicPartition(topic, partition, offset)
-        [answer] = consumer.commit(offsets=[position], asynchronous=False)
-        assert answer.error is None, answer.error
+        assert wait_until(
+            lambda: _is_committed(consumer, position), timeout_seconds=FLUSH_SECONDS
+        ), f"group {group} has no coordinator"
     finally:
         consumer.close()
+
+
+def _is_committed(consumer: Consumer, position: TopicPartition) -> bool:
+    """Commit; False while the coordinator moves, which a client library raises at once."""
+    try:
+        [answer] = consumer.commit(offsets=[position], asynchronous=False)
+    except KafkaException as exc:
+        if exc.args[0].code() in IS_MOVING:
+            return False
+        raise
+    assert answer.error is None, answer.error
+    return True

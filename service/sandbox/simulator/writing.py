@@ -27,7 +27,7 @@ from service.nightly.lock import alone
 from service.sandbox.simulator.labels import LABELS_FILE, labels_of
 from service.sandbox.simulator.simulation import Samples, Simulation
 
-PARTS: Final = (DAYS, HOURS, SERIES, MASKS, RUNS, ASIDE)  # of an earlier simulation
+PARTS: Final = (DAYS, HOURS, SERIES, MASKS, RUNS, ASIDE)  # removed where they are of a simulation
 MANY_SERIES: Final = 5000
 FEW_BUCKETS: Final = 8  # enough for fewer series
 
@@ -97,7 +97,7 @@ def _check(url: str, *, replace: bool) -> None:
         return
     bare = bare_folder(url, Described(cluster=""))
     if bare.size(LABELS_FILE) is None:
-        if found is not None or bare.names(DAYS) or bare.names(SERIES):
+        if found is not None or any(bare.names(part) for part in PARTS):
             raise SandboxError(
                 f"{bare.url} holds a history that is not simulated: give another --history"
             )

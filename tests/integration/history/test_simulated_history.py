@@ -103,6 +103,16 @@ def test_a_history_that_is_not_simulated_stays(
     assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
 
 
+@pytest.mark.parametrize("part", ["runs", "hours", "masks"])
+def test_a_folder_of_somebody_else_stays(tmp_path: Path, part: str) -> None:
+    theirs = tmp_path / part / "mine.txt"
+    theirs.parent.mkdir()
+    theirs.write_text("mine", encoding="utf-8")
+    with pytest.raises(SandboxError, match="not simulated"):
+        write_history(Simulation(WANTED), str(tmp_path), replace=True, progress=lambda *_: None)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [theirs]
+
+
 @pytest.mark.parametrize("is_replaced", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_weeks_that_were_broken_off_are_no_history(

@@ -216,6 +216,9 @@ class _Reader:
             return
         if SIZE.unpack_from(record.payload, ROUND.size) != (count * SAMPLE_TYPE.itemsize,):
             raise ValueError("a round has another number of samples than it says")
+        unsqueezed(
+            record.payload[ROUND.size :]
+        )  # what cannot be unpacked is told now, not while it is shipped
         place, length = record.place + ROUND.size, len(record.payload) - ROUND.size
         self.found.rounds.append(SegmentRound(at_ms, index, place, length))
 

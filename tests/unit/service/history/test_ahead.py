@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rules.baseline.series import Metric, Series
-from service.history.ahead import Record, head, index, labels, round_record
+from service.history.ahead import ROUND, SIZE, Record, head, index, labels, round_record
 from service.history.blocks import CODE_OF, METRICS, Block
 from service.history.hours import packed_hour
 from service.history.segments import Segment, read_segment
@@ -73,6 +73,14 @@ def test_damage_in_the_middle_costs_one_round_alone() -> None:
     data = bytearray(written(*FULL[:4], a_round(1, [8, 8, 8]), a_round(2, [9, 9, 9])))
     data[len(written(*FULL)) - 20] ^= 1
     assert [at for at, _ in rounds(read(bytes(data)))] == [0, 2 * STEP_MS]
+
+
+def test_a_round_that_cannot_be_unpacked_is_lost_alone() -> None:
+    whole, begin = a_round(0, [1, 2, 3]), ROUND.size + SIZE.size
+    broken = Record(whole.kind, whole.payload[:begin] + bytes(len(whole.payload) - begin))
+    found = read(written(*FULL[:3], broken, a_round(1, [4, 5, 6])))
+    assert rounds(found) == [(STEP_MS, [4, 5, 6])]
+    assert found.lost_bytes == len(broken.payload)
 
 
 def test_rounds_whose_series_are_lost_are_counted_and_not_guessed() -> None:

@@ -74,14 +74,17 @@ class Dictionary:
         return Added(new=int(np.count_nonzero(is_new)), collisions=dict(collided))
 
     def _loaded(self) -> _Known:
-        if self._known is None:
+        while self._known is None:
+            damaged: dict[str, str] = {}
             ids, hashes = array("q"), array("q")
-            for series_id, labels, _ in read_series(self._folder, self.damaged):
+            for series_id, labels, _ in read_series(self._folder, damaged):
                 ids.append(series_id)
                 hashes.append(hash(labels))
-            self._known = _Known.none().with_more(np.array(ids), np.array(hashes))
-            for path in self.damaged:
+            if not damaged:
+                self._known = _Known.none().with_more(np.array(ids), np.array(hashes))
+            for path in damaged:  # with it goes what could be read of it, which is new again
                 self._folder.set_aside(path)
+            self.damaged |= damaged
         return self._known
 
 

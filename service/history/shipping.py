@@ -137,6 +137,8 @@ class Shipper:
     def _set_aside(self, damaged: dict[str, str]) -> None:
         for file, why in damaged.items():
             self._log.warning(Event.HISTORY_DAMAGED, file=file, why=why)
+        if damaged:
+            self._on_labels_lost()
         self._count(damaged=len(damaged))
         damaged.clear()
 

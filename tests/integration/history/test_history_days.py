@@ -176,6 +176,22 @@ def test_a_damaged_part_of_the_dictionary_is_set_aside_and_written_anew(tmp_path
     assert {series_id for series_id, _, _ in read_series(folder)} == {1, 2}
 
 
+def test_what_could_be_read_of_a_damaged_part_is_written_anew_with_the_rest(tmp_path: Path) -> None:
+    folder = history_folder(tmp_path)
+    many = {one.series_id: one for one in (series("a", number) for number in range(20_000))}
+    Dictionary(folder).add(many, 1000)
+    (part,) = (tmp_path / "series").iterdir()
+    last = pq.read_metadata(part).row_group(2).column(0)
+    content = bytearray(part.read_bytes())
+    begin = last.dictionary_page_offset or last.data_page_offset
+    content[begin : begin + last.total_compressed_size] = bytes(last.total_compressed_size)
+    part.write_bytes(content)
+    mended = Dictionary(folder)
+    assert mended.add(many, 2000).new == 20_000
+    assert list(mended.damaged) == [f"series/{part.name}"]
+    assert {series_id: one for series_id, one, _ in read_series(folder)} == many
+
+
 def test_a_folder_is_of_one_cluster_and_one_time_zone(tmp_path: Path) -> None:
     made = history_folder(tmp_path, buckets=4)
     assert open_folder(f"file://{tmp_path}").described == made.described

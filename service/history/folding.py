@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import fcntl
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
@@ -17,8 +17,8 @@ from typing import Any, Final
 
 from rules.baseline.layout import HOURS, bucket_file, day_folder
 from service.history.blocks import Block, joined, write_blocks
-from service.history.days import RowGroups, day_bounds, day_of
-from service.history.folder import Folder
+from service.history.days import EPOCH, RowGroups, day_bounds, day_of
+from service.history.folder import Folder, store_errors
 from service.history.hours import HOUR
 from service.history.merging import BucketRows, in_parts
 
@@ -96,15 +96,12 @@ def _hours(folder: Folder) -> list[_Hour]:
         begin = _hour(name)
         if begin is None:
             continue
-        first = day_of((begin - _EPOCH) // MILLISECOND, zone)
-        last = day_of((begin + HOUR - _EPOCH) // MILLISECOND - 1, zone)
+        first = day_of((begin - EPOCH) // MILLISECOND, zone)
+        last = day_of((begin + HOUR - EPOCH) // MILLISECOND - 1, zone)
         days = (first,) if first == last else (first, last)
         parts = folder.names(f"{HOURS}/{name}")
         found += [_Hour(f"{HOURS}/{name}/{part}", days) for part in parts if part.endswith(SUFFIX)]
     return found
-
-
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _hour(name: str) -> datetime | None:
@@ -190,8 +187,14 @@ def _remove_empty(folder: Folder, hours: Sequence[_Hour]) -> None:
 
 @contextmanager
 def _alone(lock: Path) -> Iterator[None]:
-    """Hold a lock that goes with the process."""
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    with lock.open("a", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    """Hold a lock that goes with the process.
+
+    Raises:
+        StoreError: it cannot be taken: its folder is away or read-only.
+    """
+    with ExitStack() as held:
+        with store_errors(str(lock.parent)):
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            file = held.enter_context(lock.open("a", encoding="ascii"))
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -335,3 +335,10 @@ def test_old_days_are_removed_and_nothing_else(tmp_path: Path) -> None:
     assert list(kept.days()) == [TODAY + timedelta(days=one) for one in (1, 2)]
     assert (tmp_path / "history/days/lost+found").exists()
     assert not list((tmp_path / "history/masks").iterdir())
+
+
+def test_a_lock_that_cannot_be_taken_is_told_as_a_folder_that_is_away(tmp_path: Path) -> None:
+    kept, no_folder = Kept(tmp_path), tmp_path / "file"
+    no_folder.write_bytes(b"")
+    with pytest.raises(StoreError):
+        folding.fold_due(kept.open(), before=FAR, lock=no_folder / "fold.lock")

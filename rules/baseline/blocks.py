@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Final, Self
@@ -90,7 +89,7 @@ class DayBlock:
         values = np.full(shape, np.nan, np.float32)
         return cls(series_id=series_id, metric=metric, step_ms=step_ms, values=values)
 
-    def at(self, rows: slice | Sequence[int]) -> Self:
+    def at(self, rows: slice | list[int]) -> Self:
         """Return some of the series: a view for a slice, in the order of the rows otherwise."""
         return replace(
             self,

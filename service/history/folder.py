@@ -104,15 +104,10 @@ class Folder:
             StoreError: it cannot be written.
         """
         text = json.dumps(asdict(described), indent=1).encode() + b"\n"
-        part = HISTORY_FILE + TEMPORARY
-        with store_errors(self.url):
-            if self.local is not None:
+        if self.local is not None:
+            with store_errors(self.url):
                 self.local.mkdir(parents=True, exist_ok=True)
-            with self.files.open_output_stream(part) as stream:
-                stream.write(text)
-            self._flush(part)
-            self.files.move(part, HISTORY_FILE)
-            self._flush("")
+        self.write(HISTORY_FILE, lambda stream: stream.write(text))
         return Folder(self.url, self.files, described, self.local)
 
     def write(self, path: str, fill: Callable[[Any], None]) -> None:
@@ -121,10 +116,11 @@ class Folder:
         Raises:
             StoreError: it cannot be written; what stood there still does.
         """
-        folder, _, name = path.rpartition("/")
-        part = f"{folder}/{TEMPORARY}{name}-{uuid4().hex[:8]}"
+        folder, slash, name = path.rpartition("/")
+        part = f"{folder}{slash}{TEMPORARY}{name}-{uuid4().hex[:8]}"
         with store_errors(self.url):
-            self.files.create_dir(folder, recursive=True)
+            if folder:
+                self.files.create_dir(folder, recursive=True)
             try:
                 with self.files.open_output_stream(part) as stream:
                     fill(stream)

@@ -1,15 +1,16 @@
-"""The one place that moves blocking calls off the event loop.
+"""The one place that moves blocking calls to threads: off the event loop, or beside what is done meanwhile.
 
 A thread cannot be cancelled, so that every call that comes here has a limit of its own. The threads
-are daemons: one that is stuck all the same does not keep the process from ending.
+are daemons: one that is stuck all the same does not keep the process from ending; but for the one that
+works ahead (`one_ahead`), which is waited for.
 """
 
 from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
-from concurrent.futures import Future
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -81,6 +82,25 @@ class OneAtATime:
             if outcome.done():
                 return outcome.result()  # the function's own, or it came at the last moment
             raise TimeoutError(f"no answer within {seconds:.0f} s") from None
+
+
+def one_ahead(items: Iterator[T]) -> Generator[T]:
+    """Give the same items, and what is raised in their place; a thread makes each, one ahead.
+
+    So two cores work instead of one. No more than two items are there at once. Whoever stops before the
+    end waits for the one that is being made.
+    """
+    with ThreadPoolExecutor(1, thread_name_prefix="one-ahead") as maker:
+        made = maker.submit(_next, items)
+        while item := made.result():
+            made = maker.submit(_next, items)
+            yield item[0]
+
+
+def _next(items: Iterator[T]) -> tuple[T] | None:
+    for item in items:
+        return (item,)
+    return None
 
 
 def _settle(outcome: Future[T], function: Callable[[], T]) -> None:

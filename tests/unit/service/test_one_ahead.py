@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from service.storage.baselines.ahead import one_ahead
+from service.threads import one_ahead
 
 
 def test_all_items_come_in_their_order() -> None:

@@ -6,25 +6,16 @@ shipped and while a day of them is folded. PostgreSQL's processes are not counte
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.bench.own_process import print_told
+
 LIMIT_SECONDS: Final = 900
 
 
 @pytest.mark.timeout(LIMIT_SECONDS + 30)
 def test_memory_with_history(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.history_service", "run", str(folder / "kept")],
-        cwd=ROOT,
-        timeout=LIMIT_SECONDS,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    print("\n" + done.stdout, end="")
+    print_told("tests.bench.history_service", "run", str(folder / "kept"), seconds=LIMIT_SECONDS)

@@ -6,25 +6,16 @@ memory is 250 MiB after all rounds.
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-ROOT: Final = Path(__file__).parents[2]
+from tests.bench.own_process import print_told
+
 LIMIT_SECONDS: Final = 600
 
 
 @pytest.mark.timeout(LIMIT_SECONDS + 30)
 def test_rounds_of_the_whole_service(folder: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.bench.whole_service", str(folder / "data")],
-        cwd=ROOT,
-        timeout=LIMIT_SECONDS,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    print("\n" + done.stdout, end="")
+    print_told("tests.bench.whole_service", str(folder / "data"), seconds=LIMIT_SECONDS)

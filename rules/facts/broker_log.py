@@ -72,7 +72,11 @@ class EpochRefused:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IsrShrunk:
-    """A leader took replicas out of the ISR; from then on what it alone has is acknowledged."""
+    """A leader asks the controller to take replicas out of the ISR.
+
+    A request, which changes nothing by itself: until the controller has taken it, the leader goes on
+    waiting for those replicas. One that was frozen asks so too, long after another one was elected.
+    """
 
     origin: Origin
     topic: str
@@ -81,6 +85,20 @@ class IsrShrunk:
     isr: tuple[BrokerId, ...]
     high_watermark: int | None
     log_end_offset: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IsrUpdated:
+    """A leader heard from the controller who is in sync; from then on these alone acknowledge.
+
+    A controller that fences a broker takes it out of the ISR without having been asked.
+    """
+
+    origin: Origin
+    topic: str
+    partition: int
+    isr: tuple[BrokerId, ...]
+    leader_epoch: int | None  # one of the lines does not tell it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +203,7 @@ LogEvent: TypeAlias = (
     SequenceRefused
     | EpochRefused
     | IsrShrunk
+    | IsrUpdated
     | UncleanChange
     | LogLoaded
     | FollowerStarted

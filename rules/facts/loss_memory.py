@@ -18,6 +18,7 @@ import numpy as np
 from rules.facts.broker_log import (
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogLoaded,
     LogTruncated,
     UncleanChange,
@@ -33,9 +34,15 @@ from rules.facts.unseen_elections import NewTopic, UnseenElection, elections_und
 CommitFact: TypeAlias = tuple[str, int, str, int]
 
 # What a broker writes that is left alone by its followers, or comes back and follows another, and a
-# controller that elects uncleanly.
+# controller that elects uncleanly. A request for a smaller ISR is in older checkpoints alone.
 ReplicaEvent: TypeAlias = (
-    IsrShrunk | UncleanChange | LogLoaded | FollowerStarted | LogTruncated | WatermarkWentBack
+    IsrShrunk
+    | IsrUpdated
+    | UncleanChange
+    | LogLoaded
+    | FollowerStarted
+    | LogTruncated
+    | WatermarkWentBack
 )
 
 

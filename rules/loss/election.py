@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rules.facts.broker_log import IsrShrunk, UncleanChange
+from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
@@ -104,14 +104,14 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
 
 
 def _left_out(changes: Changes) -> Bools:
-    """Mark the changes before which the old leader wrote, since the last look, that its ISR shrank to
-    less than the new leader: whether that one came back into it nobody wrote.
+    """Mark the changes before which the old leader wrote last, since the last look, of an ISR without
+    the new leader.
     """
     found, view = np.zeros(len(changes.rows), np.bool_), changes.view
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
-    told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrShrunk)]
-    told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrShrunk)]
+    told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
+    told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
     if not told:
         return found
     place_of: dict[int | None, int] = {
@@ -121,13 +121,20 @@ def _left_out(changes: Changes) -> Bools:
     leader = view.snapshot.partitions.leader.take(changes.rows)
     before = changes.looks.leader.take(changes.look_of_row)
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row).values
-    for event, read_us in told:
+    for event, read_us in sorted(told, key=_written_us):
         place = place_of.get(rows.row(event))
-        if place is None or before[place] not in event.isr or leader[place] in event.isr:
+        if place is None or event.origin.broker_id not in (None, before[place]):
             continue
-        at = read_us if event.origin.at is None else microseconds(event.origin.at)
-        found[place] |= min(read_us, at + CLOCKS_AGREE_US) >= looked_at[place]
+        at = _written_us((event, read_us)) + CLOCKS_AGREE_US
+        if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
+            found[place] = leader[place] not in event.isr
     return found
+
+
+def _written_us(told: tuple[IsrUpdated, int]) -> int:
+    """Return when a line was written; one without a time was not written after it was read."""
+    event, read_us = told
+    return read_us if event.origin.at is None else microseconds(event.origin.at)
 
 
 def _allowed(changes: Changes) -> Int64s:

@@ -17,7 +17,7 @@ from typing import Final
 
 from rules.facts.broker_log import (
     FollowerStarted,
-    IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -53,6 +53,8 @@ def remember_losses(view: View) -> LossMemory:
     plain = [_told(proof, now_us) for proof in plain_changes(view)]
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
+    if any(isinstance(line.event, IsrUpdated) for line in read):
+        read = _without_company(memory.lines, read)
     memory = replace(memory, new_topics=new_topics(view))
     if not (found or plain or read or memory.told or memory.quiet or memory.lines or memory.unseen):
         return memory
@@ -118,12 +120,32 @@ def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
     match event:
         case LogTruncated():
             return None if event.epoch_end is None else event
-        case IsrShrunk():
-            return event if len(event.isr) == 1 else None
-        case UncleanChange() | LogLoaded() | FollowerStarted() | WatermarkWentBack():
+        case IsrUpdated() | UncleanChange() | LogLoaded() | FollowerStarted() | WatermarkWentBack():
             return event
         case _:
             return None
+
+
+def _without_company(
+    known: Iterable[ReplicaLine], read: Sequence[ReplicaLine]
+) -> list[ReplicaLine]:
+    """Leave out of what was read who is in sync, but where a leader begins to be alone and ends it."""
+    is_alone: dict[tuple[TopicPartition | None, int | str], bool] = {}
+    turns: set[ReplicaEvent] = set()
+    for line in sorted((*known, *read), key=_written_us):
+        event = line.event
+        if isinstance(event, IsrUpdated):
+            broker = event.origin.broker_id
+            key = partition_of(event), event.origin.source if broker is None else broker
+            if is_alone.get(key, False) != (len(event.isr) == 1):
+                is_alone[key] = not is_alone.get(key, False)
+                turns.add(event)
+    return [one for one in read if not isinstance(one.event, IsrUpdated) or one.event in turns]
+
+
+def _written_us(line: ReplicaLine) -> int:
+    at = line.event.origin.at
+    return line.read_us if at is None else microseconds(at)
 
 
 def _kept(
@@ -148,5 +170,5 @@ def _kept(
 def _is_recent(line: ReplicaLine, of_losses: set[TopicPartition], now_us: int) -> bool:
     if partition_of(line.event) in of_losses:
         return line.read_us > now_us - TOLD_KEPT // MICROSECOND
-    kept = ALONE_KEPT if isinstance(line.event, IsrShrunk) else LINES_KEPT
+    kept = ALONE_KEPT if isinstance(line.event, IsrUpdated) else LINES_KEPT
     return line.read_us > now_us - kept // MICROSECOND

@@ -7,7 +7,10 @@ may not have been. If it sets back its own high watermark from H, the records be
 Nothing is lost by a cut alone: only what a leader change may have lost is settled here, and only
 where the new leader's end of that epoch is the one that was told of it. A clean election leaves all
 that was below any high watermark, so that one that was set back tells of another kind of election.
-Source: the brokers' log lines after 14 losses on Kafka 4.1; KIP-101.
+Who was in sync at the end is told by what the leader heard of the controller, never by what it asked
+for: one that was frozen asks for an ISR of itself when it wakes up, and another one has long been
+elected. Until the controller has taken it, its high watermark waits for those whom it wants to leave.
+Source: the brokers' log lines after 14 losses and 8 frozen leaders on Kafka 4.1; KIP-101, KIP-497.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import TypeVar
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import (
     FollowerStarted,
-    IsrShrunk,
+    IsrUpdated,
     LogLoaded,
     LogTruncated,
     WatermarkWentBack,
@@ -43,7 +46,7 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
         if partition_of(line.event) == loss.name and _may_be_of(loss, line)
     ]
     cut = next(iter(sorted(_cuts(loss, own), key=_moment)), None)
-    if cut is None:
+    if cut is None or _was_joined(loss, cut, own):
         return loss
     end = _end_before(loss, cut, own)
     is_shorter = end is not None and loss.certain_to is not None and end < loss.certain_to
@@ -182,7 +185,7 @@ def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
 
     At the last look it led: whatever it had cut before is of an older change.
     """
-    if isinstance(line.event, IsrShrunk):
+    if isinstance(line.event, IsrUpdated):
         return True
     if loss.last_look_us is None:
         return True
@@ -231,20 +234,33 @@ def _watermark(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -
 
 
 def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> int | None:
-    """Return when it wrote last before the cut that it alone is in sync, by its own clock."""
-    times = [
-        event.origin.at
-        for event in _of(IsrShrunk, own)
-        if event.isr == (loss.leader_before,) and event.origin.at and _precedes(event, cut)
-    ]
-    return microseconds(max(times)) if times else None
+    """Return since when it alone was in sync at last before the cut, by its own clock."""
+    since: int | None = None
+    for event in _updates(cut, own):
+        is_alone = event.isr == (loss.leader_before,)
+        since = (since or _moment(event)) if is_alone else None
+    return since
+
+
+def _was_joined(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> bool:
+    """Whether its successor was in sync at last, since the last look: it has all that was committed."""
+    last = next(reversed(_updates(cut, own)), None)
+    if last is None or loss.certain_to is not None or loss.leader not in last.isr:
+        return False
+    return _moment(last) + CLOCKS_AGREE_US >= (loss.last_look_us or 0)
+
+
+def _updates(cut: LogTruncated, own: Sequence[ReplicaEvent]) -> list[IsrUpdated]:
+    """Return what the broker that cut its log had heard before of who is in sync, in its order."""
+    updates = [one for one in _of(IsrUpdated, own) if one.origin.at and _precedes(one, cut)]
+    return sorted(updates, key=_moment)
 
 
 def _of(kind: type[E], events: Sequence[ReplicaEvent]) -> list[E]:
     return [event for event in events if isinstance(event, kind)]
 
 
-def _precedes(event: FollowerStarted | LogLoaded | IsrShrunk, cut: LogTruncated) -> bool:
+def _precedes(event: FollowerStarted | LogLoaded | IsrUpdated, cut: LogTruncated) -> bool:
     """Whether a line of the same broker is not later; where no time is told, it is taken to be so."""
     if not _is_same_broker(event, cut):
         return False

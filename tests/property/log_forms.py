@@ -12,6 +12,7 @@ from rules.facts.broker_log import (
     EpochRefused,
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -224,6 +225,33 @@ def isrs(draw: Draw) -> Written:
 
 
 @st.composite
+def updates(draw: Draw) -> Written:
+    """Draw an ISR as the controller has it."""
+    around, isr, epoch = draw(AROUND), draw(ISRS), draw(INT32)
+    told, number = _listed(isr, ","), draw(INT32)
+    form = draw(st.sampled_from(["answer", "start", "still"]))
+    of_topic = f"{around.name} with topic id Some({around.topic_id})"
+    message = {
+        "answer": f"[Partition {around.name} broker={around.broker_id}] ISR updated to {told}  and"
+        f" version updated to {number}",
+        "start": f"[Broker id={around.broker_id}] Leader {of_topic} starts at leader epoch {epoch}"
+        f" from offset 3 with partition epoch {number}, high watermark 3, ISR [{told}], adding"
+        " replicas [] and removing replicas [] .",
+        "still": f"[Broker id={around.broker_id}] Skipped the become-leader state change for"
+        f" {of_topic} and partition state LeaderAndIsrPartitionState(isr=[9]) since it is already"
+        f" the leader with leader epoch {epoch}. Current high watermark 3, ISR [{told}], adding",
+    }[form]
+    event = IsrUpdated(
+        origin=origin(around.at, around.broker_id),
+        topic=around.topic,
+        partition=around.partition,
+        isr=isr,
+        leader_epoch=None if form == "answer" else epoch,
+    )
+    return around.one(message, event)
+
+
+@st.composite
 def loads(draw: Draw) -> Written:
     """Draw a log that is loaded."""
     around, is_old, has_id = draw(AROUND), draw(st.booleans()), draw(st.booleans())
@@ -374,6 +402,7 @@ FORMS: Sequence[Callable[[], st.SearchStrategy[Written]]] = (
     expected_zeros,
     epochs,
     isrs,
+    updates,
     loads,
     followers,
     truncations,

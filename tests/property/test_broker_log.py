@@ -19,7 +19,7 @@ from tests.property.log_forms import ANY_FORM, FORMS, Written
 ORDINARY = st.sampled_from(
     [
         stamped("[GroupCoordinator 1]: Preparing to rebalance group g in state Empty"),
-        stamped("[Broker id=1] Leader a-0 starts at leader epoch 1 from offset 0"),
+        stamped("[Broker id=1] Stopped fetchers as part of become-follower for 3 partitions"),
         stamped("[ReplicaManager broker=1] Error processing fetch with max size 7 from consumer"),
         "java.lang.RuntimeException: no such thing",
         "\tat kafka.server.KafkaApis.handle(KafkaApis.scala:196)",

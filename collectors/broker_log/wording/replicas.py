@@ -1,4 +1,4 @@
-"""Lines about replicas: an ISR that shrinks, a log that is loaded, cut or followed, a watermark.
+"""Lines about replicas: an ISR that changes, a log that is loaded, cut or followed, a watermark.
 
 Source: Partition, LogManager, UnifiedLog (to Kafka 3.0: Log) and AbstractFetcherThread of Kafka 1.1 to
 4.4, and lines of real 4.1 brokers.
@@ -30,12 +30,17 @@ from collectors.broker_log.wording.line import Line, log_before, partition_befor
 from rules.facts.broker_log import (
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogLoaded,
     LogTruncated,
     WatermarkWentBack,
 )
+from rules.facts.identity import TopicPartition
 
 SHRINKING: Final = "Shrinking ISR from "
+UPDATED: Final = "ISR updated to "
+LEADER: Final = "Leader "
+STILL_LEADER: Final = "Skipped the become-leader state change for "
 LOADED: Final = "Completed load of "
 FOLLOWER: Final = "Follower "
 TRUNCATING: Final = "Truncating "
@@ -46,6 +51,20 @@ _SHRINKING: Final = compiled(
     rf"{SHRINKING}(?P<before>{_LIST}) to (?P<after>{_LIST})(?:\. Leader: "
     rf"\(highWatermark: (?P<high_watermark>{NUMBER}), endOffset: (?P<end>{NUMBER})\))?"
     r"(?=\.| \(|\s*$)"
+)
+_ISR: Final = r"(?P<isr>[\d,]{0,2000})"
+_UPDATED: Final = compiled(  # in brackets to Kafka 2.8
+    rf"{UPDATED}\[?{_ISR}\]? ? ?(?:\(under-min-isr\) )?and (?:zkV|v)ersion updated to \[?\d"
+)
+_TOPIC_ID: Final = r"(?: with topic id (?:Some\([A-Za-z0-9_-]{1,30}\)|None))?"
+_LEADER: Final = compiled(
+    rf"{LEADER}{TOPIC_PARTITION}{_TOPIC_ID} starts at leader epoch (?P<epoch>{NUMBER}) from offset"
+    rf" {NUMBER} with (?:partition epoch {NUMBER}, )?high watermark {NUMBER},? ISR \[{_ISR}\]"
+)
+_STILL_LEADER: Final = compiled(rf"{STILL_LEADER}{TOPIC_PARTITION}{_TOPIC_ID} and partition state ")
+_STILL: Final = compiled(
+    rf"since it is already the leader with leader epoch (?P<epoch>{NUMBER})\. Current high watermark"
+    rf" {NUMBER}, ISR \[{_ISR}\]"
 )
 # To Kafka 2.5 the log itself says that it is loaded, also when it was just made.
 _LOADED_ITSELF: Final = compiled(
@@ -89,7 +108,7 @@ _NOWHERE: Final = "-1:-1"
 
 
 def shrinking(line: Line) -> IsrShrunk:
-    """Read an ISR that shrinks; to Kafka 2.1 without offsets."""
+    """Read a request for a smaller ISR; to Kafka 2.1 without offsets."""
     found = matched(_SHRINKING, line.said)
     name = partition_before(line.head)
     return IsrShrunk(
@@ -101,6 +120,27 @@ def shrinking(line: Line) -> IsrShrunk:
         high_watermark=int64_if_any(found["high_watermark"]),
         log_end_offset=int64_if_any(found["end"]),
     )
+
+
+def updated(line: Line) -> IsrUpdated:
+    """Read an answer of the controller about an ISR."""
+    found, name = matched(_UPDATED, line.said), partition_before(line.head)
+    return _updated(line, found, name, epoch=None)
+
+
+def leader(line: Line) -> IsrUpdated | None:
+    """Read a leader that begins, to Kafka 3.5 also with each smaller ISR; None: something else."""
+    if " starts at leader epoch " not in line.said:
+        return None
+    found = matched(_LEADER, line.said)
+    return _updated(line, found, partition_of(found), epoch=int32(found["epoch"]))
+
+
+def still_leader(line: Line) -> IsrUpdated | None:
+    """Read what a leader takes over from the metadata; None: it knew of something newer."""
+    name = partition_of(matched(_STILL_LEADER, line.said))
+    found = _STILL.search(line.said)
+    return None if found is None else _updated(line, found, name, epoch=int32(found["epoch"]))
 
 
 def loaded(line: Line) -> LogLoaded | None:
@@ -174,6 +214,18 @@ def non_monotonic(line: Line) -> WatermarkWentBack | None:
         partition=speaker[0].partition,
         offset_before=int64(before),
         offset=int64(after),
+    )
+
+
+def _updated(
+    line: Line, found: re.Match[str], name: TopicPartition, *, epoch: int | None
+) -> IsrUpdated:
+    return IsrUpdated(
+        origin=line.origin,
+        topic=name.topic,
+        partition=name.partition,
+        isr=brokers(found["isr"]),
+        leader_epoch=epoch,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from rules.facts.broker_log import (
     FollowerStarted,
-    IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogTruncated,
     UncleanChange,
@@ -36,7 +36,7 @@ CAME_BACK: Final = (
 )
 BAD: Final = (ChangeKind.LOST, ChangeKind.UNCLEAN)
 
-_ByReplica: TypeAlias = FollowerStarted | IsrShrunk | WatermarkWentBack
+_ByReplica: TypeAlias = FollowerStarted | IsrUpdated | WatermarkWentBack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class _Cut:
     epoch: int  # in which its log had gone on alone
     followed: FollowerStarted
     is_committed: bool  # it sets back its own high watermark
-    alone: IsrShrunk | None  # as it wrote itself: from then on what it alone had was acknowledged
+    alone: IsrUpdated | None  # since when what it alone had was acknowledged, as it wrote itself
 
 
 def changes_told(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, ...]:
@@ -146,7 +146,7 @@ def _settled(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChang
 
 
 def _leader_before(change: LeaderChange, cut: _Cut) -> BrokerId | None:
-    """Return who led before: whoever took others out of the ISR."""
+    """Return who led before: whoever was alone in sync."""
     if change.leader_before is not None or cut.alone is None:
         return change.leader_before
     return cut.alone.origin.broker_id
@@ -181,7 +181,7 @@ def _cuts(lines: Sequence[LogEvent]) -> Iterator[_Cut]:
         own = [
             line
             for line in lines
-            if isinstance(line, (FollowerStarted, IsrShrunk, WatermarkWentBack))
+            if isinstance(line, (FollowerStarted, IsrUpdated, WatermarkWentBack))
             and _is_same_replica(line, event)
         ]
         starts = [
@@ -200,19 +200,20 @@ def _cuts(lines: Sequence[LogEvent]) -> Iterator[_Cut]:
 def _cut(
     event: LogTruncated, epoch: int, followed: FollowerStarted, own: Iterable[_ByReplica]
 ) -> _Cut:
-    watermarks, alone = list[int](), list[IsrShrunk]()
+    watermarks, updates = list[int](), list[IsrUpdated]()
     for one in own:
         if isinstance(one, WatermarkWentBack) and one.offset == event.offset < one.offset_before:
             watermarks.append(one.offset_before)
-        if isinstance(one, IsrShrunk) and len(one.isr) == 1 and _precedes(one, followed):
-            alone.append(one)
+        if isinstance(one, IsrUpdated) and _precedes(one, followed):
+            updates.append(one)
+    last = max(updates, key=lambda one: _time(one, 0), default=None)
     return _Cut(
         start=event.offset,
         end=followed.log_end_offset,
         epoch=epoch,
         followed=followed,
         is_committed=bool(watermarks),
-        alone=max(alone, key=lambda one: _time(one, 0), default=None),
+        alone=last if last is not None and len(last.isr) == 1 else None,
     )
 
 

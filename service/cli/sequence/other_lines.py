@@ -9,6 +9,7 @@ from rules.facts.broker_log import (
     EpochRefused,
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -24,6 +25,7 @@ WORDS: Final = {
     SequenceRefused: "sequence_refused",
     EpochRefused: "epoch_refused",
     IsrShrunk: "isr_shrunk",
+    IsrUpdated: "isr_updated",
     UncleanChange: "unclean_change",
     LogLoaded: "log_loaded",
     FollowerStarted: "follower_started",
@@ -76,7 +78,10 @@ def means(event: LogEvent, end: int | None = None) -> str:
             )
         case IsrShrunk():
             left = ", ".join(map(str, event.isr))
-            told = f"the ISR shrank to {left}: what only these have is acknowledged from then on"
+            told = f"a leader asks for an ISR of {left}, which the controller may refuse"
+        case IsrUpdated():
+            left = ", ".join(map(str, event.isr)) or "nobody"
+            told = f"the ISR is {left}: what all of these have is acknowledged from then on"
         case UncleanChange():
             told = _unclean(event)
         case LogLoaded():

@@ -9,6 +9,7 @@ import pytest
 from rules.facts.broker_log import (
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -32,6 +33,9 @@ SHRUNK = IsrShrunk(
     isr=(BrokerId(1),),
     high_watermark=300,
     log_end_offset=301,
+)
+UPDATED = IsrUpdated(
+    origin=origin(), topic="orders-a", partition=0, isr=(BrokerId(1),), leader_epoch=None
 )
 LOADED = LogLoaded(
     origin=UNNAMED,
@@ -178,13 +182,44 @@ READ: list[tuple[str, str, LogEvent]] = [
         f"{UNIFIED_LOG}Non-monotonic update of high watermark from (offset=37, segment=[0:435]) to (offset=10, segment=[10:0])",
         WENT_BACK,
     ),
+    (
+        "2.2 to 2.7: the ISR is another one",
+        f"{PARTITION}ISR updated to [1,2] and zkVersion updated to [5]",
+        replace(UPDATED, isr=(BrokerId(1), BrokerId(2))),
+    ),
+    (
+        "2.7 to 3.0: the ISR is another one",
+        f"{PARTITION}ISR updated to 1 and version updated to [5]",
+        UPDATED,
+    ),
+    (
+        "3.1 and later: the ISR is another one",
+        f"{PARTITION}ISR updated to 1  and version updated to 5",
+        UPDATED,
+    ),
+    (
+        "3.1 and later: the ISR is too small",
+        f"{PARTITION}ISR updated to 1 (under-min-isr) and version updated to 5",
+        UPDATED,
+    ),
+    (
+        "2.6 to 2.8: a leader starts",
+        "[Broker id=1] Leader orders-a-0 starts at leader epoch 2 from offset 10 with high watermark 10 ISR [1] addingReplicas [] removingReplicas []. Previous leader epoch was 0.",
+        replace(UPDATED, leader_epoch=2),
+    ),
+    (
+        "3.x and 4.x: a leader starts",
+        "[Broker id=1] Leader orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg) starts at leader epoch 2 from offset 10 with partition epoch 3, high watermark 10, ISR [1], adding replicas [] and removing replicas [] . Previous leader Some(2) and previous leader epoch was 0.",
+        replace(UPDATED, leader_epoch=2),
+    ),
+    (
+        "3.x and 4.x: the controller has changed the ISR by itself",
+        "[Broker id=1] Skipped the become-leader state change for orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg) and partition state LeaderAndIsrPartitionState(topicName='orders-a', partitionIndex=0, controllerEpoch=-1, leader=1, leaderEpoch=0, isr=[1], partitionEpoch=1, replicas=[1, 2], addingReplicas=[], removingReplicas=[], isNew=false, leaderRecoveryState=0) since it is already the leader with leader epoch 0. Current high watermark 136, ISR [1], adding replicas [] and removing replicas [].",
+        replace(UPDATED, leader_epoch=0),
+    ),
 ]
 
 NOTHING: list[tuple[str, str]] = [
-    (
-        "an ISR that grows",
-        f"{PARTITION}ISR updated to 1,2 and version updated to 5",
-    ),
     (
         "a copy for another disk is loaded",
         "Completed load of Log(dir=/data/orders-a-0.b3a8-future, topicId=KiaE_0lvQIm-dQRXczn4Gg, topic=orders-a, partition=0, highWatermark=0, lastStableOffset=0, logStartOffset=0, logEndOffset=37) with 1 segments in 19ms (2/10 completed in /data)",
@@ -223,9 +258,10 @@ NOTHING: list[tuple[str, str]] = [
         "[RaftManager id=1] Follower end offset updated to 5 after append",
     ),
     (
-        "a leader starts",
-        "[Broker id=1] Leader orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg) starts at leader epoch 2 from offset 10 with partition epoch 3, high watermark 10, ISR [1], adding replicas [] and removing replicas [] . Previous leader Some(2) and previous leader epoch was 0.",
+        "a leader that knew of something newer",
+        "[Broker id=1] Skipped the become-leader state change for orders-a-0 with topic id Some(KiaE_0lvQIm-dQRXczn4Gg) and partition state LeaderAndIsrPartitionState(topicName='orders-a', partitionIndex=0, leader=1, leaderEpoch=0, isr=[1, 2]) since the leader is already at a newer partition epoch 4.",
     ),
+    ("something else of a leader", "[RaftManager id=1] Leader 100 is not reachable"),
 ]
 
 BEYOND: list[tuple[str, str]] = [

@@ -14,6 +14,7 @@ from rules.facts.broker_log import (
     BrokerLog,
     FollowerStarted,
     IsrShrunk,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -84,7 +85,23 @@ def went_back(before: int = 95, offset: int = END, **more: Any) -> WatermarkWent
     )
 
 
-def alone(second: float = 5.0) -> IsrShrunk:
+def updated(*isr: int, second: float = 5.0, broker: int = 1) -> IsrUpdated:
+    """Return what a leader heard of the controller."""
+    return IsrUpdated(
+        origin=origin(second, broker=broker),
+        topic="orders",
+        partition=0,
+        isr=tuple(BrokerId(one) for one in isr),
+        leader_epoch=None,
+    )
+
+
+def alone(second: float = 5.0) -> IsrUpdated:
+    return updated(1, second=second)
+
+
+def asked(second: float = 5.0) -> IsrShrunk:
+    """Return a request for an ISR of broker 1 alone, as one makes that was frozen."""
     return IsrShrunk(
         origin=origin(second),
         topic="orders",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rules.facts.broker_log import IsrShrunk, UncleanChange
+from rules.facts.broker_log import LogEvent, UncleanChange
 from rules.facts.identity import BrokerId
 from tests.factories import topic_id
 from tests.unit.rules.loss.playing import POSSIBLY, play
@@ -14,9 +14,11 @@ from tests.unit.rules.loss.replica_lines import (
     CLEAN,
     LATER,
     alone,
+    asked,
     elected,
     forbidden,
     origin,
+    updated,
     written,
 )
 
@@ -58,14 +60,24 @@ def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
         ),
         pytest.param(replace(alone(), isr=(BrokerId(2),)), False, id="of-the-new-leader"),
         pytest.param(replace(alone(), partition=1), False, id="of-another-partition"),
+        pytest.param(asked(), False, id="asked-for-and-not-taken"),
     ],
 )
 @pytest.mark.parametrize("is_early", [False, True])
 def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
-    line: IsrShrunk, *, is_told: bool, is_early: bool
+    line: LogEvent, *, is_told: bool, is_early: bool
 ) -> None:
     before, after = CLEAN
     looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
     said = [(one.rule, one.finding.reason) for one in play(*looks)]
     assert said == ([(POSSIBLY, "unseen")] if is_told else [])
     assert play(*(forbidden(look) for look in looks)) == []
+
+
+def test_a_replica_that_came_back_into_the_isr_before_the_change_was_in_sync() -> None:
+    before, after = CLEAN
+    for lines in ((alone(), updated(1, 2, second=8)), (updated(1, 2, second=8), alone())):
+        assert play(before, after | written(*lines)) == []
+        assert play(before, LATER | written(*lines), after) == []
+    again = (alone(), updated(1, 2, second=8), updated(1, second=9))
+    assert [one.rule for one in play(before, after | written(*again))] == [POSSIBLY]

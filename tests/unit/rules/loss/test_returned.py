@@ -22,12 +22,14 @@ from tests.unit.rules.loss.replica_lines import (
     CLEAN,
     LATER,
     alone,
+    asked,
     cut,
     forbidden,
     led_by_1,
     led_by_2,
     loaded,
     started,
+    updated,
     went_back,
     written,
 )
@@ -170,6 +172,38 @@ CASES: Final = {
         because="its follower came back into the ISR, as the last look has seen",
         change=CLEAN,
         lines=(alone(-9), started(), cut()),
+    ),
+    "asked-to-be-alone": Case(
+        because="a leader that was frozen asks so when it wakes up, and nobody takes it",
+        change=CLEAN,
+        lines=(asked(), started(), cut()),
+    ),
+    "asked-to-be-alone-and-was-not": Case(
+        because="it was joined again before it was frozen: what it asked for later changes nothing",
+        change=CLEAN,
+        lines=(alone(), updated(1, 2, second=8), asked(39.5), started(), cut()),
+    ),
+    "alone-once-more": Case(
+        because="its follower came back into the ISR and left it again",
+        change=CLEAN,
+        lines=(alone(), updated(1, 2, second=8), updated(1, second=9), started(), cut()),
+        told={POSSIBLY: (73, 100, None)},
+    ),
+    "new-leader-alone": Case(
+        because="what the new leader wrote of its own ISR says nothing of the old one",
+        change=CLEAN,
+        lines=(updated(2, second=9, broker=2), started(), cut()),
+    ),
+    "joined-although-it-seemed-alone": Case(
+        because="the last look saw it alone; its successor came back and has all that was committed",
+        change=UNSEEN,
+        lines=(alone(), updated(1, 2, second=8), started(), cut()),
+    ),
+    "joined-before-the-last-look": Case(
+        because="the last look saw it alone after that",
+        change=UNSEEN,
+        lines=(alone(-20), updated(1, 2, second=-9), started(), cut()),
+        told={POSSIBLY: (73, 100, None)},
     ),
     "alone-again-later": Case(
         because="what it wrote when it led again says nothing of the change before",

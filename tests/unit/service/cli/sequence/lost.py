@@ -16,10 +16,14 @@ UNCLEAN: Final = (
     "-> RECOVERING, leaderEpoch: 0 -> 1, partitionEpoch: 2 -> 3 "
     "(org.apache.kafka.controller.ReplicationControlManager)"
 )
-ALONE: Final = (
+ASKED: Final = (
     "[2026-11-21 11:59:00,000] INFO [Partition orders-0 broker=1] Shrinking ISR from 1,2 to 1. Leader: "
     "(highWatermark: 3, endOffset: 27). Out of sync replicas: (brokerId: 2, endOffset: 3, "
     "lastCaughtUpTimeMs: 0). (kafka.cluster.Partition)"
+)
+ALONE: Final = (
+    "[2026-11-21 11:59:00,030] INFO [Partition orders-0 broker=1] ISR updated to 1  and version "
+    "updated to 2 (kafka.cluster.Partition)"
 )
 FOLLOWS: Final = (
     "[2026-11-21 12:20:00,000] INFO [Broker id=1] Follower orders-0 starts at leader epoch 1 from "
@@ -38,7 +42,7 @@ WENT_BACK: Final = (
     "(org.apache.kafka.storage.internals.log.UnifiedLog)"
 )
 CONTROLLER: Final = {"controller.log": [UNCLEAN]}
-OLD_LEADER: Final = {"broker-1.log": [ALONE, FOLLOWS, CUT, WENT_BACK]}
+OLD_LEADER: Final = {"broker-1.log": [ASKED, ALONE, FOLLOWS, CUT, WENT_BACK]}
 
 
 def line_events(logs: Mapping[str, Sequence[str]]) -> list[LogEvent]:

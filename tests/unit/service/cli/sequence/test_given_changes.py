@@ -13,6 +13,7 @@ from service.cli.sequence.given_changes import changes_told
 from tests.unit.service.cli.sequence.given import TOPIC_ID, reading_all, refused
 from tests.unit.service.cli.sequence.lost import (
     ALONE,
+    ASKED,
     CONTROLLER,
     CUT,
     FOLLOWS,
@@ -47,11 +48,13 @@ def test_the_old_leader_alone_proves_what_was_committed() -> None:
     "left",
     [
         [FOLLOWS, CUT],  # a clean change: nobody was told of what it alone had
+        [ASKED, FOLLOWS, CUT],  # frozen until another one led: nobody took what it asked for
+        [ALONE, ALONE.replace("to 1 ", "to 1,2 ").replace("59:00", "59:30"), FOLLOWS, CUT],
         [ALONE, FOLLOWS.replace("from offset 27", "from offset 3"), CUT, WENT_BACK],
         [ALONE, FOLLOWS, WENT_BACK],
         [ALONE, CUT, WENT_BACK],
     ],
-    ids=["clean", "cut at its own end", "not cut", "never followed"],
+    ids=["clean", "frozen", "joined again", "cut at its own end", "not cut", "never followed"],
 )
 def test_harmless_lines_of_a_returning_replica_tell_of_no_change(left: list[str]) -> None:
     assert changes_told(line_events({"broker-1.log": left}), 0) == ()

@@ -36,6 +36,10 @@ SHRUNK = (
     "300, endOffset: 301). Out of sync replicas: (brokerId: 2, endOffset: 300, "
     "lastCaughtUpTimeMs: 1) (kafka.cluster.Partition)"
 )
+UPDATED = (
+    f"{AT} INFO [Partition orders-0 broker=1] ISR updated to 1 (under-min-isr) and version updated "
+    "to 7 (kafka.cluster.Partition)"
+)
 LOADED = (
     f"{AT} INFO Completed load of Log(dir=/data/orders-0, topicId={TOPIC_ID}, topic=orders, "
     "partition=0, highWatermark=0, lastStableOffset=0, logStartOffset=0, logEndOffset=37) with 1 "
@@ -67,7 +71,8 @@ def beside(*lines: str) -> list[dict[str, Any]]:
         (CUT, "log_truncated", "a replica cut its log at 10, where leader epoch 0 ends for its"),
         (ORDINARY_CUT, "log_truncated", "a replica cut its log at 10, which is ordinary"),
         (BACK, "high_watermark_went_back", "went back from 37 to 10: 27 offsets that were"),
-        (SHRUNK, "isr_shrunk", "the ISR shrank to 1: what only these have is acknowledged"),
+        (SHRUNK, "isr_shrunk", "a leader asks for an ISR of 1, which the controller may refuse"),
+        (UPDATED, "isr_updated", "the ISR is 1: what all of these have is acknowledged"),
         (LOADED, "log_loaded", "a broker has started, and its log ends at 37"),
         (OLD_EPOCH, "epoch_refused", "a batch of the older producer epoch 0 was refused"),
         (UNCLEAN, "unclean_change", "broker 2 became leader after broker 1 by an unclean"),
@@ -80,7 +85,7 @@ def test_each_kind_of_line_is_told_in_words(line: str, kind: str, means: str) ->
 
 
 def test_every_kind_has_a_word() -> None:
-    assert len(set(WORDS.values())) == len(WORDS) == 8
+    assert len(set(WORDS.values())) == len(WORDS) == 9
 
 
 @pytest.mark.parametrize("end", [STARTS, LOADED.replace("INFO Comp", "INFO [Broker id=1] Comp")])

@@ -1,7 +1,8 @@
 """Collects where every partition lives: topic ids, leaders, epochs, replicas, ISR, ELR.
 
 Source: DescribeTopicPartitions (KIP-966, Kafka 3.8), which alone shows the eligible leader
-replicas; an older broker is asked for Metadata, and the ELR is then unknown. As long as the answers
+replicas; an older broker is asked for Metadata. The ELR is then unknown, and no gap: such brokers have
+none. As long as the answers
 do not change byte for byte, the same `Partitions` object is returned, so that whoever has built
 requests from it may keep them.
 """
@@ -102,7 +103,9 @@ def _placement_api(session: Session) -> Api:
     missing = [outcome for outcome in outcomes if isinstance(outcome, Failure)]
     if len(missing) < len(outcomes) or not missing:
         return DESCRIBE_TOPIC_PARTITIONS
-    session.add_gap(GapScope.REPLICAS, "eligible leader replicas (ELR)", missing[0])
+    unreadable = [one for one in missing if one.cause is not GapCause.UNSUPPORTED]
+    if unreadable:
+        session.add_gap(GapScope.REPLICAS, "eligible leader replicas (ELR)", unreadable[0])
     return METADATA
 
 

@@ -47,7 +47,7 @@ def test_proxies_change_nothing_by_themselves(
     assert commit(snapshot, topic, topic)["read_committed_lag"] == 3
 
 
-def test_without_describe_topic_partitions_only_the_elr_is_missing(
+def test_without_describe_topic_partitions_there_is_no_elr_and_nothing_is_missing(
     cluster: Sandbox, make_reader: MakeReader, topic: str
 ) -> None:
     with old_brokers(cluster, {DESCRIBE_TOPIC_PARTITIONS.key: MISSING}) as bootstrap:
@@ -56,9 +56,7 @@ def test_without_describe_topic_partitions_only_the_elr_is_missing(
     assert (row["elr"], row["last_known_elr"]) == (None, None)
     assert (row["high_watermark"], row["log_end_offset"], len(row["isr"])) == (5, 5, 3)
     assert row["topic_id"] is not None
-    [gap] = snapshot.gaps
-    assert gap.cause is GapCause.UNSUPPORTED
-    assert "DescribeTopicPartitions: it needs Kafka 3.8" in gap.why
+    assert snapshot.gaps == (), why_of(snapshot)
 
 
 def test_without_offset_fetch_for_many_groups_only_commits_are_missing(

@@ -21,6 +21,7 @@ from collectors import state_topic as state_topic_collector
 from collectors import transaction_lookup
 from collectors.batches import BatchReader
 from collectors.epoch_ends import EpochEndReader
+from collectors.lag_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
 from collectors.placement import PlacementReader
 from collectors.producers import ProducersReader
@@ -34,8 +35,6 @@ from collectors.transactions import TransactionReader
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
-from rules.facts.gap import Gap, GapCause, GapScope
-from rules.facts.groups import Commits, Group
 from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
@@ -162,7 +161,7 @@ class ClusterReader:
             transaction_log=log,
             epoch_ends=epoch_ends,
             batches=batches,
-            gaps=(*session.gaps, *_beyond_high_watermark(partitions, groups, commits, offsets)),
+            gaps=(*session.gaps, *gaps_of_lags(partitions, groups, commits, offsets)),
             report=self._report(session, collected.duplicates),
             ends_read_after=ends_read_after,
         )
@@ -226,27 +225,3 @@ class ClusterReader:
             setup_requests=dict(self._pool.take_setup_requests()),
             duplicate_commits=duplicates,
         )
-
-
-def _beyond_high_watermark(
-    partitions: Partitions, groups: Sequence[Group], commits: Commits, offsets: Offsets
-) -> list[Gap]:
-    """Name the commits above the high watermark: evidence of lost records, or a reset by hand."""
-    gaps: list[Gap] = []
-    for position in commits.beyond_high_watermark(offsets).tolist():
-        row, group = int(commits.row[position]), groups[int(commits.group[position])]
-        name = partitions.index.topic_partition(row)
-        committed = int(commits.committed_offset[position])
-        gaps.append(
-            Gap(
-                what=f"lag of group {group.group_id} on {name}",
-                why=f"committed offset {committed} is above the high watermark "
-                f"{offsets.high_watermark[row]}: records were lost, or the offset was set by hand",
-                cause=GapCause.IMPOSSIBLE_VALUE,
-                scope=GapScope.OFFSETS,
-                topic=name.topic,
-                partition=name.partition,
-                group=group.group_id,
-            )
-        )
-    return gaps

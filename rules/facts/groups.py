@@ -93,6 +93,18 @@ class Commits:
         end = offsets.high_watermark.take(self.row)
         return np.flatnonzero(end.valid & (self.committed_offset > end.values))
 
+    def of_another_topic(self, offsets: Offsets) -> Bools:
+        """Mark the commits that were made on an earlier topic of the same name, as their epoch proves.
+
+        An epoch lasts for as long as its leader's log does, and what was read in it is there: beyond the
+        high watermark of the epoch that a commit was made in, or of an older one, nobody has read.
+        """
+        end, present = offsets.high_watermark.take(self.row), offsets.leader_epoch.take(self.row)
+        epoch = self.committed_leader_epoch
+        is_beyond = end.valid & (self.committed_offset > end.values)
+        found: Bools = is_beyond & epoch.valid & present.valid & (epoch.values >= present.values)
+        return found
+
     def _lag(self, end_of_partition: Column) -> Column:
         lag = end_of_partition.take(self.row) - Column.known(self.committed_offset)
         return lag.where(lag.values >= 0)

@@ -202,6 +202,7 @@ class _Part:
                 unparsed=parser.unparsed,
                 last_line_at=parser.last_line_at,
                 unreadable=parser.unreadable,
+                controllers=parser.controllers,
             ),
             after=StreamState(
                 name=stream.name,
@@ -258,4 +259,5 @@ def _both(before: LogSource, after: LogSource) -> LogSource:
         unparsed=before.unparsed + after.unparsed,
         last_line_at=max(times, default=None),
         unreadable=(*before.unreadable, *after.unreadable)[-MAX_SHOWN:],
+        controllers=(*before.controllers, *after.controllers),
     )

@@ -15,6 +15,7 @@ from collectors.broker_log.positions import HEAD, FileMark, LogMark
 from collectors.broker_log.rotation import Plan, Step
 from rules.facts.broker_log import LogEvent
 from rules.facts.gap import GapCause
+from rules.facts.identity import BrokerId
 
 END_LOOK: Final = 64 << 10  # bytes before the end in which the begin of the last line is looked for
 
@@ -37,6 +38,10 @@ class Parser(Protocol):
     @property
     def last_line_at(self) -> datetime | None:
         """Return when the last line that tells a time was written."""
+
+    @property
+    def controllers(self) -> tuple[tuple[BrokerId, datetime], ...]:
+        """Return the controllers that wrote some of them, each with a time of one of its last."""
 
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
         """Return what lines tell of."""

@@ -39,6 +39,9 @@ _BEGINS: Final = re.compile(
     rb"\[\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[,.]\d{3,9}[^\]\n]{0,10}\] [A-Z]{4,5} "
     rb"|org\.apache\.kafka\.common\.errors\."
 )
+# Of a controller of a KRaft quorum (to Kafka 3.4 the second form); one with ZooKeeper says `id=1`.
+_CONTROLLER: Final = re.compile(rb"\[(?:QuorumController id=|Controller )(\d{1,10})\]")
+CONTROLLERS: Final = (b"[QuorumController id=", b"[Controller ")
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 
 
@@ -60,6 +63,7 @@ class LineParser:
         self._joined = 0
         self._unreadable: deque[str] = deque(maxlen=KEPT)
         self._last_line_at: datetime | None = None
+        self._controllers: dict[BrokerId, datetime] = {}
 
     @classmethod
     def resumed(
@@ -102,6 +106,11 @@ class LineParser:
         """Return the time of the last line that told one, in UTC."""
         return self._last_line_at
 
+    @property
+    def controllers(self) -> tuple[tuple[BrokerId, datetime], ...]:
+        """Return the controllers of a KRaft quorum that wrote, each with a time of one of its last."""
+        return tuple(self._controllers.items())
+
     def feed(self, lines: Iterable[bytes]) -> list[LogEvent]:
         """Return what lines tell of, in their order; they come without the newline at their end.
 
@@ -111,7 +120,9 @@ class LineParser:
         events: list[LogEvent] = []
         for batch in _batches(lines):
             self._lines += len(batch)
-            events += self._read_all(b"\n".join(batch))
+            text = b"\n".join(batch)
+            events += self._read_all(text)
+            self._note_controller(text)
             self._last_line_at = self._latest(batch) or self._last_line_at
         return events
 
@@ -162,6 +173,17 @@ class LineParser:
         if broker_id is None:
             broker_id = self._broker_id
         return Origin(source=self._source, broker_id=broker_id, at=at)
+
+    def _note_controller(self, text: bytes) -> None:
+        """Note the last line that a controller wrote: that its log is read tells of what is not in it."""
+        place = max(text.rfind(mark) for mark in CONTROLLERS)
+        found = None if place < 0 else _CONTROLLER.match(text, place)
+        if found is None:
+            return
+        begin = max(text.rfind(b"\n", 0, place) + 1, place - READ_BEFORE)
+        at = time_of(text[begin:place].decode(errors="replace"), self._zone)
+        if at is not None:
+            self._controllers[BrokerId(int(found[1]))] = at
 
     def _latest(self, batch: Sequence[bytes]) -> datetime | None:
         """Return the time of the last line that tells one."""

@@ -85,6 +85,7 @@ class _SourceLook:
             last_line_at=max(times, default=None),
             trouble=self.trouble,
             unreadable=tuple(line for one in parsers for line in one.unreadable),
+            controllers=tuple(pair for one in parsers for pair in one.controllers),
         )
 
     @property

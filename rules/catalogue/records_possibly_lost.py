@@ -21,7 +21,9 @@ Thresholds:
     None: one such change is enough.
 
 False positives:
-    Reason `unseen`: nothing was written in the moment that was not seen. Where the settings of a
+    Reason `unseen`: nothing was written in the moment that was not seen, or the new leader had come back
+    into sync since the last look, as in a rolling restart of partitions with two replicas. Read the
+    controllers' logs: where the active one wrote of no unclean election, there was none. Where the settings of a
     topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
     `never_looked_at`: a topic that Tidemark may see only since then, and a controller that starts at that
     moment and writes of an election of long ago once more. Reason

@@ -1,10 +1,10 @@
 """A replica that was not in sync became leader.
 
 Detects:
-    Leader changes whose winner was neither in sync nor eligible when the partition was last seen,
-    where unclean elections are allowed, those that a controller's own log calls unclean, and all after
-    which committed records are missing. An election of the last known leader is called unclean by
-    controllers and is none here; where its leader changed unseen see records_possibly_lost.
+    Leader changes that a controller's own log calls unclean, and all after which committed records are
+    missing. A winner that was neither in sync nor eligible when the partition was last seen may have
+    come back since: that is not known, and told by records_possibly_lost where something may be gone. An
+    election of the last known leader is called unclean by controllers and is none here.
 
 Why it matters:
     Such a leader knows nothing of what it had not fetched, and what the old one had acknowledged
@@ -18,7 +18,8 @@ Thresholds:
     None: each is told.
 
 False positives:
-    A replica that came back into sync and was elected between two rounds.
+    None are known. Without the controllers' logs an unclean election that took nothing with it that had
+    been seen is not told here.
 
 Runbook:
     Reason `lost`: see the finding committed_records_lost of this partition. Reasons `possibly_lost`

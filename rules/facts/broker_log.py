@@ -223,6 +223,8 @@ class LogSource:
     last_line_at: datetime | None = None  # aware, UTC
     trouble: str | None = None  # why nothing, or not all, could be read
     unreadable: tuple[str, ...] = ()  # some of the unparsed lines, cut short, for a person
+    # Controllers of a KRaft quorum that wrote some of these lines, each with the time of its last one.
+    controllers: tuple[tuple[BrokerId, datetime], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

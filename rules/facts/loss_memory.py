@@ -9,8 +9,8 @@ tell, because nobody had looked under the old leader, is remembered by the contr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -25,7 +25,7 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.facts.column import Bools, Column, Int64s
-from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection, elections_under
@@ -114,6 +114,8 @@ class LossMemory:
     lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
     unseen: tuple[UnseenElection, ...] = ()  # of the last day, those found last at the end
     new_topics: tuple[NewTopic, ...] = ()  # of the last hour
+    # When each controller wrote last of what was read, by its own clock; a restart reads it anew.
+    controllers: Mapping[BrokerId, int] = field(default_factory=dict)
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
@@ -147,6 +149,7 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
         lines=(*stored.lines, *seen.lines),
         unseen=elections_under(stored.unseen, seen.unseen),
         new_topics=(*stored.new_topics, *seen.new_topics),
+        controllers=seen.controllers,
     )
 
 

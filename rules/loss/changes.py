@@ -65,6 +65,15 @@ class Changes:
         return Column(values, ends.valid)
 
     @property
+    def all_there(self) -> Bools:
+        """Mark the changes after which nothing that was seen is missing."""
+        watermark = self.looks.high_watermark.take(self.look_of_row)
+        log_end, end = self.looks.log_end_offset.take(self.look_of_row), self.epoch_ends
+        longer = np.maximum(log_end.values, watermark.values)
+        there: Bools = end.valid & (end.values >= np.where(log_end.valid, longer, watermark.values))
+        return there
+
+    @property
     def old_epochs(self) -> Int64s:
         """Return the epochs of the last looks."""
         return self.looks.leader_epoch.take(self.look_of_row).values

@@ -3,9 +3,13 @@
 A clean election has its winner among those in sync. The leader epoch rises by one with each election,
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from a look that is
-fresh. Where unclean elections are forbidden none of that matters. The log lines of controllers, and of
-a leader whose ISR shrinks, say more than all of that: it may die before the next look.
-Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
+fresh. A winner that was not in sync at the last look may have come back since, or have been given the
+partition by a reassignment: that is not known, and no unclean election. Three things tell more: a
+controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and
+another replica that was in sync before and is so now, since an unclean election leaves the leader
+alone. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a direct change is clean. The log lines of a leader whose
+ISR shrinks say more than a look: it may die before the next one.
+Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
 from rules.facts.matching import matching_rows
 from rules.loss.changes import Changes
+from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
 
 
@@ -30,7 +35,7 @@ class Election(StrEnum):
     """How the present leader came to lead."""
 
     CLEAN = "clean"  # it was in sync: nothing that was committed can be missing
-    UNCLEAN = "unclean"  # it was not in sync when last seen, and such an election is allowed
+    UNCLEAN = "unclean"  # a controller wrote so
     NOT_KNOWN = "not_known"  # too much happened unseen
 
 
@@ -54,25 +59,35 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
     sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stood | is_old)
-    outside = ~is_own & ~in_sync
-    unclean = outside & (allowed == ALLOWED)
-    outside_unknown = outside & ~unclean & ((allowed == UNREAD) | (steps > 1))
-    found = np.full(len(changes.rows), ELECTIONS.index(Election.CLEAN), np.int8)
-    found[own_unknown | sync_unknown | outside_unknown] = ELECTIONS.index(Election.NOT_KNOWN)
-    found[unclean] = ELECTIONS.index(Election.UNCLEAN)
+    outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
+    has_company = _has_company(changes) & changes.all_there
+    is_explained = ~is_old & ~stood & (has_company | _was_reassigned(changes))
+    not_known = (own_unknown | sync_unknown | outside_unknown) & ~is_explained
     told, last_known = _told(changes)
-    found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
-    found[told & is_own] = ELECTIONS.index(Election.NOT_KNOWN)
-    doubted = last_known | (_left_out(changes) & ~is_own & may)
-    found[doubted & (found == ELECTIONS.index(Election.CLEAN))] = ELECTIONS.index(
-        Election.NOT_KNOWN
+    looked_at = looks.looked_at_us.take(changes.look_of_row).values
+    not_known &= ~is_read_since(view, looked_at)
+    not_known |= last_known | (told & is_own) | (_left_out(changes) & ~is_own & may)
+    not_known &= ~_is_only_replica(changes)
+    found = np.where(
+        not_known, ELECTIONS.index(Election.NOT_KNOWN), ELECTIONS.index(Election.CLEAN)
     )
+    found[told & ~is_own] = ELECTIONS.index(Election.UNCLEAN)
+    return found.astype(np.int8)
+
+
+def is_unclean_if_lost(changes: Changes) -> Bools:
+    """Mark the changes that were unclean if what was committed is missing after them."""
+    looks, rows = changes.looks, changes.look_of_row
+    leader = changes.view.snapshot.partitions.leader.take(changes.rows)
+    is_own = leader.valid & (leader.values == looks.leader.take(rows).values)
+    in_sync = _holds(looks.isr, rows, leader) | _holds(looks.elr, rows, leader)
+    found: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return found
 
 
 def may_be_unclean(changes: Changes) -> Bools:
     """Mark the changes of topics whose elections may be unclean, as far as is known."""
-    may: Bools = _allowed(changes) != FORBIDDEN
+    may: Bools = (_allowed(changes) != FORBIDDEN) & ~_is_only_replica(changes)
     return may
 
 
@@ -135,6 +150,52 @@ def _written_us(told: tuple[IsrUpdated, int]) -> int:
     """Return when a line was written; one without a time was not written after it was read."""
     event, read_us = told
     return read_us if event.origin.at is None else microseconds(event.origin.at)
+
+
+def _is_only_replica(changes: Changes) -> Bools:
+    """Mark where who led leads again, and nobody else has a replica: there is no other history."""
+    leader = changes.view.snapshot.partitions.leader.take(changes.rows)
+    before = changes.looks.leader.take(changes.look_of_row)
+    is_own = leader.valid & before.valid & (leader.values == before.values)
+    replicas = changes.view.snapshot.partitions.replicas.take(changes.rows)
+    found: Bools = is_own & replicas.valid & (replicas.lengths == 1)
+    return found
+
+
+def _has_company(changes: Changes) -> Bools:
+    """Mark where another replica that was in sync at the last look is in sync with the new leader.
+
+    Whoever led then does not count: it is the one that may have died, and come back since.
+    """
+    partitions, rows = changes.view.snapshot.partitions, changes.rows
+    isr = changes.looks.isr.take(changes.look_of_row)
+    found = np.zeros(len(rows), np.bool_)
+    now, owner = partitions.isr.take(rows), isr.row_of_value
+    leader, before = partitions.leader.take(rows), changes.looks.leader.take(changes.look_of_row)
+    is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
+    for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
+        found[row] |= broker in (now[row] or ())
+    return found
+
+
+def _was_reassigned(changes: Changes) -> Bools:
+    """Mark where the replicas are others than in the round before, and the old leader is gone from
+    them, or still in sync: a reassignment waits until all that are to stay are in sync.
+    """
+    view, found = changes.view, np.zeros(len(changes.rows), np.bool_)
+    if view.before is None:
+        return found
+    old_rows = matching_rows(view.snapshot.partitions, view.before.partitions)[changes.rows]
+    replicas = view.before.partitions.replicas.take(old_rows)
+    present = view.snapshot.partitions.replicas.take(changes.rows)
+    isr = view.snapshot.partitions.isr.take(changes.rows)
+    leader = view.snapshot.partitions.leader.take(changes.rows)
+    before = changes.looks.leader.take(changes.look_of_row)
+    for place in np.flatnonzero(leader.valid & before.valid).tolist():
+        is_new = replicas[place] is not None and leader[place] not in (replicas[place] or ())
+        is_gone = before[place] not in (present[place] or ())
+        found[place] = is_gone or (is_new and before[place] in (isr[place] or ()))
+    return found
 
 
 def _allowed(changes: Changes) -> Int64s:

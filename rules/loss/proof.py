@@ -12,16 +12,21 @@ Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.column import Bools, Column
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import LastLook
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
-from rules.loss.election import ELECTIONS, Election, elections_of, may_be_unclean
+from rules.loss.election import (
+    ELECTIONS,
+    Election,
+    elections_of,
+    is_unclean_if_lost,
+    may_be_unclean,
+)
 from rules.view import View
 
 
@@ -116,23 +121,18 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     elections = elections_of(changes)
     is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
     ends = changes.epoch_ends
-    is_plain = is_clean & _is_all_there(changes, ends)
+    is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_plain & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
     found = (
-        _proof(changes, place, ELECTIONS[elections[place]], ends[place])
+        (_proof(changes, place, ELECTIONS[elections[place]], ends[place]), bool(is_unclean[place]))
         for place in wanted.tolist()
     )
-    return tuple(proof for proof in found if proof is not None)
-
-
-def _is_all_there(changes: Changes, end: Column) -> Bools:
-    """Mark the changes after which nothing that was seen is missing."""
-    looks, rows = changes.looks, changes.look_of_row
-    watermark, log_end = looks.high_watermark.take(rows), looks.log_end_offset.take(rows)
-    seen = np.where(log_end.valid, np.maximum(log_end.values, watermark.values), watermark.values)
-    there: Bools = end.valid & (end.values >= seen)
-    return there
+    return tuple(
+        replace(proof, election=Election.UNCLEAN) if is_unclean and proof.certain else proof
+        for proof, is_unclean in found
+        if proof is not None
+    )
 
 
 def _proof(changes: Changes, place: int, election: Election, end: int | None) -> Proof | None:

@@ -30,6 +30,7 @@ from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
+from rules.loss.controllers import controllers_read
 from rules.loss.new_topics import new_topics
 from rules.loss.proof import Proof, plain_changes, proofs
 from rules.loss.restored import with_what_is_back
@@ -55,7 +56,7 @@ def remember_losses(view: View) -> LossMemory:
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
     if any(isinstance(line.event, IsrUpdated) for line in read):
         read = _without_company(memory.lines, read)
-    memory = replace(memory, new_topics=new_topics(view))
+    memory = replace(memory, new_topics=new_topics(view), controllers=controllers_read(view))
     if not (found or plain or read or memory.told or memory.quiet or memory.lines or memory.unseen):
         return memory
     told = _latest([*memory.told, *found], now_us, TOLD_KEPT)

@@ -121,10 +121,11 @@ def _election(proof: Proof) -> Election:
 
 
 def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
-    """Return what to do at once, where the old leader's disk may hold what nobody else has."""
+    """Return what to do at once, where it is proven that the old leader may have what nobody has."""
     if proof.before.leader is None or proof.leader == proof.before.leader:
         return None
-    if not proof.is_open_ended or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
+    is_proven = proof.certain is not None or proof.election is Election.UNCLEAN
+    if not is_proven or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
         return None
     return keep_down([proof.before.leader], proof.name)
 

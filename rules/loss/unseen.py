@@ -100,9 +100,11 @@ def _is_one(event: UncleanChange) -> bool:
 def _of_line(
     view: View, line: ReplicaLine, event: UncleanChange, row: int
 ) -> UnseenElection | None:
+    """Return the election of a line; None: of another topic, or of who has the only replica."""
     partitions, at = view.snapshot.partitions, event.origin.at
     topic_id = partitions.topic_id(row)
     is_another = None not in (topic_id, event.topic_id) and topic_id != event.topic_id
+    is_another |= partitions.replicas[row] == (event.leader,)
     if event.leader is None or event.leader_epoch is None or is_another:
         return None
     return UnseenElection(

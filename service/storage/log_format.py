@@ -28,6 +28,7 @@ from rules.facts.broker_log import (
     UncleanChange,
     WatermarkWentBack,
 )
+from rules.facts.identity import BrokerId
 
 FORMAT: Final = 1
 KINDS: Final[Mapping[str, type[LogEvent]]] = {
@@ -83,17 +84,21 @@ def decode(content: str, form: int) -> ParsedLines:
 
 def _source(source: LogSource) -> list[Any]:
     counts = (source.lines, source.unparsed)
-    return [source.name, *counts, _time(source.last_line_at), source.unreadable]
+    told = [source.name, *counts, _time(source.last_line_at), source.unreadable]
+    return [*told, [[node, _time(at)] for node, at in source.controllers]]
 
 
 def _source_of(row: list[Any]) -> LogSource:
-    name, lines, unparsed, last_line_at, unreadable = row
+    name, lines, unparsed, last_line_at, unreadable, *rest = row  # no rest: of an older release
     return LogSource(
         name=name,
         lines=lines,
         unparsed=unparsed,
         last_line_at=_time_of(last_line_at),
         unreadable=tuple(unreadable),
+        controllers=tuple(
+            (BrokerId(node), datetime.fromisoformat(at)) for node, at in (rest[0] if rest else ())
+        ),
     )
 
 

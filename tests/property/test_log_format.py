@@ -82,6 +82,7 @@ sources = st.builds(
     unparsed=counts,
     last_line_at=st.none() | times,
     unreadable=st.lists(texts, max_size=5).map(tuple),
+    controllers=st.lists(st.tuples(brokers, times), max_size=2).map(tuple),
 )
 
 

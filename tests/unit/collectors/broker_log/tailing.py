@@ -24,6 +24,7 @@ class EveryLine:
         self.lines = 0
         self.unparsed = 0
         self.last_line_at: datetime | None = None
+        self.controllers: tuple[tuple[BrokerId, datetime], ...] = ()
 
     @property
     def unreadable(self) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, Final
 
 from rules.catalogue import (
@@ -10,7 +11,9 @@ from rules.catalogue import (
     unclean_leader_election,
     unreplicated_records_lost,
 )
+from rules.facts.broker_log import BrokerLog, LogSource
 from rules.facts.column import Column, Ragged
+from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
@@ -20,6 +23,7 @@ from tests.factories import (
     offsets,
     partitions,
     snapshot,
+    unseen_offsets,
 )
 from tests.unit.rules.catalogue.judging import Judge, view_of
 
@@ -70,6 +74,24 @@ def led_by_2(
         ),
         "epoch_ends": epoch_ends(*told),
     }
+
+
+def on(*brokers: int) -> dict[str, Any]:
+    """Return where the replicas are."""
+    return {"replicas": Ragged.of([brokers])}
+
+
+def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
+    """Return a look at a leader that gave no answer."""
+    return {**placed(leader, isr=isr), "offsets": unseen_offsets(1)}
+
+
+def controller_wrote(second: float, *, node: int = 100) -> dict[str, Any]:
+    """Return that a line of a controller was read in a round; the active one is 100."""
+    wrote = (BrokerId(node), at(0) + timedelta(seconds=second))
+    source = LogSource(name="controller", controllers=(wrote,))
+    log = BrokerLog(is_read=True, sources=(source,))
+    return {"broker_log": log, "controller": BrokerId(100)}
 
 
 def rounds(*looks: dict[str, Any]) -> list[Snapshot]:

@@ -36,12 +36,16 @@ from tests.unit.rules.catalogue.loss_looks import (
     RULES,
     UNCLEAN_ALLOWED,
     UNKNOWN,
+    controller_wrote,
     led_by_1,
     led_by_2,
+    on,
     placed,
     rounds,
     said,
+    unanswered,
 )
+from tests.unit.rules.loss.replica_lines import elected, written
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,12 +104,116 @@ CASES: Final = {
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
-        breaches={"possibly": "possible", "unclean": "possibly_lost"},
+        breaches={"possibly": "possible"},
     ),
     "unclean-and-nothing-seen-is-missing": Case(
         because="what was appended after the last look is not known",
         looks=(ALONE, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        breaches={"possibly": "unseen"},
+    ),
+    "unclean-as-its-controller-wrote": Case(
+        because="it wrote of the election, and what was appended after the last look is not known",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | written(elected()),
+        ),
         breaches={"possibly": "unseen", "unclean": "nothing_seen_is_missing"},
+    ),
+    "unclean-as-its-controller-wrote-with-a-tail": Case(
+        because="it wrote of the election, and what was seen above the high watermark is gone",
+        looks=(
+            led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | written(elected()),
+        ),
+        breaches={"possibly": "possible", "unclean": "possibly_lost"},
+    ),
+    "its-controller-wrote-of-none": Case(
+        because="the active controller's log is read, and tells of no unclean election",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9),
+        ),
+    ),
+    "its-controller-wrote-before": Case(
+        because="what the active controller wrote since the last look is not read yet",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(-9),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "another-controller-wrote": Case(
+        because="the log of the active controller is not read",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9, node=101),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "its-controller-wrote-of-none-and-records-are-gone": Case(
+        because="what is missing is missing, whatever nobody wrote",
+        looks=(ALONE, led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9)),
+        breaches={"committed": "lost", "unclean": "lost"},
+    ),
+    "rolling-restart": Case(
+        because="it came back into the ISR, and another one was in sync before and is so now",
+        looks=(
+            led_by_1(isr=(1, 3), unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(130, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+    ),
+    "rolling-restart-that-was-not-seen-for-long": Case(
+        because="within minutes the others may have died, and come back",
+        looks=(
+            led_by_1(isr=(1, 3), unclean_election_enabled=UNCLEAN_ALLOWED),
+            *(unanswered(1, isr=(1, 3)) for _ in range(5)),
+            led_by_2(130, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "rolling-restart-of-two": Case(
+        because="nobody else tells whether it came back into the ISR: that is not known",
+        looks=(
+            led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(130, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "old-leader-is-no-company": Case(
+        because="the old leader may have died, and come back since",
+        looks=(
+            led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(130, isr=(2, 1), unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "reassigned": Case(
+        because="a reassignment is over when all that are to stay are in sync",
+        looks=(
+            led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
+            led_by_2(
+                130, leader=4, isr=(4, 3), unclean_election_enabled=UNCLEAN_ALLOWED, **on(4, 3)
+            ),
+        ),
+    ),
+    "reassigned-in-part": Case(
+        because="the old leader is in sync with the new one, which was not there before",
+        looks=(
+            led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
+            led_by_2(
+                130, leader=3, isr=(3, 1), unclean_election_enabled=UNCLEAN_ALLOWED, **on(3, 1)
+            ),
+        ),
+    ),
+    "reassigned-to-who-did-not-have-all": Case(
+        because="what is missing is missing",
+        looks=(
+            led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
+            led_by_2(
+                73, leader=4, isr=(4, 3), unclean_election_enabled=UNCLEAN_ALLOWED, **on(4, 3)
+            ),
+        ),
+        breaches={"committed": "lost", "unclean": "lost"},
     ),
     "its-own-log": Case(
         because="the leader was restarted and leads again",
@@ -119,6 +227,36 @@ CASES: Final = {
     "restarted-where-it-is-forbidden": Case(
         because="nobody else could lead between",
         looks=(led_by_1(isr=(1,)), led_by_2(100, leader=1, epoch=7)),
+    ),
+    "only-replica": Case(
+        because="its only replica was silent, and leads again: nobody else can have led",
+        looks=(
+            led_by_1(isr=(1,), end=103, unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
+            unanswered(1, isr=(1,)),
+            led_by_2(
+                103, leader=1, epoch=9, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)
+            ),
+        ),
+    ),
+    "only-replica-silent-for-long": Case(
+        because="it makes no difference for how long",
+        looks=(
+            led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
+            *(unanswered(1, isr=(1,)) for _ in range(9)),
+            led_by_2(
+                100, leader=1, epoch=7, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)
+            ),
+        ),
+    ),
+    "only-replica-that-lost-its-disk": Case(
+        because="what was committed is not in its log any more",
+        looks=(
+            led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
+            led_by_2(
+                0, leader=1, epoch=7, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)
+            ),
+        ),
+        breaches={"committed": "lost", "unclean": "lost"},
     ),
     "jumped-before": Case(
         because="a high watermark that jumped after it had stood still tells of an ISR that shrank",
@@ -142,8 +280,12 @@ CASES: Final = {
     ),
     "too-much-unseen": Case(
         because="there was no leader for a while, and the winner was not in sync when last seen",
-        looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7)),
+        looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7, isr=(2,))),
         breaches={"possibly": "unseen"},
+    ),
+    "two-steps-with-company": Case(
+        because="two brokers were restarted between two rounds; an unclean leader would be alone",
+        looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7)),
     ),
     "stood-still-before": Case(
         because="the ISR may have shrunk to the old leader after the last look",

@@ -49,6 +49,7 @@ from tests.unit.rules.catalogue.loss_looks import (
     rounds,
     said,
 )
+from tests.unit.rules.loss.replica_lines import elected, written
 
 
 # ------------------------------------------------------------------ without any memory
@@ -111,7 +112,7 @@ def beyond_the_log(**more: Any) -> dict[str, Any]:
     return {
         **placed(),
         "groups": (group(),),
-        "commits": commits((0, 0, 120), epochs=[5]),
+        "commits": commits((0, 0, 120), epochs=[4]),
         **more,
     }
 
@@ -129,6 +130,12 @@ def beyond_the_log(**more: Any) -> dict[str, Any]:
             OK,
             "within_the_log",
             id="at-the-end",
+        ),
+        pytest.param(
+            (beyond_the_log(commits=commits((0, 0, 120), epochs=[5])),),
+            OK,
+            "another_topic",
+            id="read-in-the-present-epoch-of-an-earlier-topic",
         ),
         pytest.param(
             (beyond_the_log(offsets=unseen_offsets(1)),), UNKNOWN, "end_not_seen", id="not-seen"
@@ -262,7 +269,8 @@ def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election
     silent = {**placed(1, isr=(1,), **allowed), "offsets": unseen_offsets(1)}
     looks = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
     assert said(RULES["possibly"], *looks).reason == "unseen"
-    assert said(RULES["unclean"], *looks).reason == "nothing_seen_is_missing"
+    assert said(RULES["possibly"], *looks).evidence["election"] == "not_known"
+    assert said(RULES["unclean"], *looks).verdict is OK
 
 
 def test_what_happened_between_two_elections_is_not_known() -> None:
@@ -346,6 +354,20 @@ def test_nobody_is_told_to_keep_a_broker_down_that_has_nothing_more(
     assert said(RULES[rule], before, after).evidence["advice"] is None
 
 
+@pytest.mark.parametrize("is_told", [False, True])
+def test_a_broker_is_to_be_kept_down_only_where_the_election_is_known_to_be_unclean(
+    *, is_told: bool
+) -> None:
+    alone = led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED)
+    after = led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+    found = said(RULES["possibly"], alone, after | (written(elected()) if is_told else {}))
+    assert (found.reason, found.evidence["election"]) == (
+        "possible",
+        "unclean" if is_told else "not_known",
+    )
+    assert (found.evidence["advice"] is not None) is is_told
+
+
 def test_a_transaction_that_ended_after_the_leader_had_answered_is_not_lost() -> None:
     answered = remembered_by_leader({7: 3}) | {"transaction_log": committed(4, second=29)}
     found = said(RULES["committed"], ALONE, UNCLEAN, answered)
@@ -371,6 +393,6 @@ def test_a_commit_beyond_the_log_is_told_once_whatever_is_unseen_between() -> No
     unseen = beyond_the_log(offsets=unseen_offsets(1))
     found = said(committed_beyond_log_end.judge, beyond_the_log(), unseen, beyond_the_log())
     assert (found.verdict, found.reason) == (OK, "told_before")
-    back = beyond_the_log(commits=commits((0, 0, 90), epochs=[5]))
+    back = beyond_the_log(commits=commits((0, 0, 90), epochs=[4]))
     again = said(committed_beyond_log_end.judge, beyond_the_log(), back, beyond_the_log())
     assert again.verdict is BREACH

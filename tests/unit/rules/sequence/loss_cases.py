@@ -11,6 +11,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.identity import BrokerId
 from tests.factories import at, topic_id
+from tests.unit.rules.loss.replica_lines import elected
 from tests.unit.rules.sequence.case_looks import (
     ALONE,
     CONFIRMED,
@@ -132,7 +133,7 @@ AFTER_CHANGES: Final = {
         because="a client tries again for two minutes",
         looks=(
             Look(second=0, isr=(1,)),
-            replace(line_of_2(4), ends=((0, 5, 100),)),
+            replace(line_of_2(4), lines=(*line_of_2(4).lines, elected())),
             of_2(12, found=[found(OLD_BATCH)]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
@@ -141,7 +142,7 @@ AFTER_CHANGES: Final = {
         because="what was appended after the last look is gone: the gap bounds it",
         looks=(
             Look(second=0, isr=(1,)),
-            replace(line_of_2(4), ends=((0, 5, 100),)),
+            replace(line_of_2(4), lines=(*line_of_2(4).lines, elected())),
             of_2(12, found=[found(OLD_BATCH)]),
             of_2(11 + PATIENCE, found=[found(OLD_BATCH)]),
         ),
@@ -164,6 +165,7 @@ AFTER_CHANGES: Final = {
                 second=11,
                 leader=2,
                 epoch=7,
+                isr=(2,),
                 ends=((0, 5, 100),),
                 lines=(refused(27, 2, broker=2),),
             ),

@@ -17,6 +17,7 @@ from rules.sequence.asking import questions_of
 from rules.sequence.words import WORDS
 from rules.verdict import Verdict
 from tests.factories import at, partitions, topic_id
+from tests.unit.rules.loss.replica_lines import elected
 from tests.unit.rules.sequence.case_looks import (
     ALONE,
     CONFIRMED,
@@ -96,7 +97,7 @@ CASES: Final = {
         because="Java goes on under epoch 1, and comes to the same numbers",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2),)),
+            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2), elected())),
             of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
             of_2(13, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(5, epoch=1)),
         ),
@@ -106,7 +107,7 @@ CASES: Final = {
         because="which epoch was refused is not known, and the leader remembers a later one",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2),)),
+            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2), elected())),
             of_2(12, states=remembered(2, epoch=1)),
             of_2(13, states=remembered(5, epoch=1)),
         ),
@@ -116,7 +117,7 @@ CASES: Final = {
         because="the leader knew nothing of the producer, which then begins a new epoch",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(expected_zero(24, broker=2),)),
+            replace(UNCLEAN[1], lines=(expected_zero(24, broker=2), elected())),
             of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
@@ -125,7 +126,7 @@ CASES: Final = {
         because="likewise, where nothing older is found",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(24, -1, broker=2),)),
+            replace(UNCLEAN[1], lines=(refused(24, -1, broker=2), elected())),
             of_2(12, found=[found(BEGUN_ANEW, looked=(90, 200))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),

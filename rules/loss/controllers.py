@@ -1,0 +1,35 @@
+"""Whose log lines are read of the controllers: what is not in them did not happen.
+
+An active controller writes of each unclean election as it decides it. Where its log is read beyond the
+last look before a change, and it wrote of none, the election was clean. One with ZooKeeper writes
+nothing of elections, and is not told as the active one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from rules.facts.clocks import CLOCKS_AGREE_US
+from rules.facts.column import Bools, Int64s
+from rules.facts.identity import BrokerId
+from rules.facts.last_look import microseconds
+from rules.view import View
+
+
+def controllers_read(view: View) -> Mapping[BrokerId, int]:
+    """Return when each controller wrote last of what was read, also in this round, by its own clock."""
+    latest = {} if view.before is None else dict(view.before.losses.controllers)
+    for source in view.snapshot.broker_log.sources:
+        for node, at in source.controllers:
+            latest[node] = max(latest.get(node, 0), microseconds(at))
+    return latest
+
+
+def is_read_since(view: View, moments_us: Int64s) -> Bools:
+    """Mark the moments after which the active controller has written something that was read."""
+    active = view.snapshot.controller
+    wrote_us = controllers_read(view).get(active, 0) if active is not None else 0
+    if view.snapshot.broker_log.is_behind:
+        wrote_us = 0
+    read: Bools = moments_us < wrote_us + CLOCKS_AGREE_US
+    return read

@@ -1,0 +1,186 @@
+"""Leaders that move in good order: reassigned partitions, brokers restarted in turn, at a long interval.
+
+The new leader was not in sync, or had no replica at all, at the last look. Where unclean elections are
+allowed that was taken for one. The truth is that every acknowledged record can be read afterwards.
+MOVES sets how often each is done.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from typing import Any, Final
+
+import pytest
+
+from rules.verdict import Verdict
+from service.clock import wait_until
+from service.rounds import ClusterReader
+from service.sandbox import processes
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.processes import Liveness
+from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.tools import run_quietly
+from tests.integration.conftest import MakeReader
+from tests.integration.looking import only, partition
+from tests.integration.test_loss_frozen import trouble_of
+from tests.integration.test_loss_returned import (
+    SETTLE_SECONDS,
+    UNCLEAN,
+    Load,
+    logs_of,
+    readable,
+)
+from tests.integration.watching import Watch, told
+
+MOVES: Final = int(os.environ.get("MOVES", "3"))
+MOVE_SECONDS: Final = 60.0
+BROKERS: Final = (1, 2, 3)
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(MOVES * MOVE_SECONDS + 300)]
+
+logger = logging.getLogger(__name__)
+
+
+@pytest.mark.parametrize("nodes", [(), (*BROKERS, CONTROLLER_ID)], ids=["no-logs", "logs"])
+def test_a_reassignment_between_two_looks_is_no_unclean_election(
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], nodes: Sequence[int]
+) -> None:
+    chance, topic = random.Random(11), new_name("moved")
+    replicas = [1, 2]
+    admin, reader = SandboxAdmin(faults.bootstrap_servers), make_reader()
+    admin.create_topic(topic, assignment=[replicas], configs=UNCLEAN)
+    with ExitStack() as stack:
+        load = stack.enter_context(Load(faults.bootstrap_servers, topic))
+        watch = watching(stack, faults, make_reader, nodes)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        watch.round()
+        for _ in range(MOVES):
+            # Whoever is new leads: it had no replica when it was last seen, and the old leader may go.
+            newcomer = next(broker for broker in BROKERS if broker not in replicas)
+            wanted = [newcomer, chance.choice(replicas)]
+            reassign(faults, topic, wanted)
+            wait_for(reader, topic, "replicas", wanted)
+            elect_preferred(faults)
+            wait_for(reader, topic, "leader", newcomer)
+            watch.round()
+            watch.round()
+            replicas = wanted
+    assert_nothing_is_wrong(faults, watch, load, topic)
+    admin.delete_topic(topic)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "assignment"),
+    [
+        pytest.param((), [1, 2, 3], id="no-logs-three-replicas"),
+        pytest.param((*BROKERS, CONTROLLER_ID), [1, 2], id="logs-two-replicas"),
+    ],
+)
+def test_brokers_that_are_restarted_in_turn_elect_nobody_uncleanly(
+    faults: Sandbox,
+    make_reader: MakeReader,
+    new_name: Callable[[str], str],
+    nodes: Sequence[int],
+    assignment: list[int],
+) -> None:
+    """The last look is at a partition one of whose followers restarts, and which leads at the next."""
+    topic, admin, reader = (
+        new_name("rolling"),
+        SandboxAdmin(faults.bootstrap_servers),
+        make_reader(),
+    )
+    admin.create_topic(topic, assignment=[assignment], configs=UNCLEAN)
+    with ExitStack() as stack:
+        load = stack.enter_context(Load(faults.bootstrap_servers, topic))
+        watch = watching(stack, faults, make_reader, nodes)
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        watch.round()
+        for number in range(MOVES):
+            leader, follower = (1, 2) if number % 2 == 0 else (2, 1)
+            others = [one for one in assignment if one != follower]
+            stop(faults, follower)
+            wait_in_sync(reader, topic, others)
+            watch.round()  # the last look
+            faults.start(follower)
+            wait_in_sync(reader, topic, assignment)
+            stop(faults, leader)
+            wait_for(reader, topic, "leader", follower)
+            watch.round()
+            watch.round()
+            faults.start(leader)
+            wait_in_sync(reader, topic, assignment)
+            watch.round()
+    assert_nothing_is_wrong(faults, watch, load, topic)
+    admin.delete_topic(topic)
+
+
+def watching(
+    stack: ExitStack, faults: Sandbox, make_reader: MakeReader, nodes: Sequence[int]
+) -> Watch:
+    """Return a watcher that reads the logs of these nodes."""
+    feeds = [stack.enter_context(closing(logs_of(faults, nodes)))] if nodes else []
+    return Watch(make_reader(request_timeout_seconds=1), feeds)
+
+
+def placed(reader: ClusterReader, topic: str) -> dict[str, Any]:
+    return partition(reader.read(only(topic)), topic)
+
+
+def wait_for(reader: ClusterReader, topic: str, name: str, value: object) -> None:
+    assert wait_until(
+        lambda: placed(reader, topic)[name] == value, timeout_seconds=SETTLE_SECONDS
+    ), f"{name} did not become {value}"
+
+
+def wait_in_sync(reader: ClusterReader, topic: str, brokers: Sequence[int]) -> None:
+    assert wait_until(
+        lambda: sorted(placed(reader, topic)["isr"] or ()) == sorted(brokers),
+        timeout_seconds=SETTLE_SECONDS,
+    ), f"the ISR did not become {brokers}"
+
+
+def reassign(faults: Sandbox, topic: str, replicas: list[int]) -> None:
+    move = {"topic": topic, "partition": 0, "replicas": replicas}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as plan:
+        json.dump({"version": 1, "partitions": [move]}, plan)
+        plan.flush()
+        wanted = ("--reassignment-json-file", plan.name, "--execute")
+        run_quietly(faults, "kafka-reassign-partitions.sh", wanted)
+
+
+def elect_preferred(faults: Sandbox) -> None:
+    election = ("--election-type", "preferred", "--all-topic-partitions")
+    run_quietly(faults, "kafka-leader-election.sh", election)
+
+
+def stop(faults: Sandbox, node: int) -> None:
+    """Shut a broker down in order."""
+    process = faults.state.node(node).process
+    assert process is not None
+    processes.terminate(process)
+    assert wait_until(
+        lambda: processes.liveness(process) is Liveness.DEAD, timeout_seconds=SETTLE_SECONDS
+    ), f"broker {node} did not shut down"
+
+
+def assert_nothing_is_wrong(faults: Sandbox, watch: Watch, load: Load, topic: str) -> None:
+    after = readable(faults, topic)
+    lost = [at for at, number in load.acknowledged.items() if after.get(at) != number]
+    elections = {
+        str(finding.evidence["election"])
+        for made in watch.rounds
+        for judgement in made.judged.judgements
+        for finding in judgement.findings(Verdict.BREACH)
+        if finding.labels.get("topic") == topic and "election" in finding.evidence
+    }
+    logger.info("%s: %d acknowledged; elections %s", topic, len(load.acknowledged), elections)
+    assert not lost, "the test lost records itself"
+    assert trouble_of(watch, topic) == [], told(watch.rounds)
+    assert "unclean" not in elections

@@ -63,6 +63,7 @@ RULE: Final = RuleMeta(
     for_=timedelta(0),
     summary="Records that a producer had written are gone, as a gap in its sequence shows.",
     milder=(("possibly_lost", Severity.WARNING), ("refuted", Severity.INFO)),
+    lowering=("possibly_lost", "refuted"),
     forgets=True,
 )
 

@@ -25,6 +25,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.incidents import Incident, incidents_under, incidents_with_times
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection, elections_under
@@ -107,6 +108,7 @@ class LossMemory:
     lines: tuple[ReplicaLine, ...] = ()  # of the last minutes, and all of partitions with a loss
     unseen: tuple[UnseenElection, ...] = ()  # of the last day, those found last at the end
     new_topics: tuple[NewTopic, ...] = ()  # of the last hour
+    incidents: tuple[Incident, ...] = ()  # of the last day, the latest last
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
@@ -140,6 +142,7 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
         lines=(*stored.lines, *seen.lines),
         unseen=elections_under(stored.unseen, seen.unseen),
         new_topics=(*stored.new_topics, *seen.new_topics),
+        incidents=incidents_under(stored.incidents, seen.incidents),
     )
 
 
@@ -167,6 +170,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
         new_topics=tuple(
             replace(one, listed_us=change(one.listed_us)) for one in memory.new_topics
         ),
+        incidents=incidents_with_times(memory.incidents, change),
     )
 
 

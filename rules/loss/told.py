@@ -24,10 +24,16 @@ KEEP_IT_DOWN: Final = (
     "directory, and read the copy with kafka-dump-log.sh --print-data-log."
 )
 
-KEEP_THEM_DOWN: Final = (
-    "One of the brokers {leaders} led last: its disk holds the only copy of what is missing, and it "
-    "truncates its log as soon as it follows the new leader. Keep them down, copy the folder {name} of "
-    "their log directories, and read the longest copy with kafka-dump-log.sh --print-data-log."
+COPY_IT_FIRST: Final = (
+    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
+    "directory of broker {leader} before it is started again: it truncates its log as soon as it "
+    "follows the new leader, and what only it may have is gone then."
+)
+
+COPY_THEM_FIRST: Final = (
+    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
+    "directories of the brokers {leaders} before they are started again: they truncate their logs as "
+    "soon as they follow the new leader, and what only one of them may have is gone then."
 )
 
 
@@ -126,14 +132,16 @@ def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
         return None
     if not proof.is_open_ended or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
         return None
-    return keep_down([proof.before.leader], proof.name)
+    if proof.certain is None:
+        return copy_first([proof.before.leader], proof.name)
+    return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
 
 
-def keep_down(brokers: Sequence[int], name: TopicPartition) -> str:
-    """Return what to do with brokers of which one has the only copy."""
+def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
+    """Return what to do with brokers of which one may have what nobody else has."""
     if len(brokers) == 1:
-        return KEEP_IT_DOWN.format(leader=brokers[0], name=name)
-    return KEEP_THEM_DOWN.format(leaders=", ".join(map(str, brokers)), name=name)
+        return COPY_IT_FIRST.format(leader=brokers[0], name=name)
+    return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
 def moment(moment_us: int) -> str:

@@ -11,3 +11,19 @@ from typing import TypeAlias
 Scalar: TypeAlias = bool | int | str | None  # None: not known
 EvidenceValue: TypeAlias = Scalar | list[dict[str, Scalar]]
 Evidence: TypeAlias = Mapping[str, EvidenceValue]
+
+
+def in_words(value: EvidenceValue) -> str:
+    """Return a value as a person reads it: rows with a semicolon between, empty where there are none.
+
+    What is not known of a row is left out.
+    """
+    if isinstance(value, list):
+        return "; ".join(_row(row) for row in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _row(row: Mapping[str, Scalar]) -> str:
+    return ", ".join(
+        f"{name} {in_words(value)}" for name, value in row.items() if value is not None
+    )

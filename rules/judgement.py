@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.evidence import Evidence
-from rules.facts.column import Bools, Column, Int64s
+from rules.facts.column import Bools, Column, Int64s, marked
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
 from rules.verdict import RuleMeta, Severity, SubjectKind, Verdict
@@ -63,6 +63,16 @@ class Finding:
         return self.rule.severity_of(self.reason)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """One thing that happened, with a name of its own: several may happen to one subject."""
+
+    position: int | None  # of its subject; None: that is gone
+    labels: Labels  # of its subject, and what names the event
+    reason: Reason
+    evidence: Evidence
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Judgement:
     """One rule's answer about all of its subjects."""
@@ -76,18 +86,37 @@ class Judgement:
     # What else is shown of one subject: made only of those that somebody looks at.
     details: Callable[[int], Evidence] | None = None
     questions: tuple[Question, ...] = ()  # for the next round
+    # What happened, where each event has a name of its own: the breaches of the columns, and those
+    # of subjects that are gone. None: a breach of a subject is its event.
+    events: tuple[Event, ...] | None = None
 
     def count(self, verdict: Verdict) -> int:
         """Return how many subjects have this verdict."""
         return int(np.count_nonzero(self.verdicts == verdict))
 
     def findings(self, *wanted: Verdict) -> Iterator[Finding]:
-        """Give the row view of the subjects with these verdicts, in order."""
-        for position in np.flatnonzero(np.isin(self.verdicts, wanted)).tolist():
+        """Give the row view of the subjects with these verdicts, in order, and of named events."""
+        own = wanted if self.events is None else [one for one in wanted if one != Verdict.BREACH]
+        for position in np.flatnonzero(np.isin(self.verdicts, own)).tolist():
             yield self.finding(position)
+        if Verdict.BREACH in wanted:
+            yield from map(self.event_finding, self.events or ())
+
+    def event_finding(self, event: Event) -> Finding:
+        """Return the row view of one event."""
+        return Finding(
+            rule=self.rule,
+            labels=event.labels,
+            verdict=Verdict.BREACH,
+            reason=str(event.reason),
+            evidence=event.evidence,
+        )
 
     def finding(self, position: int) -> Finding:
-        """Return the row view of one subject."""
+        """Return the row view of one subject: of its events the first, which is the worst."""
+        for event in self.events or ():
+            if event.position == position:
+                return self.event_finding(event)
         return Finding(
             rule=self.rule,
             labels=self.subjects.labels(position),
@@ -181,8 +210,13 @@ def decide(  # noqa: PLR0913 - what is shown and asked beside what is said
     *,
     details: Callable[[int], Evidence] | None = None,
     questions: tuple[Question, ...] = (),
+    events: Sequence[Event] | None = None,
 ) -> Judgement:
-    """Judge every subject by the first case that holds for it, read from the top."""
+    """Judge every subject by the first case that holds for it, read from the top.
+
+    Before all cases, subjects with `events` are breaches for the reason of the first of them.
+    """
+    cases = [*_cases_of(events or (), len(subjects)), *cases]
     verdict, last = otherwise
     reasons = tuple(type(last))
     place = {reason: number for number, reason in enumerate(reasons)}
@@ -201,4 +235,14 @@ def decide(  # noqa: PLR0913 - what is shown and asked beside what is said
         evidence=evidence or {},
         details=details,
         questions=questions,
+        events=None if events is None else tuple(events),
     )
+
+
+def _cases_of(events: Sequence[Event], subjects: int) -> Iterator[Case]:
+    by_reason: dict[Reason, list[int]] = {}
+    for event in events:
+        if event.position is not None:
+            by_reason.setdefault(event.reason, []).append(event.position)
+    for reason, positions in by_reason.items():
+        yield Case(marked(subjects, positions), Verdict.BREACH, reason)

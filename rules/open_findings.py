@@ -3,9 +3,11 @@
 Only a BREACH opens a finding. UNKNOWN never ends one. States end when the next verdict is OK.
 Events do not un-happen: they stay BREACH, whatever the rule says later, until 24 hours have passed
 since it last said BREACH, or a person closes them. A rule of events says BREACH only in the round
-that finds out that it happened, so that every BREACH of it is told by itself. A subject that is
-absent from two complete rounds ends its finding; a round that could not see all of its kind proves
-no absence, and neither does a rule that judges only what it remembers.
+that finds out that it happened, so that every BREACH of it is told by itself. Where events have names
+of their own (a leader epoch), what is said again of one is said of that one alone. A weaker event never
+takes the place of a worse one. A subject that is absent from two complete rounds ends its finding, but
+not that of lost records, which only says so; a round that could not see all of its kind proves no
+absence, and neither does a rule that judges only what it remembers.
 
 Judgements are columns of tens of thousands of subjects. Rows are built only for breaches and for
 the subjects of findings that are open.
@@ -22,7 +24,7 @@ from typing import Final
 import numpy as np
 
 from rules.completeness import Completeness
-from rules.evidence import Evidence, EvidenceValue
+from rules.evidence import Evidence
 from rules.facts.snapshot import Snapshot
 from rules.judgement import (
     CommitSubjects,
@@ -32,7 +34,8 @@ from rules.judgement import (
     PartitionSubjects,
     Subjects,
 )
-from rules.verdict import Kind, Severity, Verdict
+from rules.said_again import said_again
+from rules.verdict import Kind, RuleMeta, Severity, Verdict
 
 EVENT_LASTS: Final = timedelta(hours=24)
 ABSENT_ROUNDS: Final = 2  # one answer may have been cut short without saying so
@@ -75,6 +78,11 @@ class OpenFinding:
     last_breach_at: datetime
     last_judged_at: datetime
     absent_rounds: int = 0  # complete rounds in a row without its subject
+
+    @property
+    def is_subject_gone(self) -> bool:
+        """Whether what it happened to is not there any more, like a topic that was deleted since."""
+        return self.absent_rounds >= ABSENT_ROUNDS
 
     def shifted(self, step: timedelta) -> OpenFinding:
         """Return it with all times moved by a step of the clock."""
@@ -127,13 +135,10 @@ def next_changes(
                 changes.append(change)
     seen = {change.identity for change in changes}
     absent = [entry for identity, entry in open_findings.items() if identity not in seen]
-    forgetful = {judgement.rule.rule_id for judgement in judgements if judgement.rule.forgets}
+    rules = {judgement.rule.rule_id: judgement.rule for judgement in judgements}
     return [
         *changes,
-        *(
-            _absent(entry, Completeness() if entry.identity[0] in forgetful else completeness, now)
-            for entry in absent
-        ),
+        *(_absent(entry, rules.get(entry.identity[0]), completeness, now) for entry in absent),
     ]
 
 
@@ -221,12 +226,27 @@ def _judged(
     """Return the step of a subject that was judged; None where nothing was open and none opens."""
     if finding.verdict is not Verdict.BREACH:
         return None if entry is None else _not_breached(entry, finding, now)
+    if entry is not None and entry.kind is Kind.EVENT:
+        return _again(entry, finding)
     return Change(
-        step=_breach_step(entry),
+        step=Step.OPENED if entry is None else Step.STILL,
         identity=identity,
         before=None if entry is None else entry.verdict,
         after=Verdict.BREACH,
-        finding=_sharpened(entry, finding),
+        finding=finding,
+    )
+
+
+def _again(entry: OpenFinding, finding: Finding) -> Change:
+    """Return the step of an event that is said again: what says less changes nothing."""
+    said = said_again(entry.reason, entry.evidence, entry.severity, finding)
+    is_news = said is not None
+    return Change(
+        step=Step.AGAIN if is_news else Step.HELD,
+        identity=entry.identity,
+        before=entry.verdict,
+        after=entry.verdict,
+        finding=said or finding,
     )
 
 
@@ -252,36 +272,20 @@ def _not_breached(entry: OpenFinding, finding: Finding, now: datetime) -> Change
     )
 
 
-def _sharpened(entry: OpenFinding | None, finding: Finding) -> Finding:
-    """Keep the evidence of the event that this one says more of; None takes back what was told."""
-    if entry is None or finding.reason not in finding.rule.sharpening:
-        return finding
-    known, said = _known(entry.evidence), _known(finding.evidence)
-    if any(known[name] != said[name] for name in known.keys() & said.keys()):
-        return finding  # it says more of another event
-    return replace(finding, evidence={**entry.evidence, **finding.evidence})
-
-
-def _known(evidence: Evidence) -> dict[str, EvidenceValue]:
-    return {name: value for name, value in evidence.items() if value is not None}
-
-
-def _breach_step(entry: OpenFinding | None) -> Step:
-    if entry is None:
-        return Step.OPENED
-    return Step.AGAIN if entry.kind is Kind.EVENT else Step.STILL
-
-
-def _absent(entry: OpenFinding, completeness: Completeness, now: datetime) -> Change:
-    rounds = entry.absent_rounds + completeness.proves_absence(dict(entry.identity[1]), entry.kind)
+def _absent(
+    entry: OpenFinding, rule: RuleMeta | None, completeness: Completeness, now: datetime
+) -> Change:
+    seen = Completeness() if rule is not None and rule.forgets else completeness
+    rounds = entry.absent_rounds + seen.proves_absence(dict(entry.identity[1]), entry.kind)
+    outlives = rule is not None and rule.outlives_subject
     change = Change(
         step=Step.ABSENT,
         identity=entry.identity,
         before=entry.verdict,
         after=entry.verdict,
-        absent_rounds=rounds,
+        absent_rounds=min(rounds, ABSENT_ROUNDS),
     )
-    if rounds >= ABSENT_ROUNDS:
+    if rounds >= ABSENT_ROUNDS and not outlives:
         return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.SUBJECT_GONE)
     if entry.kind is Kind.EVENT and _is_over(entry, now):
         return replace(change, step=Step.ENDED, after=None, end_reason=EndReason.EXPIRED)
@@ -314,46 +318,80 @@ def _said_of(
 
 def _rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
     """Return the row view of every breach and of every known subject, in order."""
+    if judgement.events is not None:
+        return _event_rows(judgement, known)
     positions = set(np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist())
-    if known:
-        positions.update(_positions(judgement.subjects, [dict(labels) for _, labels in known]))
+    positions.update(place for place in _places(judgement.subjects, known) if place is not None)
     return [judgement.finding(position) for position in sorted(positions)]
 
 
-def _positions(subjects: Subjects, wanted: Sequence[Labels]) -> list[int]:
-    """Return where subjects with these labels are; those that are gone are left out."""
+def _event_rows(judgement: Judgement, known: Sequence[Identity]) -> list[Finding]:
+    """Return every event of this round, and those known whose subject is there."""
+    said = [judgement.event_finding(event) for event in judgement.events or ()]
+    new = {finding.identity for finding in said}
+    old = [identity for identity in known if identity not in new]
+    held = zip(old, _places(judgement.subjects, old), strict=True)
+    return [*said, *(_held(judgement, key[1], at) for key, at in held if at is not None)]
+
+
+def _held(judgement: Judgement, labels: tuple[tuple[str, str], ...], position: int) -> Finding:
+    """Return what a round says of an older event: nothing, or that it cannot see."""
+    is_unknown = judgement.verdicts[position] == Verdict.UNKNOWN
+    return Finding(
+        rule=judgement.rule,
+        labels=dict(labels),
+        verdict=Verdict.UNKNOWN if is_unknown else Verdict.OK,
+        reason=str(judgement.reasons[int(judgement.reason[position])]),
+        evidence={},
+    )
+
+
+def _places(subjects: Subjects, wanted: Sequence[Identity]) -> list[int | None]:
+    """Return where the subjects of these findings are; None for those that are gone."""
+    if not wanted:
+        return []
+    labels = [dict(identity[1]) for identity in wanted]
     if isinstance(subjects, PartitionSubjects):
-        rows = [_row(subjects.snapshot, labels) for labels in wanted]
-        return [row for row in rows if row is not None]
+        return [_row(subjects.snapshot, one) for one in labels]
     if isinstance(subjects, CommitSubjects):
-        return _commit_positions(subjects, wanted)
-    names = {tuple(sorted(labels.items())) for labels in wanted}
-    every = (tuple(sorted(subjects.labels(place).items())) for place in range(len(subjects)))
-    return [place for place, labels in enumerate(every) if labels in names]
+        return _commit_places(subjects, labels)
+    place_of = {
+        tuple(sorted(subjects.labels(place).items())): place for place in range(len(subjects))
+    }
+    return [place_of.get(identity[1]) for identity in wanted]
 
 
 def _row(snapshot: Snapshot, labels: Labels) -> int | None:
-    """Return the row of a partition; None where it is gone or the labels are another cluster's."""
+    """Return the row of a partition; None where it is gone or the labels are another cluster's.
+
+    A topic of the same name that was created since is another one, where its id is told.
+    """
     topic, number = labels.get("topic"), labels.get("partition", "")
     if topic is None or not number.isdecimal() or labels.get("cluster") != snapshot.cluster:
         return None
-    return snapshot.partitions.index.row(topic, int(number))
+    row = snapshot.partitions.index.row(topic, int(number))
+    present = None if row is None else snapshot.partitions.topic_id(row)
+    is_another = None not in (present, labels.get("topic_id")) and labels["topic_id"] != present
+    return None if is_another else row
 
 
-def _commit_positions(subjects: CommitSubjects, wanted: Sequence[Labels]) -> list[int]:
+def _commit_places(subjects: CommitSubjects, wanted: Sequence[Labels]) -> list[int | None]:
     snapshot, commits = subjects.snapshot, subjects.snapshot.commits
     if not len(subjects):
-        return []
+        return [None] * len(wanted)
     group_of = {group.group_id: place for place, group in enumerate(snapshot.groups)}
     width = max(len(snapshot.partitions), 1)
     keys = commits.group[subjects.places] * width + commits.row[subjects.places]
     order = np.argsort(keys, kind="stable")
     pairs = [(group_of.get(labels.get("group", "")), _row(snapshot, labels)) for labels in wanted]
     asked = np.array(
-        [group * width + row for group, row in pairs if group is not None and row is not None],
+        [-1 if group is None or row is None else group * width + row for group, row in pairs],
         np.int64,
     )
     found = np.minimum(np.searchsorted(keys, asked, sorter=order), len(keys) - 1)
     positions = order[found]
-    hits: list[int] = positions[keys[positions] == asked].tolist()
-    return hits
+    hits = keys[positions] == asked
+    return [
+        place if is_hit else None
+        for place, is_hit in zip(positions.tolist(), hits.tolist(), strict=True)
+    ]

@@ -13,6 +13,7 @@ from functools import partial
 from rules.facts.memory import Memory, advance
 from rules.facts.scrapes import reporting_producers
 from rules.facts.snapshot import Snapshot
+from rules.loss.incidents import with_incidents
 from rules.loss.remembered import remember_losses
 from rules.sequence.advance import with_sequences
 from rules.view import View
@@ -23,7 +24,8 @@ def view_of_round(snapshot: Snapshot, before: Memory | None) -> View:
     same = before if before is not None and before.cluster_id == snapshot.cluster_id else None
     memory = advance(snapshot, same)
     view = View(snapshot=snapshot, memory=memory, before=same, now=snapshot.taken_at)
-    view = replace(view, memory=replace(memory, losses=remember_losses(view)))
+    losses = with_incidents(view, remember_losses(view))
+    view = replace(view, memory=replace(memory, losses=losses))
     return with_sequences(view, partial(only_failed, snapshot))
 
 

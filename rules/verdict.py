@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum, StrEnum
+from typing import Final
 
 
 class Verdict(IntEnum):
@@ -32,6 +33,9 @@ class Kind(StrEnum):
 
     STATE = "state"  # when the next verdict is OK
     EVENT = "event"  # it happened: when a person closes it, or after a day
+
+
+SEVERITIES: Final = tuple(Severity)  # the worst first
 
 
 class SubjectKind(StrEnum):
@@ -59,9 +63,19 @@ class RuleMeta:
     milder: tuple[tuple[str, Severity], ...] = ()  # (reason, severity): less bad than `severity`
     # Reasons of events that say more of what was told before: its evidence is kept beside theirs.
     sharpening: tuple[str, ...] = ()
+    # Reasons of events that may take the place of a worse one: all others never lower it.
+    lowering: tuple[str, ...] = ()
+    # Whether each event has labels of its own: what is said again of them is said of the same event.
+    names_events: bool = False
+    # Whether an event lasts as long as any other when its subject is gone: a topic that was deleted.
+    outlives_subject: bool = False
     # Whether it judges only what it remembers: a subject that is absent is forgotten, and not gone.
     forgets: bool = False
 
     def severity_of(self, reason: str) -> Severity:
         """Return how bad a breach for this reason is."""
         return dict(self.milder).get(reason, self.severity)
+
+    def may_lower(self, reason: str) -> bool:
+        """Whether an event for this reason takes the place of a worse one."""
+        return reason in self.sharpening or reason in self.lowering

@@ -28,6 +28,8 @@ Runbook:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -36,7 +38,9 @@ import numpy as np
 from rules.facts.column import Bools, Column
 from rules.facts.commit_memory import matching_commits
 from rules.facts.loss_memory import is_new
-from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
+from rules.judgement import Case, CommitSubjects, Event, Judgement, Reason, decide
+from rules.loss.events import event_name, labels_of
+from rules.loss.incidents import IncidentIndex
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -47,6 +51,7 @@ RULE: Final = RuleMeta(
     severity=Severity.CRITICAL,
     for_=timedelta(0),
     summary="A group has committed an offset that the partition does not have.",
+    outlives_subject=True,
 )
 
 
@@ -68,7 +73,7 @@ def judge(view: View) -> Judgement:
     committed = Column.known(commits.committed_offset)
     beyond = committed - end
     is_beyond: Bools = beyond.valid & (beyond.values > 0)
-    return decide(
+    judgement = decide(
         RULE,
         CommitSubjects.all_of(view.snapshot),
         [
@@ -88,6 +93,23 @@ def judge(view: View) -> Judgement:
             "beyond_by": beyond,
         },
     )
+    return replace(judgement, events=tuple(_events(view, judgement)))
+
+
+def _events(view: View, judgement: Judgement) -> Iterator[Event]:
+    """Give the commits that are beyond, each named by the leader epoch in which it was found so."""
+    snapshot = view.snapshot
+    positions = np.flatnonzero(judgement.verdicts == Verdict.BREACH).tolist()
+    incidents = IncidentIndex.of(view.memory.losses) if positions else None
+    for position in positions:
+        finding, row = judgement.finding(position), int(snapshot.commits.row[position])
+        labels, epoch = dict(finding.labels), snapshot.offsets.leader_epoch[row]
+        evidence = dict(finding.evidence)
+        if epoch is not None and incidents is not None:
+            name = event_name(snapshot.partitions, row, epoch)
+            labels |= labels_of(snapshot.cluster, name)
+            evidence["incident"] = incidents.incident(name)
+        yield Event(position=position, labels=labels, reason=Why.BEYOND, evidence=evidence)
 
 
 def _told_before(view: View, is_beyond: Bools) -> Bools:

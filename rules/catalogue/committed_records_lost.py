@@ -53,8 +53,9 @@ import numpy as np
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
-from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.judgement import Case, Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.changes import Changes
+from rules.loss.events import EventKey, events_of, first_reasons
 from rules.loss.proof import Proof, proofs
 from rules.loss.restored import about_restored, newly_restored, told_restored
 from rules.loss.returned import is_committed, newly_settled, told_return
@@ -74,6 +75,8 @@ RULE: Final = RuleMeta(
     is_critical=True,
     milder=(("restored", Severity.INFO),),
     sharpening=("transaction_lost", "ex_leader_returned", "restored"),
+    names_events=True,
+    outlives_subject=True,
 )
 
 
@@ -98,35 +101,17 @@ def judge(view: View) -> Judgement:
     snapshot, changes = view.snapshot, Changes.of(view)
     rows = len(snapshot.partitions)
     proven = proofs(view)
-    lost = {proof.row: proof for proof in proven if proof.certain is not None}
-    gone = lost_transactions(view)
-    settled = {row: loss for row, loss in newly_settled(view).items() if is_committed(loss)}
-    restored = newly_restored(view)
-
-    def details(position: int) -> dict[str, EvidenceValue]:
-        proof = lost.get(position)
-        return {
-            **({} if proof is None else told(view, proof)),
-            **(told_transactions(gone[position]) if position in gone else {}),
-            **(told_return(settled[position]) if position in settled else {}),
-            **told_restored(restored.get(position) if proof is None else None),
-        }
-
     return decide(
         RULE,
         PartitionSubjects(snapshot),
         [
-            Case(marked(rows, settled), Verdict.BREACH, Why.EX_LEADER_RETURNED),
-            Case(marked(rows, lost), Verdict.BREACH, Why.LOST),
-            Case(marked(rows, gone), Verdict.BREACH, Why.TRANSACTION_LOST),
-            Case(marked(rows, restored), Verdict.BREACH, Why.RESTORED),
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
             Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
             Case(_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_TOLD),
         ],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
-        details=details,
+        events=_events(view, proven),
         questions=(
             *_questions(view, changes),
             *_about_transactions(view, proven),
@@ -134,6 +119,34 @@ def judge(view: View) -> Judgement:
             *about_restored(view),
         ),
     )
+
+
+def _events(view: View, proven: Sequence[Proof]) -> list[Event]:
+    """Return what this round proves, and what it learned of losses that were proven before."""
+    lost = {(proof.row, proof.leader_epoch): proof for proof in proven if proof.certain is not None}
+    restored = newly_restored(view)
+    # What is there again is lost no more, whatever is found out of it later.
+    gone, settled = (
+        {key: loss for key, loss in found.items() if loss.restored_epoch is None}
+        for found in (lost_transactions(view), newly_settled(view))
+    )
+    settled = {key: loss for key, loss in settled.items() if is_committed(loss)}
+
+    def evidence(key: EventKey) -> dict[str, EvidenceValue]:
+        return {
+            **(told(view, lost[key]) if key in lost else {}),
+            **(told_transactions(gone[key]) if key in gone else {}),
+            **(told_return(settled[key]) if key in settled else {}),
+            **told_restored(None if key in lost else restored.get(key)),
+        }
+
+    reasons = first_reasons(
+        (Why.EX_LEADER_RETURNED, settled),
+        (Why.LOST, lost),
+        (Why.TRANSACTION_LOST, gone),
+        (Why.RESTORED, restored),
+    )
+    return events_of(view, reasons, evidence)
 
 
 def _unnamed(view: View) -> Bools:

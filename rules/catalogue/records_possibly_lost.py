@@ -55,15 +55,18 @@ from typing import Final
 import numpy as np
 
 from rules.evidence import EvidenceValue, Scalar
-from rules.facts.column import Column, marked
+from rules.facts.column import Column
 from rules.facts.loss_memory import ToldLoss, beyond_epoch_end, is_new
 from rules.facts.unseen_elections import UnseenElection
-from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
+from rules.loss.events import EventKey, events_of, labels_of
+from rules.loss.incidents import IncidentIndex
 from rules.loss.proof import Proof, proofs
-from rules.loss.proven import newly_proven, proven_before, told_proven
+from rules.loss.proven import loss_read_in, newly_proven, told_proven
 from rules.loss.returned import is_committed, newly_settled, told_return
 from rules.loss.told import SHOWN, told
 from rules.loss.unseen import newly_unseen, told_election
+from rules.loss.vanished import vanished
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
@@ -77,8 +80,11 @@ RULE: Final = RuleMeta(
     milder=(
         ("unseen", Severity.WARNING),
         ("proven", Severity.INFO),
+        ("not_determinable", Severity.INFO),
     ),
     sharpening=("ex_leader_returned", "proven"),
+    names_events=True,
+    outlives_subject=True,
 )
 
 
@@ -91,25 +97,43 @@ class Why(Reason):
     EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     PROVEN = "proven"  # committed_records_lost tells of the same records
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
+    NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader could be asked
 
 
 def judge(view: View) -> Judgement:
     """Judge every partition; what is certainly lost is committed_records_lost's to say."""
-    rows = len(view.snapshot.partitions)
     found = _Found.of(view)
+    reasons: dict[EventKey, Reason] = {
+        **dict.fromkeys(found.proven, Why.PROVEN),
+        **dict.fromkeys(found.unseen, Why.UNSEEN),
+        **dict.fromkeys(found.read, Why.READ_BEYOND_EPOCH_END),
+        **dict.fromkeys(found.possible, Why.POSSIBLE),
+        **dict.fromkeys(found.settled, Why.EX_LEADER_RETURNED),
+    }
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
-        [
-            Case(marked(rows, found.settled), Verdict.BREACH, Why.EX_LEADER_RETURNED),
-            Case(marked(rows, found.possible), Verdict.BREACH, Why.POSSIBLE),
-            Case(marked(rows, found.read), Verdict.BREACH, Why.READ_BEYOND_EPOCH_END),
-            Case(marked(rows, found.unseen), Verdict.BREACH, Why.UNSEEN),
-            Case(marked(rows, found.proven), Verdict.BREACH, Why.PROVEN),
-        ],
+        [],
         (Verdict.OK, Why.NOTHING_SAYS_SO),
-        details=partial(_details, view, found),
+        events=[
+            *events_of(view, reasons, partial(_evidence, view, found)),
+            *_vanished_events(view),
+        ],
     )
+
+
+def _vanished_events(view: View) -> Iterator[Event]:
+    """Give the losses that cannot be determined any more; their subjects are gone."""
+    found = vanished(view)
+    incidents = IncidentIndex.of(view.memory.losses) if found else None
+    for one in found:
+        incident = None if incidents is None else incidents.incident(one.name)
+        yield Event(
+            position=None,
+            labels=labels_of(view.snapshot.cluster, one.name),
+            reason=Why.NOT_DETERMINABLE,
+            evidence={"incident": incident, **one.told()},
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,91 +141,80 @@ class _Found:
     """What a round found out, by row."""
 
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
-    open_ended: Mapping[int, Proof]
-    elected: Mapping[int, UnseenElection]
-    settled: Mapping[int, ToldLoss]
-    read: Mapping[int, list[int]]  # places of commits
-    read_and_proven: Mapping[int, list[int]]
-    proven: Mapping[int, ToldLoss]
+    open_ended: Mapping[EventKey, Proof]
+    elected: Mapping[EventKey, UnseenElection]
+    settled: Mapping[EventKey, ToldLoss]
+    read: Mapping[EventKey, list[int]]  # places of commits
+    read_and_proven: Mapping[EventKey, list[int]]
+    proven: Mapping[EventKey, ToldLoss]
 
     @classmethod
     def of(cls, view: View) -> _Found:
         """Sort by what is told here, and what committed_records_lost tells."""
         learned, beyond = newly_settled(view), beyond_epoch_end(view.snapshot)
-        there = {(row, one.leader_epoch) for row, one in learned.items() if is_committed(one)}
-        read, proven = _read_beyond(view, beyond), newly_proven(view)
-        covered = {
-            row: loss for row, places in read.items() for loss in _all_proven(view, places, beyond)
-        }
+        there = {key for key, loss in learned.items() if is_committed(loss)}
+        read = _read_beyond(view, beyond)
+        covered = {key: loss for key, (_, loss) in read.items() if loss and is_committed(loss)}
+        places = {key: at for key, (at, _) in read.items()}
         return cls(
             beyond=beyond,
             open_ended={
-                proof.row: proof
+                (proof.row, proof.leader_epoch): proof
                 for proof in proofs(view)
                 if proof.certain is None
                 and proof.is_open_ended
                 and (proof.row, proof.leader_epoch) not in there
             },
-            elected={
-                row: one
-                for row, one in newly_unseen(view).items()
-                if (row, one.leader_epoch) not in there
-            },
-            settled={row: loss for row, loss in learned.items() if not is_committed(loss)},
-            read={row: places for row, places in read.items() if row not in covered},
-            read_and_proven={row: read[row] for row in covered},
-            proven={**covered, **proven},
+            elected={key: one for key, one in newly_unseen(view).items() if key not in there},
+            settled={key: loss for key, loss in learned.items() if key not in there},
+            read={key: at for key, at in places.items() if key not in covered},
+            read_and_proven={key: places[key] for key in covered},
+            proven={**covered, **newly_proven(view)},
         )
 
     @property
-    def possible(self) -> list[int]:
+    def possible(self) -> list[EventKey]:
         """Return where what was seen above the high watermark is gone."""
-        return [row for row, proof in self.open_ended.items() if proof.possible is not None]
+        return [key for key, proof in self.open_ended.items() if proof.possible is not None]
 
     @property
-    def unseen(self) -> set[int]:
+    def unseen(self) -> set[EventKey]:
         """Return where nothing that was seen is missing."""
         return {*self.open_ended, *self.elected}
 
 
-def _details(view: View, found: _Found, row: int) -> dict[str, EvidenceValue]:
-    """Return what is told of a partition, by the same order of reasons as the cases."""
-    places = found.read.get(row) or found.read_and_proven.get(row, [])
-    is_told = row in found.settled or row in found.unseen or row in found.read
+def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:
+    """Return what is told of an event, by the same order as the reasons."""
+    places = found.read.get(key) or found.read_and_proven.get(key, [])
+    is_told = key in found.settled or key in found.unseen or key in found.read
     return {
-        **_told(view, found.open_ended.get(row), places, found.beyond),
-        **(told_election(view, found.elected[row]) if row in found.elected else {}),
-        **(told_return(found.settled[row]) if row in found.settled else {}),
-        **(told_proven(found.proven[row]) if row in found.proven and not is_told else {}),
+        **_told(view, found.open_ended.get(key), places, found.beyond),
+        **(told_election(view, found.elected[key]) if key in found.elected else {}),
+        **(told_return(found.settled[key]) if key in found.settled else {}),
+        **(told_proven(found.proven[key]) if key in found.proven and not is_told else {}),
     }
 
 
-def _read_beyond(view: View, beyond: Column) -> dict[int, list[int]]:
-    """Return by row the places of commits that newly lie beyond the end of their own epoch."""
-    snapshot = view.snapshot
+def _read_beyond(view: View, beyond: Column) -> dict[EventKey, tuple[list[int], ToldLoss | None]]:
+    """Return the places of commits that newly lie beyond the end of their own epoch, by event.
+
+    They belong to the loss of that epoch's end, where one is known, and else to the present leader.
+    """
+    snapshot, commits = view.snapshot, view.snapshot.commits
     known = view.before.losses.beyond_epoch_end if view.before is not None else frozenset()
     places = np.flatnonzero(beyond.valid).astype(np.int64)
-    found: dict[int, list[int]] = {}
+    found: dict[EventKey, tuple[list[int], ToldLoss | None]] = {}
     for place, new in zip(places.tolist(), is_new(snapshot, places, known), strict=True):
-        if new:
-            found.setdefault(int(snapshot.commits.row[place]), []).append(place)
+        row = int(commits.row[place])
+        present = snapshot.offsets.leader_epoch[row]
+        if not new or present is None:
+            continue
+        end = int(commits.committed_offset[place]) - int(beyond.values[place])
+        epoch = commits.committed_leader_epoch[place]
+        loss = loss_read_in(view, row, epoch=epoch, end=end)
+        key = row, present if loss is None else loss.leader_epoch
+        found.setdefault(key, ([], loss))[0].append(place)
     return found
-
-
-def _all_proven(view: View, places: list[int], beyond: Column) -> Iterator[ToldLoss]:
-    """Give the proven loss of what groups had read, if that is one for all of their commits."""
-    commits = view.snapshot.commits
-    losses = [
-        proven_before(
-            view,
-            int(commits.row[place]),
-            epoch=commits.committed_leader_epoch[place],
-            end=int(commits.committed_offset[place]) - int(beyond.values[place]),
-        )
-        for place in places
-    ]
-    if losses[0] is not None and all(one is losses[0] for one in losses):
-        yield losses[0]
 
 
 def _told(

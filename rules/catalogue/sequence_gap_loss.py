@@ -61,8 +61,9 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.CRITICAL,
     for_=timedelta(0),
-    summary="Records that a producer had written are gone, as a gap in its sequence shows.",
+    summary="A gap in a producer's sequence: records that it had written are lost, or may be.",
     milder=(("possibly_lost", Severity.WARNING), ("refuted", Severity.INFO)),
+    lowering=("possibly_lost", "refuted"),
     forgets=True,
 )
 

@@ -32,10 +32,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from rules.evidence import EvidenceValue
-from rules.facts.column import Bools, marked
-from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
+from rules.loss.events import events_of
 from rules.loss.proof import Proof, proofs
 from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -48,6 +47,8 @@ RULE: Final = RuleMeta(
     severity=Severity.WARNING,
     for_=timedelta(0),
     summary="A replica that was not in sync became leader.",
+    names_events=True,
+    outlives_subject=True,
 )
 
 
@@ -63,28 +64,18 @@ class Why(Reason):
 def judge(view: View) -> Judgement:
     """Judge every partition; the reason says what became of the records that were seen."""
     unclean = {
-        proof.row: proof
+        (proof.row, proof.leader_epoch): proof
         for proof in proofs(view)
         if proof.election is Election.UNCLEAN or proof.certain is not None
     }
 
-    def at(why: Why) -> Bools:
-        rows = (row for row, proof in unclean.items() if _why(proof) is why)
-        return marked(len(view.snapshot.partitions), rows)
-
-    def details(position: int) -> dict[str, EvidenceValue]:
-        proof = unclean.get(position)
-        return {} if proof is None else told(view, proof)
-
+    reasons = {key: _why(proof) for key, proof in unclean.items()}
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
-        [
-            Case(at(why), Verdict.BREACH, why)
-            for why in (Why.LOST, Why.POSSIBLY_LOST, Why.NOTHING_SEEN_IS_MISSING)
-        ],
+        [],
         (Verdict.OK, Why.NONE_SEEN),
-        details=details,
+        events=events_of(view, reasons, lambda key: told(view, unclean[key])),
     )
 
 

@@ -28,9 +28,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Final
 
-from rules.evidence import EvidenceValue
-from rules.facts.column import marked
-from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
+from rules.judgement import Judgement, PartitionSubjects, Reason, decide
+from rules.loss.events import events_of
 from rules.loss.proof import proofs
 from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -43,6 +42,8 @@ RULE: Final = RuleMeta(
     severity=Severity.INFO,
     for_=timedelta(0),
     summary="Records that were never committed are gone after a clean leader change.",
+    names_events=True,
+    outlives_subject=True,
 )
 
 
@@ -56,20 +57,15 @@ class Why(Reason):
 def judge(view: View) -> Judgement:
     """Judge every partition."""
     lost = {
-        proof.row: proof
+        (proof.row, proof.leader_epoch): proof
         for proof in proofs(view)
         if not proof.is_open_ended and proof.uncommitted is not None
     }
-    mask = marked(len(view.snapshot.partitions), lost)
-
-    def details(position: int) -> dict[str, EvidenceValue]:
-        proof = lost.get(position)
-        return {} if proof is None else told(view, proof)
-
+    reasons = dict.fromkeys(lost, Why.NEVER_COMMITTED)
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
-        [Case(mask, Verdict.BREACH, Why.NEVER_COMMITTED)],
+        [],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),
-        details=details,
+        events=events_of(view, reasons, lambda key: told(view, lost[key])),
     )

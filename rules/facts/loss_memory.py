@@ -26,6 +26,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from rules.facts.incidents import Incident, incidents_under, incidents_with_times
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection, elections_under
@@ -116,6 +117,7 @@ class LossMemory:
     new_topics: tuple[NewTopic, ...] = ()  # of the last hour
     # When each controller wrote last of what was read, by its own clock; a restart reads it anew.
     controllers: Mapping[BrokerId, int] = field(default_factory=dict)
+    incidents: tuple[Incident, ...] = ()  # of the last day, the latest last
 
 
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
@@ -150,6 +152,7 @@ def losses_under(stored: LossMemory, seen: LossMemory) -> LossMemory:
         unseen=elections_under(stored.unseen, seen.unseen),
         new_topics=(*stored.new_topics, *seen.new_topics),
         controllers=seen.controllers,
+        incidents=incidents_under(stored.incidents, seen.incidents),
     )
 
 
@@ -177,6 +180,7 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
         new_topics=tuple(
             replace(one, listed_us=change(one.listed_us)) for one in memory.new_topics
         ),
+        incidents=incidents_with_times(memory.incidents, change),
     )
 
 

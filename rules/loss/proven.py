@@ -13,34 +13,33 @@ from rules.loss.returned import is_committed, row_of, told_return
 from rules.view import View
 
 
-def newly_proven(view: View) -> dict[int, ToldLoss]:
-    """Return by row the losses that this round proves, and that were told as possible before."""
+def newly_proven(view: View) -> dict[tuple[int, int], ToldLoss]:
+    """Return the losses that this round proves and that were told as possible, by row and epoch."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[int, ToldLoss] = {}
+    found: dict[tuple[int, int], ToldLoss] = {}
     for loss in view.memory.losses.told:
         known = before.get(loss.key)
         if not is_committed(loss) or (known is not None and is_committed(known)):
             continue
         row = row_of(view, loss)
         if row is not None and (known is not None or _was_told_otherwise(view, loss)):
-            found[row] = loss
+            found[row, loss.leader_epoch] = loss
     return found
 
 
-def proven_before(view: View, row: int, *, epoch: int | None, end: int) -> ToldLoss | None:
-    """Return the proven loss of what a group had read in an epoch that ended at `end`."""
+def loss_read_in(view: View, row: int, *, epoch: int | None, end: int) -> ToldLoss | None:
+    """Return the loss of what a group had read in an epoch that ended at `end`; a proven one first."""
     name = view.snapshot.partitions.index.topic_partition(row)
     same = (
         loss
         for loss in view.memory.losses.told
         if loss.name == name
         and loss.epoch_end == end
-        and is_committed(loss)
         and row_of(view, loss) == row
         and epoch is not None
         and epoch < loss.leader_epoch
     )
-    return next(same, None)
+    return min(same, key=lambda loss: not is_committed(loss), default=None)
 
 
 def told_proven(loss: ToldLoss) -> dict[str, EvidenceValue]:

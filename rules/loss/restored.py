@@ -49,20 +49,19 @@ def about_restored(view: View) -> tuple[EpochEndQuestion, ...]:
     return (EpochEndQuestion(view.snapshot.partitions, rows, epochs),)
 
 
-def newly_restored(view: View) -> dict[int, ToldLoss]:
-    """Return by row the proven losses that this round finds to be restored.
+def newly_restored(view: View) -> dict[tuple[int, int], ToldLoss]:
+    """Return by row and leader epoch the proven losses that this round finds to be restored.
 
-    None where another one of the partition still stands.
+    Each by itself: whether another loss of the partition still stands is that one's matter.
     """
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    own = [one for one in view.memory.losses.told if is_committed(one)]
-    standing = {one.name for one in own if one.restored_epoch is None}
-    found: dict[int, ToldLoss] = {}
-    for loss in own:
+    found: dict[tuple[int, int], ToldLoss] = {}
+    for loss in view.memory.losses.told:
         known, row = before.get(loss.key), row_of(view, loss)
         is_new = known is not None and known.restored_epoch is None
-        if row is not None and is_new and loss.restored_epoch and loss.name not in standing:
-            found[row] = loss
+        is_back = is_committed(loss) and loss.restored_epoch is not None
+        if row is not None and is_new and is_back:
+            found[row, loss.leader_epoch] = loss
     return found
 
 

@@ -86,14 +86,14 @@ def with_settled(told: Sequence[ToldLoss], loss: ToldLoss) -> list[ToldLoss]:
     return [longer if one is same else one for one in told]
 
 
-def newly_settled(view: View) -> dict[int, ToldLoss]:
-    """Return by row the losses of which this round learned more from log lines."""
+def newly_settled(view: View) -> dict[tuple[int, int], ToldLoss]:
+    """Return by row and leader epoch the losses of which this round learned more from log lines."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[int, ToldLoss] = {}
+    found: dict[tuple[int, int], ToldLoss] = {}
     for loss in view.memory.losses.told:
         row = row_of(view, loss)
         if row is not None and loss.lost_to is not None and _learned(before.get(loss.key), loss):
-            found[row] = loss
+            found[row, loss.leader_epoch] = loss
     return found
 
 

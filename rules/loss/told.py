@@ -11,8 +11,10 @@ import numpy as np
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.groups import GroupType
 from rules.facts.identity import TopicPartition
+from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import EPOCH
+from rules.facts.transactions import Sight
 from rules.loss.election import Election
 from rules.loss.proof import Proof, Span
 from rules.view import View
@@ -24,10 +26,16 @@ KEEP_IT_DOWN: Final = (
     "directory, and read the copy with kafka-dump-log.sh --print-data-log."
 )
 
-KEEP_THEM_DOWN: Final = (
-    "One of the brokers {leaders} led last: its disk holds the only copy of what is missing, and it "
-    "truncates its log as soon as it follows the new leader. Keep them down, copy the folder {name} of "
-    "their log directories, and read the longest copy with kafka-dump-log.sh --print-data-log."
+COPY_IT_FIRST: Final = (
+    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
+    "directory of broker {leader} before it is started again: it truncates its log as soon as it "
+    "follows the new leader, and what only it may have is gone then."
+)
+
+COPY_THEM_FIRST: Final = (
+    "Whether records are missing is not proven. Until that is known, copy the folder {name} of the log "
+    "directories of the brokers {leaders} before they are started again: they truncate their logs as "
+    "soon as they follow the new leader, and what only one of them may have is gone then."
 )
 
 
@@ -43,7 +51,7 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "leader_epoch": proof.leader_epoch,
         "epoch_end": proof.epoch_end,
         **_span("certain", proof.certain),
-        "visible_to_read_committed": len(proof.certain_visible or ()),
+        "visible_to_read_committed": _visible(view, proof),
         **_span("possible", proof.possible),
         **_span("uncommitted", proof.uncommitted),
         "last_look": moment(before.looked_at_us),
@@ -61,6 +69,41 @@ def _span(name: str, span: Span | None) -> dict[str, EvidenceValue]:
         f"{name}_to": None if span is None else span.end,
         f"{name}_offsets": 0 if span is None else len(span),
     }
+
+
+def _visible(view: View, proof: Proof) -> int:
+    """Return how many of the certain offsets read_committed readers could have had.
+
+    The last stable offset is read a moment before the high watermark: without a transaction the two are
+    one, however far apart they were read.
+    """
+    if proof.certain is not None and not _may_have_transactions(view, proof):
+        return len(proof.certain)
+    return len(proof.certain_visible or ())
+
+
+def _may_have_transactions(view: View, proof: Proof) -> bool:
+    """Whether a transaction may have been open on the partition at the last look."""
+    transactions, before = view.snapshot.transactions, view.before
+    if not transactions.was_ever_used:
+        return False
+    if before is None or not transactions.is_complete or transactions.sight is Sight.UNPROVEN:
+        return True
+    seen = (one.transaction for one in before.transactions.open.values())
+    known = (*seen, *transactions.known.values())
+    if any(proof.name in (one.partitions or ()) for one in known):
+        return True
+    return proof.name in before.transactions.committed or _stood(before, proof)
+
+
+def _stood(before: Memory, proof: Proof) -> bool:
+    """Whether the last stable offset stood for longer than one look takes."""
+    row = before.partitions.index.row(proof.name.topic, proof.name.partition)
+    if row is None:
+        return True
+    since = before.last_stable_offset.since_us[row]
+    is_same = before.last_stable_offset.values[row] == proof.before.last_stable_offset
+    return since is not None and is_same and since < proof.before.looked_at_us
 
 
 def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
@@ -127,14 +170,16 @@ def _advice(snapshot: Snapshot, proof: Proof) -> str | None:
     is_proven = proof.certain is not None or proof.election is Election.UNCLEAN
     if not is_proven or proof.before.leader in (snapshot.partitions.isr[proof.row] or ()):
         return None
-    return keep_down([proof.before.leader], proof.name)
+    if proof.certain is None:
+        return copy_first([proof.before.leader], proof.name)
+    return KEEP_IT_DOWN.format(leader=proof.before.leader, name=proof.name)
 
 
-def keep_down(brokers: Sequence[int], name: TopicPartition) -> str:
-    """Return what to do with brokers of which one has the only copy."""
+def copy_first(brokers: Sequence[int], name: TopicPartition) -> str:
+    """Return what to do with brokers of which one may have what nobody else has."""
     if len(brokers) == 1:
-        return KEEP_IT_DOWN.format(leader=brokers[0], name=name)
-    return KEEP_THEM_DOWN.format(leaders=", ".join(map(str, brokers)), name=name)
+        return COPY_IT_FIRST.format(leader=brokers[0], name=name)
+    return COPY_THEM_FIRST.format(leaders=", ".join(map(str, brokers)), name=name)
 
 
 def moment(moment_us: int) -> str:

@@ -24,7 +24,7 @@ from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
-from rules.loss.told import keep_down, moment
+from rules.loss.told import copy_first, moment
 from rules.view import View
 
 KEPT: Final = timedelta(days=1)  # as long as the finding of an event
@@ -61,15 +61,15 @@ def unseen_elections(
     return tuple(found.values())[-MAX_KEPT:]
 
 
-def newly_unseen(view: View) -> dict[int, UnseenElection]:
-    """Return by row the elections that this round tells."""
+def newly_unseen(view: View) -> dict[tuple[int, int], UnseenElection]:
+    """Return by row and leader epoch the elections that this round tells."""
     before = () if view.before is None else view.before.losses.unseen
     known = {one.key for one in before}
-    found: dict[int, UnseenElection] = {}
+    found: dict[tuple[int, int], UnseenElection] = {}
     for one in view.memory.losses.unseen:
         row = view.snapshot.partitions.index.row(one.name.topic, one.name.partition)
         if one.key not in known and row is not None:
-            found[row] = one
+            found[row, one.leader_epoch] = one
     return found
 
 
@@ -86,7 +86,7 @@ def told_election(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
         "leader_epoch": one.leader_epoch,
         "unknown_since": None if one.since_us is None else moment(one.since_us),
         "never_looked_at": True,
-        "advice": keep_down(away, one.name) if away else None,
+        "advice": copy_first(away, one.name) if away else None,
     }
 
 

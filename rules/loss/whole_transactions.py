@@ -31,15 +31,15 @@ DOUBTED_US: Final = 2 * 60 * 1_000_000  # microseconds; then it is told what is 
 CLOCKS: Final = 10_000_000  # microseconds by which the clocks of two brokers may differ
 
 
-def lost_transactions(view: View) -> dict[int, ToldLoss]:
-    """Return by row the losses of which it is known in this round which transactions are missing."""
+def lost_transactions(view: View) -> dict[tuple[int, int], ToldLoss]:
+    """Return the losses of which this round knows which transactions are missing, by row and epoch."""
     before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
-    found: dict[int, ToldLoss] = {}
+    found: dict[tuple[int, int], ToldLoss] = {}
     for loss in view.memory.losses.told:
         old, row = before.get(loss.key), row_of(view, loss)
         was_told = old is not None and old.missing and not old.doubtful
         if row is not None and loss.missing and not loss.doubtful and not was_told:
-            found[row] = loss
+            found[row, loss.leader_epoch] = loss
     return found
 
 

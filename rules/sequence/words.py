@@ -23,6 +23,11 @@ KEEP_DISK: Final = (
     "its `delivery.timeout.ms` (120 s by default) has passed since the last refusal: until then it "
     "may still send them itself, and they would be there twice."
 )
+COPY_DISK: Final = (
+    "Copy the partition's folder of the broker that led before, before it is started again: it may "
+    "have what is missing. Whether anything that was acknowledged is missing is not proven: have "
+    "nothing written again until it is (`tidemark loss ls`)."
+)
 NOTHING: Final = "Nothing has to be done for the records."
 
 
@@ -133,7 +138,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
         "The log from the refused batch on, looked through to its end two minutes later: a client "
         "tries again for so long.",
-        KEEP_DISK,
+        COPY_DISK,
     ),
     Why.CHANGE_NOT_KNOWN: Words(
         "The leader changed after the last accepted batch, and too much happened unseen to say "

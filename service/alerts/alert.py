@@ -78,7 +78,7 @@ class Alert:
     ) -> Alert:
         """Return a new alert, which waits or fires at once."""
         identity, severity = key
-        labels = labels_of(identity, severity)
+        labels = labels_of(identity, severity, evidence)
         return cls(
             finding=identity,
             severity=severity,

@@ -6,20 +6,33 @@ because receivers refuse what is too large, and then nobody is told at all.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final
 
-from rules.evidence import EvidenceValue
+from rules.evidence import EvidenceValue, in_words
+from rules.loss.summary import RULES as LOSS_RULES
+from rules.loss.summary import LossFact, by_partition, summary_of
 from rules.verdict import RuleMeta
 from service.alerts.alert import Alert, AlertState
+from service.alerts.flush import Notification
+from service.alerts.identity import INCIDENT
 
 LONGEST_VALUE: Final = 1024  # characters
 LONGEST_TOGETHER: Final = 8192  # of the evidence; what does not fit is counted
 _CUT: Final = "…"
+INCIDENT_SUMMARY: Final = "incident_summary"
 OWN: Final = frozenset(
-    ("summary", "description", "reason", "runbook_url", "end_reason", "evidence_left_out")
+    (
+        "summary",
+        "description",
+        "reason",
+        "runbook_url",
+        "end_reason",
+        "evidence_left_out",
+        INCIDENT_SUMMARY,
+    )
 )
+_IDS: Final = frozenset(("topic_id",))  # of labels: no words for a sentence
 
 
 def annotations_of(
@@ -40,9 +53,22 @@ def annotations_of(
     return {**said, **dict(_evidence(alert))}
 
 
+def incident_annotations(notification: Notification) -> dict[str, str]:
+    """Return what all alerts of one incident share: what it comes to, in a sentence."""
+    if INCIDENT not in dict(notification.group_labels):
+        return {}
+    facts = [
+        LossFact(one.rule_id, dict(one.finding[1]), one.reason, one.evidence, one.active_at)
+        for one in notification.firing or notification.resolved
+        if one.rule_id in LOSS_RULES
+    ]
+    return {INCIDENT_SUMMARY: summary_of(by_partition(facts)).sentence} if facts else {}
+
+
 def _description(alert: Alert) -> str:
     """Return the reason in words, with where."""
-    where = ", ".join(f"{name} {value}" for name, value in dict(alert.finding[1]).items() if value)
+    named = dict(alert.finding[1]).items()
+    where = ", ".join(f"{name} {value}" for name, value in named if value and name not in _IDS)
     words = alert.reason.replace("_", " ")
     return f"{words[:1].upper()}{words[1:]}: {where}." if where else f"{words}."
 
@@ -64,10 +90,8 @@ def _evidence(alert: Alert) -> Iterator[tuple[str, str]]:
 
 
 def _text(value: EvidenceValue) -> str:
-    """Return a value as text: words as they are, all else as JSON; empty for what is not known."""
-    if value is None or value == []:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    """Return a value in words; empty for what is not known."""
+    return "" if value is None else in_words(value)
 
 
 def _cut(text: str) -> str:

@@ -77,7 +77,7 @@ def decode_alert(plain: Mapping[str, Any]) -> Alert:
     """Return the alert that was encoded."""
     finding: Identity = plain["rule"], tuple(sorted(plain["labels"].items()))
     severity = Severity(plain["severity"])
-    labels = labels_of(finding, severity)
+    labels = labels_of(finding, severity, plain["evidence"])
     return Alert(
         finding=finding,
         severity=severity,

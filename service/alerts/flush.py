@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
 
+from rules.verdict import SEVERITIES
 from service.alerts.alert import Alert
 from service.alerts.dedup import ByFingerprint, NotifyReason, Tellable, Told, told_after, why_tell
 from service.alerts.grouping import Group
@@ -27,7 +28,7 @@ class Notification:
     group_labels: Pairs
     reason: NotifyReason
     at: datetime
-    firing: tuple[Alert, ...]  # in the order of their labels
+    firing: tuple[Alert, ...]  # the worst first, then in the order of their labels
     resolved: tuple[Alert, ...]
 
     @property
@@ -141,4 +142,7 @@ def _notification(
 
 
 def _in_order(alerts: Iterable[Alert]) -> tuple[Alert, ...]:
-    return tuple(sorted(alerts, key=lambda alert: tuple(alert.labels.items())))
+    """Return the worst first: receivers show the first ones."""
+    return tuple(
+        sorted(alerts, key=lambda one: (SEVERITIES.index(one.severity), *one.labels.items()))
+    )

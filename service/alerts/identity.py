@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from rules.evidence import Evidence
 from rules.open_findings import Identity
 from rules.verdict import Severity
 
 ALERTNAME: Final = "alertname"
 SEVERITY: Final = "severity"
+INCIDENT: Final = "incident"  # of lost records: what one broker's loss of leadership did
 
 Labels = Mapping[str, str]
 AlertKey = tuple[Identity, Severity]  # as good as the labels, and at hand without making them
@@ -27,10 +29,18 @@ _MASK: Final = 0xFFFFFFFFFFFFFFFF
 _END: Final = b"\xff"
 
 
-def labels_of(identity: Identity, severity: Severity) -> dict[str, str]:
-    """Return an alert's labels, by name. Empty ones are left out: Alertmanager drops them too."""
+def labels_of(
+    identity: Identity, severity: Severity, evidence: Evidence | None = None
+) -> dict[str, str]:
+    """Return an alert's labels, by name. Empty ones are left out: Alertmanager drops them too.
+
+    The incident of a loss is told by its evidence, and never changes.
+    """
     rule_id, told = identity
+    incident = (evidence or {}).get(INCIDENT)
     labels = {**dict(told), ALERTNAME: rule_id, SEVERITY: str(severity)}
+    if isinstance(incident, str):
+        labels[INCIDENT] = incident
     return {name: labels[name] for name in sorted(labels) if labels[name]}
 
 

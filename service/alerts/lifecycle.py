@@ -142,7 +142,8 @@ def _steps(
     elif not _stands(entry, change):
         return
     elif entry.severity is not alert.severity:
-        yield _ended(alert, AlertEnd.SEVERITY_CHANGED, now)
+        said = replace(alert, reason=entry.reason, evidence=entry.evidence)
+        yield _ended(said, AlertEnd.SEVERITY_CHANGED, now)
     else:
         yield from _standing(alert, entry, change, timing, now)
 
@@ -212,7 +213,7 @@ def _told(
 def _more(news: News, change: Change) -> News:
     """Count what is told: it happened once more, or more was found out about the same event."""
     said = change.finding
-    if said is not None and said.reason in said.rule.sharpening:
+    if said is not None and (said.rule.names_events or said.reason in said.rule.sharpening):
         return News(news.occurrences, news.revisions + 1)
     return News(news.occurrences + 1, news.revisions)
 

@@ -14,8 +14,9 @@ from datetime import timedelta
 from typing import Final
 
 from rules.errors import TidemarkError
+from rules.verdict import Severity
 from service.alerts.alert import Alert
-from service.alerts.identity import ALERTNAME, Labels
+from service.alerts.identity import ALERTNAME, INCIDENT, SEVERITY, Labels
 from service.alerts.matchers import Matchers, all_match, in_order, text_of
 from service.alerts.quoting import label_set
 
@@ -42,8 +43,9 @@ class Route:
 
     receiver: str
     matchers: Matchers = ()
-    # One process watches one cluster: the groups of two must not have one key.
-    group_by: tuple[str, ...] = (ALERTNAME, "cluster")
+    # One process watches one cluster: the groups of two must not have one key. What belongs to no
+    # incident is grouped by its rule.
+    group_by: tuple[str, ...] = (INCIDENT, "cluster")
     group_wait: timedelta = GROUP_WAIT
     group_interval: timedelta = GROUP_INTERVAL
     repeat_interval: timedelta = REPEAT_INTERVAL
@@ -53,6 +55,9 @@ class Route:
     # fires, and again and again, or it takes it for over.
     heeds_mutes: bool = True
     repeats_always: bool = False  # also what persons have acknowledged
+    takes_info: bool = (
+        False  # without it only a matcher of the severity asks for what is mere information
+    )
 
     def __post_init__(self) -> None:
         """Refuse what could never be told, or told without end.
@@ -75,7 +80,19 @@ class Route:
         """Return what an alert's group has in common, by name; labels it lacks are left out."""
         if self.group_by == (EVERY_LABEL,):
             return tuple(sorted(labels.items()))
-        return tuple([(name, labels[name]) for name in sorted(self.group_by) if name in labels])
+        names = set(self.group_by)
+        if INCIDENT in names and INCIDENT not in labels:
+            names = names - {INCIDENT} | {ALERTNAME}
+        return tuple([(name, labels[name]) for name in sorted(names) if name in labels])
+
+    def takes(self, labels: Labels) -> bool:
+        """Whether an alert with these labels goes this way; mere information only if it is asked for."""
+        is_asked_for = labels.get(SEVERITY) != Severity.INFO or self._asks_for_info
+        return is_asked_for and all_match(self.matchers, labels)
+
+    @property
+    def _asks_for_info(self) -> bool:
+        return self.takes_info or any(one.name == SEVERITY for one in self.matchers)
 
 
 Ways = tuple[tuple[Route, Pairs], ...]
@@ -115,12 +132,12 @@ class Routing:
         """Give the routes that an alert with these labels takes, in order."""
         is_taken = False
         for route in self.routes:
-            if all_match(route.matchers, labels):
+            if route.takes(labels):
                 is_taken = True
                 yield route
                 if not route.continue_:
                     return
-        if not is_taken and self.default is not None:
+        if not is_taken and self.default is not None and self.default.takes(labels):
             yield self.default
 
     def key(self, route: Route, group_labels: Pairs) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from rules.verdict import RuleMeta
 from service.alerts.alert import Alert, AlertState
-from service.alerts.annotations import annotations_of
+from service.alerts.annotations import annotations_of, incident_annotations
 from service.alerts.delta import Outgoing
 from service.alerts.flush import Notification
 from service.notify.channels import body_of
@@ -31,13 +31,14 @@ class Telling:
         if receiver is None:
             return None
         alerts = (*notification.firing, *notification.resolved)
+        shared = incident_annotations(notification)
         told = Told(
             receiver=notification.receiver,
             group_key=notification.group_key,
             group_labels=dict(notification.group_labels),
             reason=str(notification.reason),
             external_url=self.external_url,
-            alerts=tuple(self._told(one) for one in alerts),
+            alerts=tuple(self._told(one, shared) for one in alerts),
         )
         return Outgoing(
             webhook_id=webhook_id,
@@ -50,11 +51,14 @@ class Telling:
             at=notification.at,
         )
 
-    def _told(self, alert: Alert) -> NotifiedAlert:
+    def _told(self, alert: Alert, shared: Mapping[str, str]) -> NotifiedAlert:
         shown = f"{self.external_url}/api/v1/alerts/{alert.fingerprint}"
         return NotifiedAlert(
             labels=alert.labels,
-            annotations=annotations_of(alert, self.rules.get(alert.rule_id), self.runbook_url),
+            annotations={
+                **annotations_of(alert, self.rules.get(alert.rule_id), self.runbook_url),
+                **shared,
+            },
             starts_at=alert.starts_at,
             ends_at=alert.resolved_at if alert.state is AlertState.RESOLVED else None,
             fingerprint=alert.fingerprint,

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from service.alerts.annotations import INCIDENT_SUMMARY
 from service.alerts.identity import ALERTNAME
 from service.notify.notification import Notification, NotifiedAlert, Status
 
 CUT: Final = "…"
 # Said in a line of their own, or for machines.
-_SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url"))
+_SAID_ELSEWHERE: Final = frozenset(("summary", "description", "runbook_url", INCIDENT_SUMMARY))
 
 
 def title(notification: Notification) -> str:
     """Return what is the matter, like Alertmanager's own titles: "[FIRING:3] rule cluster=a"."""
     firing = len(notification.firing)
     state = f"FIRING:{firing}" if firing else "RESOLVED"
+    incident = notification.common_annotations.get(INCIDENT_SUMMARY)
+    if incident is not None:
+        cluster = notification.group_labels.get("cluster")
+        return f"[{state}] {incident}" + (f" cluster={cluster}" if cluster else "")
     name = notification.common_labels.get(ALERTNAME, "")
     where = pairs({k: v for k, v in notification.group_labels.items() if k != ALERTNAME})
     return " ".join(part for part in (f"[{state}]", name or "several alerts", where) if part)

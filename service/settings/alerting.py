@@ -76,9 +76,10 @@ class AlertingSettings(Group):
     """List of tables: the first route whose matchers an alert has takes it, and so do those behind it
     as long as each says continue = true. What a route does not say is as below. Default: none."""
 
-    group_by: str = "alertname,cluster"
-    """Comma-separated labels; alerts that agree in them are told together. "..." for each alone.
-    Default: what one rule finds in one cluster."""
+    group_by: str = "incident,cluster"
+    """Comma-separated labels; alerts that agree in them are told together. "..." for each alone; where
+    incident is among them, alerts that belong to none go by alertname. Default: all losses that one
+    broker left behind, and else what one rule finds in one cluster."""
 
     group_wait_seconds: Wait = 30.0
     """Seconds from a group's first alert to its first notification. Default: Alertmanager's; what
@@ -161,9 +162,13 @@ class AlertingSettings(Group):
         """Return all routes; without a default receiver what no route takes goes nowhere."""
         known = self.receivers_by_name()
         name = self.default_receiver
+        asking = {one.name for one in self.receivers if one.send_info}
         return Routing(
-            default=None if name is None else self._route(known[name]),
-            routes=tuple(self._route(known[one.receiver], one) for one in self.routes),
+            default=None if name is None else self._route(known[name], takes_info=name in asking),
+            routes=tuple(
+                self._route(known[one.receiver], one, takes_info=one.receiver in asking)
+                for one in self.routes
+            ),
         )
 
     def config(self, rules: Mapping[str, RuleMeta]) -> AlertingConfig:
@@ -208,7 +213,9 @@ class AlertingSettings(Group):
             if name is not None and name not in counts:
                 yield f"{key}: there is no receiver {name}"
 
-    def _route(self, receiver: Receiver, said: RouteSettings | None = None) -> Route:
+    def _route(
+        self, receiver: Receiver, said: RouteSettings | None = None, *, takes_info: bool
+    ) -> Route:
         def chosen(key: str) -> Any:
             own = None if said is None else getattr(said, key)
             return getattr(self, key) if own is None else own
@@ -222,6 +229,7 @@ class AlertingSettings(Group):
             repeat_interval=timedelta(seconds=chosen("repeat_interval_seconds")),
             send_resolved=chosen("send_resolved"),
             continue_=said is not None and said.continue_,
+            takes_info=takes_info,
         )
         return _pushed(route, receiver) if isinstance(receiver, AlertmanagerReceiver) else route
 

@@ -65,6 +65,9 @@ class ReceiverSettings(Group):
     routing_key: SecretStr | None = None
     """Key of PagerDuty's Events v2 integration."""
 
+    send_info: bool = False
+    """Whether it is sent what is mere information; a route whose matchers name the severity asks too."""
+
     max_alerts: Annotated[int, Field(ge=0, le=100_000)] = 0
     """Alerts in one body at most, 0 for all."""
 

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from rules.facts.broker_log import LogEvent
 from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.incidents import EventName, Incident
 from rules.facts.loss_memory import (
     CommitFact,
     LossMemory,
@@ -44,6 +45,7 @@ def plain(memory: LossMemory) -> list[Any]:
             [one.topic, one.topic_id, one.first_partition, one.listed_us]
             for one in memory.new_topics
         ],
+        [_plain_incident(one) for one in memory.incidents],
     ]
 
 
@@ -58,7 +60,8 @@ def losses_of(told: Any) -> LossMemory:
     if len(told) == COMMITS_ALONE:
         return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
     losses, (form, content, times), quiet = told[COMMITS_ALONE:WITHOUT_ELECTIONS]
-    unseen, new_topics = told[WITHOUT_ELECTIONS:] or ((), ())
+    unseen, new_topics, *later = told[WITHOUT_ELECTIONS:] or ((), ())
+    (incidents,) = later or ((),)  # older checkpoints have none
     events = log_format.decode(content, form).events
     return LossMemory(
         beyond_epoch_end=beyond_epoch_end,
@@ -71,6 +74,7 @@ def losses_of(told: Any) -> LossMemory:
         ),
         unseen=tuple(_election(row) for row in unseen),
         new_topics=tuple(_new_topic(row) for row in new_topics),
+        incidents=tuple(_incident(row) for row in incidents),
     )
 
 
@@ -120,6 +124,28 @@ def _new_topic(row: Any) -> NewTopic:
         topic_id=_topic_id(topic_id),
         first_partition=int(first_partition),
         listed_us=int(listed_us),
+    )
+
+
+def _plain_incident(one: Incident) -> list[Any]:
+    events = [
+        [name.partition.topic, name.partition.partition, name.topic_id, name.leader_epoch]
+        for name in sorted(one.events, key=str)
+    ]
+    return [one.incident_id, one.broker, one.began_us, one.last_us, events]
+
+
+def _incident(row: Any) -> Incident:
+    incident_id, broker, began_us, last_us, events = row
+    return Incident(
+        incident_id=str(incident_id),
+        broker=None if broker is None else int(broker),
+        began_us=int(began_us),
+        last_us=int(last_us),
+        events=frozenset(
+            EventName(TopicPartition(str(topic), int(number)), _topic_id(topic_id), int(epoch))
+            for topic, number, topic_id, epoch in events
+        ),
     )
 
 

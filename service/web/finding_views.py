@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from rules.catalogue.all_rules import EVERY
-from rules.open_findings import Identity, OpenFinding
+from rules.open_findings import ABSENT_ROUNDS, Identity, OpenFinding
 from rules.verdict import Verdict
 from service.storage.findings import StoredTransition, labels_hash, storable
 from service.storage.history import PastFinding
@@ -48,6 +48,7 @@ def from_memory(entry: OpenFinding, cluster_id: str | None) -> Finding:
         last_breach_at=entry.last_breach_at,
         last_judged_at=entry.last_judged_at,
         state=FindingState.OPEN,
+        subject_gone=entry.is_subject_gone,
         ended_at=None,
         end_reason=None,
     )
@@ -71,6 +72,7 @@ def from_storage(past: PastFinding) -> Finding:
         last_breach_at=stored.last_breach_at,
         last_judged_at=stored.last_judged_at,
         state=FindingState.OPEN if stored.ended_at is None else FindingState.ENDED,
+        subject_gone=stored.absent_rounds >= ABSENT_ROUNDS,
         ended_at=stored.ended_at,
         end_reason=stored.end_reason,
     )

@@ -15,13 +15,14 @@ from service.web.models import FindingState, Model, NextCursor, Stamped
 
 
 class LossClass(StrEnum):
-    """What is known of a loss; one rule each."""
+    """What is known of a loss; one rule each, but for the last one."""
 
     COMMITTED_LOST = "committed_lost"  # proven
     POSSIBLY_LOST = "possibly_lost"  # nobody who is left can tell how many
     UNREPLICATED_LOST = "unreplicated_lost"  # never committed; lost to producers with acks=1 or 0
     UNCLEAN_ELECTION = "unclean_election"  # how it could come to it
     COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read what is not there
+    NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader could be asked
 
 
 class GroupBeyond(Model):
@@ -145,16 +146,62 @@ class Loss(LossFacts):
         datetime, Field(description="Later than since: it happened more than once")
     ]
     state: FindingState
+    subject_gone: Annotated[bool, Field(description="Its topic was deleted since")]
     ended_at: datetime | None
     end_reason: EndReason | None
+    incident: Annotated[
+        str | None, Field(description="null: found by a version that knew no incidents")
+    ]
     next_steps: Annotated[list[str], Field(description="What to do, in this order")]
 
 
-class LossPage(Stamped):
-    """Losses, newest first."""
+class AlsoFound(Model):
+    """What another rule says of the same partition in the same incident."""
 
-    items: list[Loss]
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    id: str
+    class_: Annotated[LossClass, Field(alias="class")]
+    reason: str
+    severity: Severity
+    state: FindingState
+    group: Annotated[str | None, Field(description="Of committed_beyond_log_end")]
+
+
+class PartitionLoss(Loss):
+    """What became of one partition: as the rule tells it that knows most."""
+
+    also: Annotated[list[AlsoFound], Field(description="What the other rules say of it")]
+
+
+class LossIncident(Model):
+    """What one broker's loss of leadership did, on all partitions that it had led."""
+
+    id: str
+    summary: Annotated[str, Field(description="What it comes to, in a sentence")]
+    severity: Severity
+    broker: Annotated[int | None, Field(description="Who had led; null: not one that is known")]
+    since: Annotated[datetime, Field(description="When the first of its changes was found")]
+    last_happened_at: datetime
+    last_look: Annotated[
+        datetime | None, Field(description="When the first of them was last seen under that leader")
+    ]
+    state: FindingState
+    partition_count: int
+    lost_partitions: Annotated[int, Field(description="Committed records are gone for certain")]
+    certain_offsets: Annotated[int, Field(description="Of those, a lower bound")]
+    possibly_lost_partitions: int
+    partitions: Annotated[list[PartitionLoss], Field(description="The worst first, 1000 at most")]
+
+
+class LossPage(Stamped):
+    """Incidents, the worst first, then the newest."""
+
+    items: list[LossIncident]
     next: NextCursor
+    is_cut: Annotated[
+        bool, Field(description="Of the database the newest 5000 findings that match are shown")
+    ]
     storage: Annotated[
         KeepingState, Field(description="not_loaded: losses of an earlier process may be missing")
     ]

@@ -9,7 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain
+from typing import Final, assert_never
 
 from service.web.loss_models import GroupBeyond, LossClass, LossFacts
 
@@ -17,6 +18,15 @@ NAMED_GROUPS: Final = 5
 SERVERS: Final = "--bootstrap-server HOST:PORT"
 TRUNCATES: Final = "it truncates its log as soon as it follows the new leader"
 
+NOT_DETERMINABLE: Final = (
+    "The topic {topic} was deleted before its new leader could be asked what the older one had: whether "
+    "records were lost before that can no longer be determined, and there is nothing left to save. If "
+    "they are still needed, write them again from where they came."
+)
+DELETED_SINCE: Final = (
+    "The topic was deleted since. What is left of it lies on brokers that were down then, until they "
+    "start: if it is needed, copy the folder {folder} before."
+)
 ELSEWHERE: Final = {  # reason -> the only step
     "proven": "Nothing more is known here: read on in committed_lost: tidemark loss show {folder}",
     "restored": (
@@ -47,8 +57,18 @@ class _Place:
         )
 
 
-def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> list[str]:
+def next_steps(
+    class_: LossClass, labels: Mapping[str, str], facts: LossFacts, *, is_deleted: bool = False
+) -> list[str]:
     """Return the steps, the most urgent first."""
+    steps = _steps(class_, labels, facts)
+    if not is_deleted or class_ is LossClass.NOT_DETERMINABLE:
+        return steps
+    folder = f"{labels.get('topic', 'TOPIC')}-{labels.get('partition', 'PARTITION')}"
+    return [DELETED_SINCE.format(folder=folder), *steps]
+
+
+def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> list[str]:
     place = _Place(
         topic=labels.get("topic", "TOPIC"),
         partition=labels.get("partition", "PARTITION"),
@@ -58,27 +78,35 @@ def next_steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -
         return [ELSEWHERE[facts.reason].format(folder=shlex.quote(place.folder))]
     match class_:
         case LossClass.COMMITTED_BEYOND_LOG_END:
-            return list(_of_group(place))
+            steps = _of_group(place)
         case LossClass.UNCLEAN_ELECTION:
-            return [_see_what_is_lost(place), _forbid(place)]
+            steps = iter([_see_what_is_lost(place), _forbid(place)])
         case LossClass.UNREPLICATED_LOST:
-            return [*_write_again(facts), *_reset_groups(place, facts)]
+            steps = chain(_write_again(facts), _reset_groups(place, facts))
+        case LossClass.NOT_DETERMINABLE:
+            steps = iter([NOT_DETERMINABLE.format(topic=place.topic)])
+        case LossClass.POSSIBLY_LOST:
+            steps = chain(_save(place, facts), _reset_groups(place, facts), _find_out(place, facts))
+        case LossClass.COMMITTED_LOST:
+            saved = _save(place, facts, is_proven=True)
+            steps = chain(saved, _reset_groups(place, facts), _mend(place, facts))
         case _:
-            return [*_save(place, facts), *_reset_groups(place, facts), *_mend(place, facts)]
+            assert_never(class_)
+    return list(steps)
 
 
-def _save(place: _Place, facts: LossFacts) -> Iterator[str]:
+def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterator[str]:
     if facts.exact_to is not None:
         yield (
-            f"Broker {facts.ex_leader} has come back and cut its log: offsets {facts.exact_from} to "
-            f"{facts.exact_to - 1} are all that is gone. Unless somebody copied the folder "
-            f"{place.folder} before, no copy is left."
+            f"Broker {facts.ex_leader} has come back and cut its log: "
+            f"{_offsets(facts.exact_from, facts.exact_to)} all that is gone. Unless somebody copied "
+            f"the folder {place.folder} before, no copy is left."
         )
         return
     if facts.leader_before is None:
         yield (
             "Keep every broker down that was a replica of this partition and is not in sync: one of "
-            f"them may hold the only copy of what is missing, and {TRUNCATES}."
+            f"them may have what is not there any more, and {TRUNCATES}."
         )
     elif facts.leader_before == facts.leader:
         yield (
@@ -87,7 +115,7 @@ def _save(place: _Place, facts: LossFacts) -> Iterator[str]:
         )
         return
     else:
-        yield _keep_down(facts)
+        yield _keep_down(facts) if is_proven else _copy_first(facts)
     begins = _begins(facts)
     start = "" if begins is None else f", from offset {begins} on"
     yield (
@@ -112,6 +140,40 @@ def _keep_down(facts: LossFacts) -> str:
         'is back already, its broker log says how far it had come ("Follower ... starts ... from '
         'offset N") and where it truncated: the difference is the loss.'
     )
+
+
+def _copy_first(facts: LossFacts) -> str:
+    who = f"broker {facts.leader_before}"
+    is_up = "" if facts.ex_leader_end is None else ", which was up when this was found"
+    return (
+        f"Whether anything is lost is not proven. Until that is known, copy the partition of {who}"
+        f"{is_up}, before it follows the new leader: {TRUNCATES}. If it is back already, its broker log "
+        'says how far it had come ("Follower ... starts ... from offset N") and where it truncated: '
+        "what lies between was not on the new leader."
+    )
+
+
+def _offsets(start: int | None, end: int) -> str:
+    """Return a range as the beginning of a sentence."""
+    return f"offset {start} is" if start == end - 1 else f"offsets {start} to {end - 1} are"
+
+
+def _find_out(place: _Place, facts: LossFacts) -> Iterator[str]:
+    """Say what to do where nothing proves that what is gone was acknowledged."""
+    if facts.exact_to is not None:
+        yield (
+            "How much of it was acknowledged is not proven. If a producer was told that these records "
+            "were written, have it write them again."
+        )
+    else:
+        begins = _begins(facts)
+        where = "" if begins is None else f" from offset {begins} on"
+        yield (
+            f"Compare the copy with the topic{where}. If it has records that the topic lacks, decide "
+            "whether to write them again before the old leader is started; if it has none, nothing "
+            "was lost."
+        )
+    yield _forbid(place)
 
 
 def _mend(place: _Place, facts: LossFacts) -> Iterator[str]:

@@ -36,6 +36,7 @@ RULE_OF: Final = {
     LossClass.COMMITTED_BEYOND_LOG_END: committed_beyond_log_end.RULE.rule_id,
 }
 CLASS_OF: Final = {rule_id: class_ for class_, rule_id in RULE_OF.items()}
+NOT_DETERMINABLE: Final = str(records_possibly_lost.Why.NOT_DETERMINABLE)
 NUMBERS: Final = (
     "leader_before",
     "leader_epoch_before",
@@ -55,12 +56,25 @@ NUMBERS: Final = (
 )
 SPANS: Final = ("certain", "possible", "exact", "uncommitted")
 TRANSACTIONS: Final = ("open_transactions", "lost_transactions")
-OF_THE_LOSS: Final = frozenset({"topic_id"})  # no fact of one time
+OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # no fact of one time
+
+
+def class_of(rule_id: str, reason: str) -> LossClass | None:
+    """Return the class of a finding; None if it is of no rule of losses."""
+    is_unknown = rule_id == records_possibly_lost.RULE.rule_id and reason == NOT_DETERMINABLE
+    return LossClass.NOT_DETERMINABLE if is_unknown else CLASS_OF.get(rule_id)
+
+
+def rule_of(class_: LossClass) -> str:
+    """Return the rule that finds a class."""
+    is_unknown = class_ is LossClass.NOT_DETERMINABLE
+    return RULE_OF[LossClass.POSSIBLY_LOST if is_unknown else class_]
 
 
 def loss_of(finding: Finding) -> Loss:
     """Return a finding of one of the rules in `RULE_OF` as a loss."""
-    class_, labels, told = CLASS_OF[finding.rule], finding.labels, finding.evidence
+    labels, told = finding.labels, finding.evidence
+    class_ = class_of(finding.rule, finding.reason) or CLASS_OF[finding.rule]
     partition, facts = labels.get("partition", ""), facts_of(finding.reason, told)
     return Loss(
         **facts | {"class": class_},
@@ -75,9 +89,11 @@ def loss_of(finding: Finding) -> Loss:
         since=finding.since,
         last_happened_at=finding.last_breach_at,
         state=finding.state,
+        subject_gone=finding.subject_gone,
+        incident=_text(told.get("incident")),
         ended_at=finding.ended_at,
         end_reason=finding.end_reason,
-        next_steps=next_steps(class_, labels, LossFacts(**facts)),
+        next_steps=next_steps(class_, labels, LossFacts(**facts), is_deleted=finding.subject_gone),
     )
 
 

@@ -312,6 +312,10 @@ class Finding(Model):
     last_breach_at: datetime
     last_judged_at: datetime
     state: FindingState
+    subject_gone: Annotated[
+        bool,
+        Field(description="An event whose subject was deleted since, like a topic: it lasts on"),
+    ]
     ended_at: datetime | None
     end_reason: EndReason | None
 

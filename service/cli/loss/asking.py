@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 from service.cli.exit_codes import ExitCode
@@ -21,15 +21,18 @@ WORST_FIRST: Final = (
     "possibly_lost",
     "committed_beyond_log_end",
     "unclean_election",
+    "not_determinable",
     "unreplicated_lost",
 )
 # Never committed: no producer that waits for all in-sync replicas lost anything.
 HARMLESS: Final = frozenset({"unreplicated_lost"})
+UNKNOWN: Final = frozenset({"not_determinable"})  # deleted before anybody could ask
 RESTORED: Final = (
     "restored"  # reason of a loss that is none any more: a replica with the records leads
 )
 # What these rules cannot judge may be lost.
 SEEING: Final = ("committed_records_lost", "records_possibly_lost", "committed_beyond_log_end")
+ELECTION: Final = "unclean_election"
 IN_FULL: Final = 20  # losses of one partition
 OPEN: Final = "open"
 
@@ -56,20 +59,23 @@ class Known:
     server: str
     cluster: str
     as_of: str | None
-    losses: tuple[Row, ...]
+    losses: tuple[Row, ...]  # of a list one for each partition of an incident
     troubles: tuple[str, ...]
     gaps: tuple[Row, ...] = ()  # of the last round, the first ones
+    incidents: tuple[Row, ...] | None = None  # None where losses were asked for
 
     @property
     def exit_code(self) -> ExitCode:
         """Return what a script learns from a list."""
         if any(_is_bad(loss) for loss in self.losses):
             return ExitCode.LOST
-        return ExitCode.INCOMPLETE if self.troubles else ExitCode.OK
+        is_unknown = any(loss.get("class") in UNKNOWN for loss in self.losses)
+        return ExitCode.INCOMPLETE if self.troubles or is_unknown else ExitCode.OK
 
     @property
     def document(self) -> dict[str, Any]:
-        """Return the JSON document: keys may be added, never renamed."""
+        """Return the JSON document: incidents with their partitions, or losses; keys may be added."""
+        found = "losses" if self.incidents is None else "incidents"
         return {
             "server": self.server,
             "cluster": self.cluster,
@@ -77,15 +83,17 @@ class Known:
             "complete": not self.troubles,
             "troubles": list(self.troubles),
             "gaps": list(self.gaps),
-            "losses": list(self.losses),
+            found: list(self.losses if self.incidents is None else self.incidents),
         }
 
 
 def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
-    """Return the losses that match; `asked` are parameters of `/losses`."""
+    """Return the incidents that match; `asked` are parameters of `/losses`."""
     pages = list(api.pages("losses", **asked))
-    losses = [loss for page in pages for loss in page["items"]]
-    return _known(api, losses, pages[-1], is_stored=asked.get("state", OPEN) != OPEN)
+    incidents = tuple(incident for page in pages for incident in page["items"])
+    losses = [loss for incident in incidents for loss in incident["partitions"]]
+    known = _known(api, losses, pages[-1], is_stored=asked.get("state", OPEN) != OPEN)
+    return replace(known, incidents=incidents)
 
 
 def look_up(api: Api, name: str) -> Known | None:
@@ -103,15 +111,13 @@ def look_up(api: Api, name: str) -> Known | None:
     if not found.losses:
         found = ask(api, {**where, "state": "all"})
     worst = sorted(found.losses, key=_badness)[:IN_FULL]
-    details = (api.find(f"losses/{loss['id']}") or {"loss": loss} for loss in worst)
-    return Known(
-        server=found.server,
-        cluster=found.cluster,
-        as_of=found.as_of,
-        losses=(*map(_told, details), *sorted(found.losses, key=_badness)[IN_FULL:]),
-        troubles=found.troubles,
-        gaps=found.gaps,
+    details = ({"loss": loss} | {**(api.find(f"losses/{loss['id']}") or {})} for loss in worst)
+    told = (
+        {**_told(one), "also": loss.get("also") or []}
+        for one, loss in zip(details, worst, strict=True)
     )
+    rest = sorted(found.losses, key=_badness)[IN_FULL:]
+    return replace(found, losses=(*told, *rest), incidents=None)
 
 
 def is_there(api: Api, *, topic: str | None, group: str | None) -> str | None:
@@ -187,8 +193,14 @@ def stored_trouble(page: Row, status: Row) -> Iterator[str]:
 
 
 def _is_bad(loss: Row) -> bool:
-    """Whether committed records are gone, or may be; what is `proven` elsewhere is gone for its group."""
-    return loss.get("class") not in HARMLESS and loss.get("reason") != RESTORED
+    """Whether committed records are gone, or may be; what is `proven` elsewhere is gone for its group.
+
+    The election by which records were lost that are back is no loss.
+    """
+    is_back = loss.get("reason") == RESTORED
+    others = (one for one in loss.get("also") or () if one.get("class") != ELECTION or not is_back)
+    is_known = loss.get("class") not in HARMLESS | UNKNOWN and not is_back
+    return is_known or any(map(_is_bad, others))
 
 
 def _badness(loss: Row) -> tuple[int, str]:

@@ -24,6 +24,7 @@ CLASSES: Final = (  # those of service.web.loss_models
     "unreplicated_lost",
     "unclean_election",
     "committed_beyond_log_end",
+    "not_determinable",
 )
 
 
@@ -69,13 +70,14 @@ def _moment(ctx: click.Context, param: click.Parameter, value: str | None) -> st
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List losses, newest first.
+    """List losses by incident, the worst first, and under each one line per partition.
 
     \b
     committed_lost            committed records are gone: proven
     possibly_lost             committed records may be gone
     committed_beyond_log_end  a group has read what is not there any more
     unclean_election          a replica that was not in sync became leader
+    not_determinable          the topic was deleted before anybody could ask what it lost
     unreplicated_lost         gone, and never committed: acks=1 and acks=0 only
 
     Counts are of offsets; a time with * is of a loss that happened again since.
@@ -87,7 +89,8 @@ def ls(**options: Any) -> int:
     Examples:
       tidemark loss ls
       tidemark loss ls --topic 'orders*' --state all --since 2026-01-31T03:00:00Z
-      tidemark loss ls -o json | jq '.losses[] | {topic, partition, certain_from, certain_to}'
+      tidemark loss ls -o json | jq -r '.incidents[].summary'
+      tidemark loss ls -o json | jq '.incidents[].partitions[] | {topic, partition, certain_to}'
     """  # noqa: D301 - see above
     from service.cli.loss import asking  # noqa: PLC0415 - keeps `--help` fast
 
@@ -138,13 +141,16 @@ def _print_list(known: Known, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(known.document, separators=(",", ":")))
         return
-    from service.cli.loss import tables  # noqa: PLC0415 - see above
+    from rich.text import Text  # noqa: PLC0415 - see above
+
+    from service.cli.loss import tables  # noqa: PLC0415 - same
     from service.cli.snapshot_table import console  # noqa: PLC0415 - same
 
     screen = console()
     screen.print(tables.head(known), soft_wrap=True)
     if known.losses:
-        screen.print(tables.losses_table(known.losses))
+        for part in tables.incidents_in_order(known.incidents or ()):
+            screen.print(part, soft_wrap=isinstance(part, Text))
         click.echo("What to do: tidemark loss show TOPIC-PARTITION")
     _print_troubles(known)
 

@@ -5,6 +5,7 @@ Rows are JSON of a Tidemark that may be newer: what it does not tell is left out
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
@@ -13,7 +14,8 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from service.cli.loss.asking import HARMLESS, Known
+from rules.loss.summary import offsets
+from service.cli.loss.asking import HARMLESS, RESTORED, Known
 from service.cli.printable import printable
 from service.cli.showing import ABSENT, SHOWN
 from service.cli.tx.words import few, moment
@@ -21,11 +23,13 @@ from service.cli.tx.words import few, moment
 Row = Mapping[str, Any]
 
 WORST: Final = "bold red"
+STYLES_OF: Final = {"critical": WORST, "warning": "bold yellow"}  # an incident, by its severity
 STYLES: Final = {
     "committed_lost": WORST,
     "possibly_lost": "bold yellow",
     "committed_beyond_log_end": "bold yellow",
     "unclean_election": "yellow",
+    RESTORED: "green",
 }
 # Column -> whether its cells are short and never folded.
 COLUMNS: Final = {
@@ -40,25 +44,43 @@ GROUP_COLUMNS: Final = ("group", "committed", "read beyond", "may skip")
 
 
 def head(known: Known) -> Text:
-    """Return the line above the table: the cluster, the time, how much, and whether that is all."""
-    classes = [str(loss.get("class")) for loss in known.losses]
-    counts = ", ".join(f"{classes.count(one)} {one}" for one in dict.fromkeys(classes))
+    """Return the line above the list: the cluster, the time, how much, and whether that is all."""
+    many, partitions = len(known.incidents or ()), len(known.losses)
+    counts = (
+        f"{many} incident{'' if many == 1 else 's'}, "
+        f"{partitions} partition{'' if partitions == 1 else 's'}"
+    )
     return Text.assemble(
         (f"cluster {known.cluster}", "bold"),
-        f"  as of {_time(known.as_of)}  {counts or 'no loss is known'}  ",
+        f"  as of {_time(known.as_of)}  {counts if partitions else 'no loss is known'}  ",
         ("not complete", "bold yellow") if known.troubles else ("complete", "green"),
     )
 
 
-def losses_table(losses: Sequence[Row]) -> Table:
-    """Return one line per loss; `*` marks one that happened again since."""
+def incidents_in_order(incidents: Sequence[Row]) -> Iterator[RenderableType]:
+    """Give each incident with one line per partition, as many lines as a person reads."""
+    left = SHOWN
+    for incident in incidents:
+        shown = visible(incident)
+        lines = shown.get("partitions") or []
+        yield Text("")
+        yield Text(
+            str(shown.get("summary")), style=STYLES_OF.get(str(shown.get("severity")), "bold")
+        )
+        if left > 0:
+            yield losses_table(lines[:left], hidden=_count(shown) - len(lines[:left]))
+        left -= len(lines)
+
+
+def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table:
+    """Return one line per partition; `*` marks one that happened again since."""
     table = Table(box=None, pad_edge=False, header_style="dim", caption_justify="left")
     for name, is_short in COLUMNS.items():
         table.add_column(name, overflow="fold", no_wrap=is_short)
-    for loss in map(visible, losses[:SHOWN]):
-        table.add_row(*_cells(loss), style=STYLES.get(str(loss.get("class"))))
-    if len(losses) > SHOWN:
-        table.caption = f"{len(losses) - SHOWN} more (-o json)"
+    for loss in map(visible, losses):
+        table.add_row(*_cells(loss), style=STYLES.get(_word(loss)))
+    if hidden > 0:
+        table.caption = f"{hidden} more (-o json)"
     return table
 
 
@@ -68,7 +90,8 @@ def in_full(loss: Row) -> Iterator[RenderableType]:
     class_ = str(loss.get("class"))
     state = loss.get("state")
     ended = f" {_time(loss.get('ended_at'))} ({loss.get('end_reason')})" if state == "ended" else ""
-    yield Text(f"{class_}  {place(loss)}  {state}{ended}", style=STYLES.get(class_, "bold"))
+    gone = "  topic deleted since" if loss.get("subject_gone") else ""
+    yield Text(f"{class_}  {place(loss)}  {state}{ended}{gone}", style=STYLES.get(class_, "bold"))
     steps = loss.get("next_steps") or []
     yield Text("WHAT TO DO NOW, IN THIS ORDER", style="bold")
     yield Text("\n".join(f"  {number}. {step}" for number, step in enumerate(steps, 1)))
@@ -76,6 +99,7 @@ def in_full(loss: Row) -> Iterator[RenderableType]:
     yield _lines(_facts(loss))
     if loss.get("groups_beyond"):
         yield _groups_table(loss)
+    yield from _also(loss)
     yield from _events(loss)
 
 
@@ -106,17 +130,20 @@ def span(loss: Row, name: str) -> str | None:
     start, end = loss.get(f"{name}_from"), loss.get(f"{name}_to")
     if start is None or end is None:
         return None
-    return f"[{start}, {end}) {loss.get(f'{name}_offsets')} offsets"
+    return f"[{start}, {end}) {_many(loss.get(f'{name}_offsets'))}"
+
+
+def _many(count: object) -> str:
+    return offsets(count) if isinstance(count, int) else f"{_or_absent(count)} offsets"
 
 
 def _cells(loss: Row) -> list[str]:
     """Return what has a place on a narrow screen; counts are of offsets."""
-    class_ = str(loss.get("class"))
-    never = span(loss, "uncommitted") if class_ in HARMLESS else None
+    never = span(loss, "uncommitted") if loss.get("class") in HARMLESS else None
     may_be = f"{never}, not committed" if never else possible(loss)
     return [
-        class_,
-        place(loss),
+        _word(loss),
+        f"{place(loss)} (deleted)" if loss.get("subject_gone") else place(loss),
         _short(certain(loss)),
         _short(may_be),
         _began(loss),
@@ -128,11 +155,21 @@ def _short(told: str | None) -> str:
     if told is None:
         return ABSENT
     return (
-        told.replace(" offsets", "")
+        re.sub(" offsets?", "", told)
         .replace(" in all", ", all")
         .replace(" and what came after", ", after")
         .replace("what came after", "after")
     )
+
+
+def _word(loss: Row) -> str:
+    """Return what a line says first: its class, and that its records are back."""
+    return RESTORED if loss.get("reason") == RESTORED else str(loss.get("class"))
+
+
+def _count(incident: Row) -> int:
+    told = incident.get("partition_count")
+    return told if isinstance(told, int) else len(incident.get("partitions") or ())
 
 
 def _began(loss: Row) -> str:
@@ -143,14 +180,19 @@ def _began(loss: Row) -> str:
 
 
 def certain(loss: Row) -> str | None:
-    """Return what is gone for certain: a range, or what a commit or a transaction proves."""
+    """Return what is gone for certain: a range, or what a commit or a transaction proves.
+
+    What is there again is not gone.
+    """
+    if loss.get("reason") == RESTORED:
+        return None
     found = _proven(loss) or span(loss, "certain")
     if found is not None:
         return found
     if loss.get("at_least_offsets") is not None:
-        return f"at least {loss['at_least_offsets']} offsets"
+        return f"at least {_many(loss['at_least_offsets'])}"
     count = loss.get("lost_transaction_count")
-    return None if count is None else f"{count} committed transactions"
+    return None if count is None else f"{count} committed transaction{'' if count == 1 else 's'}"
 
 
 def possible(loss: Row) -> str | None:
@@ -167,7 +209,7 @@ def _proven(loss: Row) -> str | None:
     start, count = loss.get("exact_from"), loss.get("proven_committed_offsets")
     if start is None or count is None:
         return None
-    return f"[{start}, {start + count}) {count} offsets"
+    return f"[{start}, {start + count}) {_many(count)}"
 
 
 def _since(loss: Row) -> str:
@@ -179,8 +221,10 @@ def _since(loss: Row) -> str:
 def _groups(loss: Row) -> str:
     if loss.get("group") is not None:
         return f"{loss['group']} ({_or_absent(loss.get('beyond_by'))} beyond)"
-    names = [str(one.get("group")) for one in loss.get("groups_beyond") or ()]
-    hidden = (loss.get("group_count") or len(names)) - len(names)
+    beyond = [str(one.get("group")) for one in loss.get("groups_beyond") or ()]
+    others = [str(one["group"]) for one in loss.get("also") or () if one.get("group")]
+    names = list(dict.fromkeys([*beyond, *others]))
+    hidden = (loss.get("group_count") or len(beyond)) - len(beyond)
     return few([*names, *["?"] * hidden]) or ABSENT
 
 
@@ -211,13 +255,30 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("topic id", loss.get("topic_id")),
         ("cluster id", loss.get("cluster_id")),
         ("id", loss.get("id")),
-        *sorted((loss.get("more") or {}).items()),
+        ("incident", loss.get("incident")),
+        *((name, _in_words(value)) for name, value in sorted((loss.get("more") or {}).items())),
     ]
+
+
+def _in_words(value: Any) -> str | None:
+    """Return evidence of any version as text, without braces and brackets; None for nothing."""
+    match value:
+        case None | [] | {}:
+            return None
+        case dict():
+            pairs = ((name, _in_words(one)) for name, one in value.items())
+            return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)
+        case list():
+            return "; ".join(text for one in value if (text := _in_words(one)) is not None)
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value)
 
 
 def _visible(loss: Row) -> str | None:
     count = loss.get("visible_to_read_committed")
-    return None if count is None else f"{count} offsets: read_committed readers could have them"
+    return None if count is None else f"{_many(count)}: read_committed readers could have them"
 
 
 def _leader(broker: int | None, epoch: int | None) -> str | None:
@@ -258,6 +319,16 @@ def _groups_table(loss: Row) -> Table:
     if hidden > 0:
         table.caption = f"{hidden} more groups, which the finding does not name"
     return table
+
+
+def _also(loss: Row) -> Iterator[Text]:
+    """Give what the other rules say of the same partition in the same incident."""
+    lines = []
+    for one in loss.get("also") or ():
+        group = f" {one['group']}" if one.get("group") else ""
+        lines.append(f"  {one.get('class')}{group}: {one.get('reason')}  {one.get('id')}")
+    if lines:
+        yield Text("\n".join(["ALSO FOUND", *lines]))
 
 
 def _events(loss: Row) -> Iterator[Text]:

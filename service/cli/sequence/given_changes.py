@@ -25,7 +25,7 @@ from rules.facts.last_look import microseconds
 from rules.facts.refusals import Refusal
 from rules.sequence.between import lies_between
 from rules.sequence.numbers import is_behind
-from rules.sequence.words import KEEP_DISK
+from rules.sequence.words import COPY_DISK, KEEP_DISK
 
 # What to do instead of keeping a broker down that has come back already.
 CAME_BACK: Final = (
@@ -34,6 +34,12 @@ CAME_BACK: Final = (
     "default) has passed since the last refusal: until then it may still send them itself, and they "
     "would be there twice."
 )
+CUT_AWAY: Final = (
+    "The broker that led before has come back and has cut away what its new leader does not have: its "
+    "disk has no copy any more. Whether any of it was acknowledged is not proven: have nothing written "
+    "again until it is (`tidemark loss ls`)."
+)
+AFTER_RETURN: Final = {KEEP_DISK: CAME_BACK, COPY_DISK: CUT_AWAY}
 BAD: Final = (ChangeKind.LOST, ChangeKind.UNCLEAN)
 
 _ByReplica: TypeAlias = FollowerStarted | IsrUpdated | WatermarkWentBack
@@ -72,7 +78,7 @@ def changes_told(lines: Sequence[LogEvent], now_us: int) -> tuple[LeaderChange, 
 def check_after(check: str, changes: Iterable[LeaderChange]) -> str:
     """Return what to do, where lines tell that the leader before has come back."""
     is_back = any(change.lost_to is not None for change in changes)
-    return CAME_BACK if is_back and check == KEEP_DISK else check
+    return AFTER_RETURN.get(check, check) if is_back else check
 
 
 def bad_between(changes: Iterable[LeaderChange], refusals: Iterable[Refusal]) -> Refusal | None:

@@ -17,6 +17,7 @@ from rules.facts.broker_log import (
     UncleanChange,
     WatermarkWentBack,
 )
+from rules.loss.summary import offsets
 from service.sequence_rows import time_text
 
 Row = dict[str, Any]
@@ -95,7 +96,7 @@ def means(event: LogEvent, end: int | None = None) -> str:
             gone = event.offset_before - event.offset
             told = (
                 f"the high watermark of a replica went back from {event.offset_before} to "
-                f"{event.offset}: {gone} offsets that were committed are gone"
+                f"{event.offset}: it cut {offsets(gone)} that it took for committed"
             )
         case _:
             assert_never(event)
@@ -117,5 +118,5 @@ def _truncated(event: LogTruncated, end: int | None) -> str:
         return told
     if end <= event.offset:
         return f"{told}: nothing, its own log ended at {end}"
-    gone = f"[{event.offset}, {end})"
-    return f"{told}: {gone} is gone, {end - event.offset} offsets that it alone had"
+    many = offsets(end - event.offset)
+    return f"{told}: [{event.offset}, {end}) was cut there, {many} that its leader does not have"

@@ -7,26 +7,41 @@ the database, as does each time that one of them happened.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
+from rules.facts.last_look import microseconds
+from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
+from service.latest import Look
 from service.storage.findings import storable, storable_evidence, storable_text
 from service.storage.history import Wanted
-from service.web.finding_lists import finding_detail, open_page, stored_after, stored_page
-from service.web.finding_views import parse_id
+from service.web.finding_lists import LAST_US, cluster_id_of, finding_detail
+from service.web.finding_views import from_memory, from_storage, parse_id
 from service.web.globs import matches
+from service.web.loss_incidents import Found, Incident, incident_view, incidents_of
 from service.web.loss_models import LossDetail, LossEvent, LossPage
 from service.web.loss_query import LossQuery
-from service.web.loss_views import CLASS_OF, RULE_OF, event_of, groups_in, loss_of
+from service.web.loss_views import (
+    CLASS_OF,
+    RULE_OF,
+    class_of,
+    event_of,
+    groups_in,
+    loss_of,
+    rule_of,
+)
 from service.web.models import Transition
-from service.web.ports import Sources
-from service.web.problems import not_found
+from service.web.paging import Key, decode_cursor, page_of
+from service.web.ports import History, Sources
+from service.web.problems import not_found, unavailable
 from service.web.queries import NoQuery, StateFilter
 from service.web.stamps import continued, stamp, stored_stamp
 
 NO_LOSS: Final = "there is no such loss"
+MOST_STORED: Final = 5000  # findings that are read for a list; an incident may have thousands
 
 
 def losses_router(sources: Sources) -> APIRouter:
@@ -37,21 +52,29 @@ def losses_router(sources: Sources) -> APIRouter:
     async def list_losses(
         request: Request, response: Response, query: Annotated[LossQuery, Query()]
     ) -> LossPage:
-        """Return losses, newest first: by their end if only ended ones are asked for.
+        """Return losses by incident, the worst first, and in each by partition.
 
-        One that happened again has the facts of the last time; `/losses/{id}` has them all. Filters
-        show what is known to match.
+        What happened again has the facts of the last time; `/losses/{id}` has them all. Filters show
+        what is known to match, and of an incident the partitions that do.
         """
         look, name = sources.look, f"losses-{query.state}"
+        after = decode_cursor(query.cursor, name, int, int, str)
         if query.state is StateFilter.OPEN:
-            page = open_page(look, query, name, _asked(look.open_findings.values(), query))
-            stamped = stamp(look)
+            if not look.rounds and not look.open_findings:
+                raise unavailable("no round has been made yet")
+            found, stamped = _open(look, query), stamp(look)
         else:
-            page = await stored_page(sources, _wanted(query, name), query.limit)
+            found = await sources.in_database(lambda: _stored(sources.history, query))
             stamped = stored_stamp(look)
+        page = page_of(incidents_of(found), _key, after=after, limit=query.limit)
         following = continued(request, response, name, page.last)
-        items = [loss_of(finding) for finding in page.items]
-        return LossPage(**stamped, items=items, next=following, storage=look.keeping.state)
+        return LossPage(
+            **stamped,
+            items=[incident_view(incident) for incident in page.items],
+            next=following,
+            is_cut=query.state is not StateFilter.OPEN and len(found) >= MOST_STORED,
+            storage=look.keeping.state,
+        )
 
     @router.get("/losses/{loss_id}")
     async def get_loss(
@@ -81,14 +104,55 @@ def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
     return [event for step in steps if (event := event_of(step)) is not None]
 
 
-def _asked(entries: Iterable[OpenFinding], query: LossQuery) -> Iterable[OpenFinding]:
-    for entry in entries:
-        class_ = CLASS_OF.get(entry.identity[0])
-        if class_ is None or query.class_ not in (None, class_):
-            continue
-        is_asked = query.since is None or entry.last_breach_at >= query.since
-        if is_asked and _is_at(entry, query):
-            yield entry
+def _key(incident: Incident) -> Key:
+    """Order the worst first, then the newest."""
+    return int(incident.outcome), LAST_US - microseconds(incident.since), incident.incident_id
+
+
+def _open(look: Look, query: LossQuery) -> list[Found]:
+    cluster_id = cluster_id_of(look)
+    return [
+        Found(
+            fact=LossFact(
+                entry.identity[0],
+                storable(dict(entry.identity[1])),
+                entry.reason,
+                entry.evidence,
+                entry.since,
+            ),
+            last_breach_at=entry.last_breach_at,
+            view=partial(from_memory, entry, cluster_id),
+        )
+        for entry in look.open_findings.values()
+        if _is_asked(entry, query)
+    ]
+
+
+def _stored(history: History, query: LossQuery) -> list[Found]:
+    """Return the newest findings that match; older ones are left out if they are too many."""
+    return [
+        Found(
+            fact=LossFact(
+                past.finding.rule_id,
+                past.finding.labels,
+                past.finding.reason,
+                past.finding.evidence,
+                past.finding.since,
+            ),
+            last_breach_at=past.finding.last_breach_at,
+            view=partial(from_storage, past),
+        )
+        for past in history.page(_wanted(query), MOST_STORED)
+        if query.class_ in (None, class_of(past.finding.rule_id, past.finding.reason))
+    ]
+
+
+def _is_asked(entry: OpenFinding, query: LossQuery) -> bool:
+    class_ = class_of(entry.identity[0], entry.reason)
+    if class_ is None or query.class_ not in (None, class_):
+        return False
+    is_recent = query.since is None or entry.last_breach_at >= query.since
+    return is_recent and _is_at(entry, query)
 
 
 def _is_at(entry: OpenFinding, query: LossQuery) -> bool:
@@ -109,8 +173,8 @@ def _any_matches(pattern: str, names: Iterable[str | None]) -> bool:
     return any(name is not None and matches(stored, name) for name in names)
 
 
-def _wanted(query: LossQuery, name: str) -> Wanted:
-    rules = RULE_OF.values() if query.class_ is None else [RULE_OF[query.class_]]
+def _wanted(query: LossQuery) -> Wanted:
+    rules = RULE_OF.values() if query.class_ is None else [rule_of(query.class_)]
     return Wanted(
         only_ended=query.state is StateFilter.ENDED,
         rule_ids=frozenset(rules),
@@ -118,5 +182,4 @@ def _wanted(query: LossQuery, name: str) -> Wanted:
         partition=query.partition,
         group=query.group,
         breached_since=query.since,
-        after=stored_after(query, name),
     )

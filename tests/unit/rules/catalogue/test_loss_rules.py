@@ -380,6 +380,7 @@ def test_a_loss_is_told_with_its_ranges_its_readers_and_what_to_do() -> None:
     assert "broker 1" in advice
     assert "orders-0" in advice
     assert {**found.evidence, "advice": None} == {
+        "incident": "broker-1-20250602T120015Z",
         "topic_id": topic_id("orders"),
         "election": "unclean",
         "leader_before": 1,

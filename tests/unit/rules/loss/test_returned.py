@@ -280,6 +280,7 @@ def test_committed_records_that_are_proven_later_are_told_when_they_are() -> Non
 def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> None:
     [one] = settled(*PROVEN, LATER | written(*LINES))
     assert one.finding.evidence == {
+        "incident": "broker-1-20250602T120015Z",
         "topic_id": topic_id("orders"),
         "leader_before": 1,
         "leader_epoch_before": 5,

@@ -39,12 +39,11 @@ def test_what_is_not_known_is_left_out() -> None:
     assert (said["lag"], said["is_open"]) == ("0", "false")
 
 
-def test_evidence_is_text_and_lists_are_json() -> None:
-    said = annotations_of(
-        alert(repair="kafka-transactions.sh abort", groups=[{"group": "zähler"}]), None
-    )
+def test_evidence_is_text_that_a_person_reads() -> None:
+    rows = [{"group": "zähler", "read_beyond": 7, "may_skip": None}, {"group": "[audit]"}]
+    said = annotations_of(alert(repair="kafka-transactions.sh abort", groups=rows), None)
     assert said["repair"] == "kafka-transactions.sh abort"
-    assert said["groups"] == '[{"group": "zähler"}]'
+    assert said["groups"] == "group zähler, read_beyond 7; group [audit]"
 
 
 def test_evidence_takes_no_name_of_ours() -> None:

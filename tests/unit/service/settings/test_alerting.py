@@ -89,7 +89,7 @@ def test_a_route_says_what_is_other_for_it(tmp_path: Path) -> None:
     routing = read_settings({}, path=path).alerting.routing()
     assert routing.default is not None
     assert routing.default.group_wait == timedelta(seconds=5)
-    assert routing.default.group_by == ("alertname", "cluster")
+    assert routing.default.group_by == ("incident", "cluster")
     (team,) = routing.routes
     assert (team.group_by, team.send_resolved, team.continue_) == ((), False, True)
     assert (team.group_wait, team.repeat_interval) == (timedelta(seconds=5), timedelta(minutes=1))

@@ -10,6 +10,7 @@ import pytest
 
 from rules.errors import StoreError
 from rules.facts.identity import TopicPartition
+from rules.facts.incidents import EventName, Incident
 from rules.facts.loss_memory import LossMemory, ReplicaLine, ToldLoss
 from rules.facts.transaction_memory import CommittedTransaction
 from rules.facts.unseen_elections import NewTopic, UnseenElection
@@ -71,6 +72,21 @@ FULL = LossMemory(
         NewTopic(topic="☃\0", topic_id=topic_id("orders"), first_partition=3, listed_us=10**15),
         NewTopic(topic="old", topic_id=None, first_partition=0, listed_us=1),
     ),
+    incidents=(
+        Incident(
+            incident_id="broker-1-20250602T120015Z",
+            broker=1,
+            began_us=10**15,
+            last_us=10**15 + 1,
+            events=frozenset(
+                {
+                    EventName(TopicPartition("☃\0", 3), topic_id("orders"), 6),
+                    EventName(TopicPartition("old", 0), None, 7),
+                }
+            ),
+        ),
+        Incident(incident_id="unknown-1", broker=None, began_us=1, last_us=2, events=frozenset()),
+    ),
 )
 
 
@@ -102,12 +118,16 @@ def test_a_checkpoint_that_tells_of_commits_alone_is_read() -> None:
 
 
 def test_a_checkpoint_of_format_2_is_read() -> None:
-    *older, _, _ = plain(FULL)
+    *older, _, _, _ = plain(FULL)
     *_, losses, lines, quiet = older
     shorter = [*older[:2], [row[:-2] for row in losses], lines, [row[:-2] for row in quiet]]
     settled = replace(SETTLED, checked_epoch=None, restored_epoch=None)
-    before = replace(FULL, told=(LOSS, settled), unseen=(), new_topics=())
+    before = replace(FULL, told=(LOSS, settled), unseen=(), new_topics=(), incidents=())
     assert through_json(shorter) == before
+
+
+def test_a_checkpoint_without_incidents_is_read() -> None:
+    assert through_json(plain(FULL)[:-1]) == replace(FULL, incidents=())
 
 
 @pytest.mark.parametrize(
@@ -123,6 +143,7 @@ def test_a_checkpoint_of_format_2_is_read() -> None:
         pytest.param([*plain(LossMemory())[:5], [["orders", 0]], []], id="half-an-election"),
         pytest.param([*plain(LossMemory())[:5], [], [["orders"]]], id="half-a-topic"),
         pytest.param([*plain(LossMemory())[:5], []], id="no-topics"),
+        pytest.param([*plain(LossMemory())[:7], [["broker-1"]]], id="half-an-incident"),
     ],
 )
 def test_something_else_is_refused(told: list[Any]) -> None:

@@ -91,7 +91,9 @@ def test_every_kind_has_a_word() -> None:
 @pytest.mark.parametrize("end", [STARTS, LOADED.replace("INFO Comp", "INFO [Broker id=1] Comp")])
 def test_what_a_returning_leader_cut_away_is_a_range(end: str) -> None:
     *_, row = beside(end, CUT)
-    assert row["means"].endswith(": [10, 37) is gone, 27 offsets that it alone had")
+    assert row["means"].endswith(
+        ": [10, 37) was cut there, 27 offsets that its leader does not have"
+    )
 
 
 def test_lines_of_several_files_are_put_in_the_order_of_their_times() -> None:

@@ -1,0 +1,168 @@
+"""Which incident a loss belongs to: changes with one former leader, close together in time.
+
+An incident has each partition once: a broker that came back, led again and died again is another one.
+What groups had read of a partition joins the latest incident of that partition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.incidents import EventName, Incident
+from rules.facts.last_look import microseconds
+from rules.facts.loss_memory import LossMemory, beyond_epoch_end, is_new
+from rules.facts.times import EPOCH, MICROSECOND
+from rules.loss.proof import proofs
+from rules.loss.vanished import vanished_names
+from rules.view import View
+
+# Elections of one death come within seconds; a stale replica that comes back is elected when it does.
+JOINED_WITHIN: Final = timedelta(minutes=5)
+KEPT: Final = timedelta(days=1)  # as long as the finding of an event
+MOST_EVENTS: Final = 20_000  # of all incidents; the oldest are forgotten first
+
+Place: TypeAlias = tuple[TopicPartition, TopicId | None]
+
+
+def with_incidents(view: View, losses: LossMemory) -> LossMemory:
+    """Return the memory of losses with the incident of every change that may be told."""
+    found = list(_found(view, losses))
+    if not (found or losses.incidents):
+        return losses
+    now_us = microseconds(view.now)
+    oldest = now_us - KEPT // MICROSECOND
+    open_ = [_Open.of(one) for one in losses.incidents if one.last_us > oldest]
+    known = {name for one in open_ for name in one.events}
+    for name, broker in found:
+        if name not in known:
+            _take(open_, name, broker, now_us)
+            known.add(name)
+    return replace(losses, incidents=_kept(open_))
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentIndex:
+    """Which incident each event belongs to, for many of them."""
+
+    of_event: Mapping[EventName, str]
+    of_partition: Mapping[Place, str]  # the latest
+
+    @classmethod
+    def of(cls, losses: LossMemory) -> IncidentIndex:
+        """Return the index of what is remembered."""
+        of_event = {name: one.incident_id for one in losses.incidents for name in one.events}
+        latest = sorted(of_event, key=lambda name: name.leader_epoch)
+        return cls(of_event, {name[:2]: of_event[name] for name in latest})
+
+    def incident(self, name: EventName) -> str | None:
+        """Return the incident of an event, or the latest of its partition; None where there is none."""
+        return self.of_event.get(name) or self.of_partition.get(name[:2])
+
+
+@dataclass(slots=True)
+class _Open:
+    """One incident, while a round adds to it."""
+
+    incident: Incident
+    events: set[EventName]
+    places: set[Place]
+
+    @classmethod
+    def of(cls, incident: Incident) -> _Open:
+        return cls(incident, set(incident.events), {name[:2] for name in incident.events})
+
+    def closed(self) -> Incident:
+        """Return it with what was added."""
+        return replace(self.incident, events=frozenset(self.events))
+
+
+def _take(open_: list[_Open], name: EventName, broker: int | None, now_us: int) -> None:
+    """Put an event into the incident that it belongs to, which it may begin."""
+    last = next((one for one in reversed(open_) if one.incident.broker == broker), None)
+    is_open = last is not None and now_us - last.incident.last_us <= JOINED_WITHIN // MICROSECOND
+    if last is None or not is_open or name[:2] in last.places:
+        last = _Open.of(_begun(broker, now_us, {one.incident.incident_id for one in open_}))
+        open_.append(last)
+    last.incident = replace(last.incident, last_us=now_us)
+    last.events.add(name)
+    last.places.add(name[:2])
+
+
+def _begun(broker: int | None, now_us: int, ids: set[str]) -> Incident:
+    at = EPOCH + timedelta(microseconds=now_us)
+    name = f"{'unknown' if broker is None else f'broker-{broker}'}-{at:%Y%m%dT%H%M%SZ}"
+    names = (name, *(f"{name}-{number}" for number in range(2, len(ids) + 3)))
+    return Incident(
+        incident_id=next(one for one in names if one not in ids),
+        broker=broker,
+        began_us=now_us,
+        last_us=now_us,
+        events=frozenset(),
+    )
+
+
+def _kept(open_: Sequence[_Open]) -> tuple[Incident, ...]:
+    """Return the incidents, the latest last, without the oldest ones if they are too many."""
+    kept: list[Incident] = []
+    left = MOST_EVENTS
+    for one in reversed(open_):
+        left -= len(one.events)
+        if left < 0 and kept:
+            break
+        kept.append(one.closed())
+    return tuple(reversed(kept))
+
+
+# ------------------------------------------------------------------ what a round found
+def _found(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
+    """Give the changes that this round may tell of, with their former leaders."""
+    partitions = view.snapshot.partitions
+    for proof in proofs(view):
+        topic_id = partitions.topic_id(proof.row)
+        yield EventName(proof.name, topic_id, proof.leader_epoch), proof.before.leader
+    for loss in losses.told:
+        yield EventName(loss.name, loss.topic_id, loss.leader_epoch), loss.leader_before
+    for one in losses.unseen:
+        yield EventName(one.name, one.topic_id, one.leader_epoch), one.ex_leader
+    yield from vanished_names(view)
+    yield from _read_beyond(view, losses)
+
+
+def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, int | None]]:
+    """Give the partitions of which groups have read what is not there, unless they are in one."""
+    snapshot, before = view.snapshot, view.before.losses if view.before else LossMemory()
+    beyond_log = np.asarray(snapshot.commits.beyond_high_watermark(snapshot.offsets), np.int64)
+    beyond_epoch = np.flatnonzero(beyond_epoch_end(snapshot).valid).astype(np.int64)
+    rows = {
+        int(snapshot.commits.row[place])
+        for places, told in (
+            (beyond_log, before.beyond_log_end),
+            (beyond_epoch, before.beyond_epoch_end),
+        )
+        for place, new in zip(places.tolist(), is_new(snapshot, places, told), strict=True)
+        if new
+    }
+    of_loss = {(loss.name, loss.topic_id) for loss in losses.told}
+    for row in sorted(rows):
+        name = snapshot.partitions.index.topic_partition(row)
+        topic_id = snapshot.partitions.topic_id(row)
+        epoch = snapshot.offsets.leader_epoch[row]
+        if (name, topic_id) not in of_loss and epoch is not None:
+            yield EventName(name, topic_id, epoch), _former_leader(view, row, epoch)
+
+
+def _former_leader(view: View, row: int, epoch: int) -> int | None:
+    """Return who led at the last look before the present leader, if there was one."""
+    if view.before is None:
+        return None
+    looks, name = view.before.looks, view.snapshot.partitions.index.topic_partition(row)
+    place = looks.partitions.index.row(name.topic, name.partition)
+    look = None if place is None else looks[place]
+    is_older = look is not None and look.leader_epoch < epoch
+    return look.leader if look is not None and is_older else None

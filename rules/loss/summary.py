@@ -1,0 +1,181 @@
+"""What an incident of lost records comes to, in one sentence and a few numbers: pure.
+
+Up to four rules tell of one leader change on one partition: that it was unclean, that committed records
+are gone, that more may be, and which groups had read them. Whoever counts, counts partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+COMMITTED: Final = "committed_records_lost"
+POSSIBLY: Final = "records_possibly_lost"
+BEYOND: Final = "committed_beyond_log_end"
+UNCLEAN: Final = "unclean_leader_election"
+UNREPLICATED: Final = "unreplicated_records_lost"
+RULES: Final = (COMMITTED, POSSIBLY, BEYOND, UNCLEAN, UNREPLICATED)  # who knows most comes first
+PROVEN: Final = "proven"
+
+
+class Outcome(IntEnum):
+    """What became of a partition's records; the worst first."""
+
+    LOST = 0  # committed records are gone for certain
+    MAY_BE_LOST = 1
+    READ_BEYOND = 2  # a group has read what is not there
+    UNCLEAN = 3  # its election alone is known
+    NOT_DETERMINABLE = 4  # its topic was deleted before anybody could ask
+    UNCOMMITTED = 5  # what is gone was never committed
+    RESTORED = 6  # a replica that has them leads again
+
+
+OF_RULE: Final = {
+    COMMITTED: Outcome.LOST,
+    POSSIBLY: Outcome.MAY_BE_LOST,
+    BEYOND: Outcome.READ_BEYOND,
+    UNCLEAN: Outcome.UNCLEAN,
+    UNREPLICATED: Outcome.UNCOMMITTED,
+}
+OF_REASON: Final = {
+    (COMMITTED, "restored"): Outcome.RESTORED,
+    (POSSIBLY, PROVEN): Outcome.LOST,
+    (POSSIBLY, "not_determinable"): Outcome.NOT_DETERMINABLE,
+}
+
+
+class LossFact(NamedTuple):
+    """What one rule says of one partition."""
+
+    rule_id: str
+    labels: Mapping[str, str]
+    reason: str
+    evidence: Mapping[str, Any]
+    since: datetime
+
+    @property
+    def incident(self) -> str:
+        """Return the incident that it belongs to; a finding of an older version is one by itself."""
+        told = self.evidence.get("incident")
+        return told if isinstance(told, str) else "-".join(self.place)
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Return topic and partition: an incident has each partition once."""
+        return self.labels.get("topic", ""), self.labels.get("partition", "")
+
+    @property
+    def weight(self) -> int:
+        """Return how much it knows of its partition, less for more."""
+        is_elsewhere = self.rule_id == POSSIBLY and self.reason == PROVEN
+        return RULES.index(UNCLEAN if is_elsewhere else self.rule_id)
+
+    @property
+    def outcome(self) -> Outcome:
+        """Return what it says became of the records."""
+        of_reason = OF_REASON.get((self.rule_id, self.reason))
+        return OF_RULE[self.rule_id] if of_reason is None else of_reason
+
+    @property
+    def certain_offsets(self) -> int:
+        """Return how many offsets are gone for certain, at least."""
+        names = ("certain_offsets", "proven_committed_offsets", "at_least_offsets")
+        told = (self.evidence.get(name) for name in names)
+        return max((one for one in told if isinstance(one, int)), default=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """What an incident comes to."""
+
+    broker: int | None  # who had led, where that is one
+    began: datetime
+    last_look: str | None  # when its partitions were last seen under that leader, the earliest
+    partitions: Mapping[Outcome, int]
+    certain_offsets: int
+
+    @property
+    def sentence(self) -> str:
+        """Return it in words."""
+        who = (
+            "Leadership changed" if self.broker is None else f"Broker {self.broker} lost leadership"
+        )
+        return f"{who} {self._when}: {', '.join(self._outcomes())}"
+
+    @property
+    def possibly_lost(self) -> int:
+        """Return how many partitions may have lost committed records."""
+        return sum(
+            self.partitions.get(one, 0) for one in (Outcome.MAY_BE_LOST, Outcome.READ_BEYOND)
+        )
+
+    @property
+    def _when(self) -> str:
+        found = f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
+        try:
+            seen = None if self.last_look is None else datetime.fromisoformat(self.last_look)
+        except ValueError:
+            seen = None
+        if seen is None or seen > self.began:
+            return f"before {found}"
+        form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
+        return f"between {seen:{form}} and {found}"
+
+    def _outcomes(self) -> Iterable[str]:
+        many = self.partitions
+        if lost := many.get(Outcome.LOST, 0):
+            yield f"{partitions(lost)} lost {offsets(self.certain_offsets)} for certain"
+        if may := self.possibly_lost:
+            yield f"{may if lost else partitions(may)} may have lost some"
+        if unclean := many.get(Outcome.UNCLEAN, 0):
+            yield f"{partitions(unclean)} elected a replica that was not in sync"
+        if gone := many.get(Outcome.NOT_DETERMINABLE, 0):
+            yield f"not determinable for {partitions(gone)}: deleted since"
+        if never := many.get(Outcome.UNCOMMITTED, 0):
+            yield f"{partitions(never)} lost what was never committed"
+        if back := many.get(Outcome.RESTORED, 0):
+            yield f"{partitions(back)} {'has' if back == 1 else 'have'} all records back"
+
+
+def by_partition(facts: Iterable[LossFact]) -> list[list[LossFact]]:
+    """Return what is said of each partition, who knows most first; the worst partitions first."""
+    found: dict[tuple[str, str], list[LossFact]] = {}
+    for fact in facts:
+        found.setdefault(fact.place, []).append(fact)
+    lines = [sorted(line, key=lambda one: (one.weight, one.since)) for line in found.values()]
+    return sorted(
+        lines, key=lambda line: (line[0].outcome, -line[0].certain_offsets, line[0].place)
+    )
+
+
+def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
+    """Return what the lines of one incident come to."""
+    facts = [fact for line in lines for fact in line]
+    many: dict[Outcome, int] = {}
+    for line in lines:
+        many[line[0].outcome] = many.get(line[0].outcome, 0) + 1
+    brokers = {fact.evidence.get("leader_before") for fact in facts} - {None}
+    looks = [fact.evidence.get("last_look") for fact in facts]
+    broker = next(iter(brokers)) if len(brokers) == 1 else None
+    return Summary(
+        broker=broker if isinstance(broker, int) else None,
+        began=min(fact.since for fact in facts),
+        last_look=min((one for one in looks if isinstance(one, str)), default=None),
+        partitions=many,
+        certain_offsets=sum(
+            line[0].certain_offsets for line in lines if line[0].outcome is Outcome.LOST
+        ),
+    )
+
+
+def partitions(many: int) -> str:
+    """Return a number of partitions in words."""
+    return f"{many:,} partition{'' if many == 1 else 's'}"
+
+
+def offsets(many: int) -> str:
+    """Return a number of offsets in words."""
+    return f"{many:,} offset{'' if many == 1 else 's'}"

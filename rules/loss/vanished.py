@@ -1,0 +1,118 @@
+"""Topics that were deleted before anybody could ask what a leader change had lost of them.
+
+The question where the older leader epoch ended goes to the new leader, and that takes a round. Once the
+topic is gone nobody can answer it any more: whether records that were acknowledged were lost before the
+deletion cannot be determined. Only changes that may have lost something are told: where the new leader
+was not in sync when last seen, where nobody was but a leader that died, or where a controller's log calls
+the election unclean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rules.evidence import EvidenceValue
+from rules.facts.broker_log import UncleanChange
+from rules.facts.incidents import EventName
+from rules.facts.last_look import LastLook
+from rules.facts.matching import matching_rows
+from rules.facts.memory import Memory
+from rules.loss.election import Election
+from rules.loss.line_rows import LineRows
+from rules.loss.told import moment
+from rules.view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vanished:
+    """A partition that is gone, and of whose last leader change nothing was answered."""
+
+    name: EventName
+    look: LastLook  # the last one
+    leader: int | None  # who was elected, where that was seen
+    is_unclean: bool  # a controller wrote so
+
+    def told(self) -> dict[str, EvidenceValue]:
+        """Return what is known as evidence; how much was lost is not."""
+        look = self.look
+        return {
+            "topic_id": look.topic_id,
+            "election": str(Election.UNCLEAN if self.is_unclean else Election.NOT_KNOWN),
+            "leader_before": look.leader,
+            "leader_epoch_before": look.leader_epoch,
+            "leader": self.leader,
+            "leader_epoch": self.name.leader_epoch,
+            "high_watermark": look.high_watermark,
+            "last_look": moment(look.looked_at_us),
+            "unknown_since": moment(look.looked_at_us),
+            "advice": None,
+        }
+
+
+def vanished(view: View) -> tuple[Vanished, ...]:
+    """Return the partitions that this round finds deleted before their loss could be judged."""
+    if view.before is None or not view.snapshot.placement_complete:
+        return ()
+    looks = view.before.looks
+    gone = np.flatnonzero(matching_rows(looks.partitions, view.snapshot.partitions) < 0)
+    if not len(gone):
+        return ()
+    lines = _unclean_lines(view, view.before)
+    found = (_vanished(view, view.before, row, lines.get(row)) for row in gone.tolist())
+    return tuple(one for one in found if one is not None)
+
+
+def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) -> Vanished | None:
+    """Return what is known of a partition that is gone; None if nothing speaks for a loss."""
+    look, name = before.looks[row], before.looks.partitions.index.topic_partition(row)
+    place = before.partitions.index.row(name.topic, name.partition)
+    if look is None or place is None or look.topic_id is None:
+        return None
+    leader, epoch = before.partitions.leader[place], before.partitions.leader_epoch[place]
+    if line is not None and line.leader_epoch is not None and line.leader_epoch > look.leader_epoch:
+        leader, epoch = line.leader, line.leader_epoch
+    elif before.partitions.unclean_election_enabled[place] == 0 or not _may_have_lost(
+        view, look, leader, epoch
+    ):
+        return None
+    began = look.leader_epoch if epoch is None else max(epoch, look.leader_epoch)
+    return Vanished(
+        name=EventName(name, look.topic_id, began),
+        look=look,
+        leader=leader,
+        is_unclean=line is not None and epoch == line.leader_epoch,
+    )
+
+
+def _may_have_lost(view: View, look: LastLook, leader: int | None, epoch: int | None) -> bool:
+    """Whether the leader changed, or died, so that committed records may have been lost."""
+    steps = 0 if epoch is None else epoch - look.leader_epoch
+    in_sync = {*(look.isr or ()), *(look.elr or ())}
+    if leader is not None and leader != look.leader:
+        return leader not in in_sync or steps != 1
+    if leader is not None and steps > 1:
+        return True
+    is_alive = look.leader in {broker.broker_id for broker in view.snapshot.brokers}
+    return (leader is None or not is_alive) and in_sync <= {look.leader}
+
+
+def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
+    """Return what controllers wrote of unclean elections, the latest of each partition, by row."""
+    rows = LineRows.of(before.looks.partitions)
+    events = (*(line.event for line in before.losses.lines), *view.snapshot.broker_log.events)
+    found: dict[int, UncleanChange] = {}
+    for event in events:
+        if isinstance(event, UncleanChange) and not event.is_of_last_known:
+            row = rows.row(event)
+            if row is not None:
+                found[row] = event
+    return found
+
+
+def vanished_names(view: View) -> Iterator[tuple[EventName, int | None]]:
+    """Give what names each of them, with its former leader."""
+    for one in vanished(view):
+        yield one.name, one.look.leader

@@ -1,7 +1,8 @@
 """Collects the groups of a cluster: their type, state and number of members.
 
-Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types), so
-that no coordinator has to be looked up. Each type has a request of its own to describe it; asking
+Every broker lists the groups that it coordinates (ListGroups, KIP-518 states, KIP-848 types). One that
+was frozen lists for a moment what it has lost long ago, and would tell old commits of it: see
+`collectors/coordinators.py`. Each type has a request of its own to describe it; asking
 the wrong one answers "Dead" with an error, which must not be taken for a dead group.
 """
 
@@ -11,9 +12,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from collectors.coordinators import choose, is_dead
 from collectors.naming import counted, listed
 from collectors.placement import Pattern
 from collectors.session import Ask, Session, body_of
+from collectors.state_topic import PlacementOf
 from collectors.translate import failure_of
 from collectors.wire import codec
 from collectors.wire.api import (
@@ -27,7 +30,7 @@ from collectors.wire.api import (
 from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
-from rules.facts.identity import Broker
+from rules.facts.identity import Broker, BrokerId
 
 DESCRIBED_BY: Final = {
     GroupType.CLASSIC: DESCRIBE_GROUPS,
@@ -56,12 +59,14 @@ class _Batch:
         )
 
 
-def collect(session: Session, wanted: Pattern | None) -> tuple[Group, ...]:
+def collect(
+    session: Session, wanted: Pattern | None, offsets_topic: PlacementOf
+) -> tuple[Group, ...]:
     """List and describe the groups whose whole name matches `wanted`, ordered by name.
 
     A group that cannot be described keeps what its listing told and is a gap.
     """
-    groups = _list(session, wanted)
+    groups = _list(session, wanted, offsets_topic)
     batches = _batches(session, list(groups.values()))
     replies = session.exchange([batch.ask for batch in batches])
     for batch, reply in zip(batches, replies, strict=True):
@@ -74,10 +79,13 @@ def collect(session: Session, wanted: Pattern | None) -> tuple[Group, ...]:
     return tuple(groups[name] for name in sorted(groups))
 
 
-def _list(session: Session, wanted: Pattern | None) -> dict[str, Group]:
+def _list(session: Session, wanted: Pattern | None, offsets_topic: PlacementOf) -> dict[str, Group]:
+    """Return the groups, each with the broker that coordinates it."""
     asks = [Ask(broker, LIST_GROUPS, _list_request) for broker in session.brokers]
-    groups: dict[str, Group] = {}
-    for reply in session.exchange(asks):
+    # Behind the listings: who lists a group and has lost it meanwhile is not taken for its coordinator.
+    replies = session.exchange([*asks, *offsets_topic.asks(session)])
+    listings: dict[str, list[Group]] = {}
+    for reply in replies[: len(asks)]:
         broker = reply.ask.broker
         answer = reply.read()
         if not isinstance(answer, Failure) and int(answer.error_code) != codec.NO_ERROR:
@@ -88,8 +96,8 @@ def _list(session: Session, wanted: Pattern | None) -> dict[str, Group]:
             continue
         for entry in answer.groups:
             if wanted is None or wanted.fullmatch(entry.group_id):
-                groups.setdefault(entry.group_id, _listed(entry, broker))
-    return groups
+                listings.setdefault(entry.group_id, []).append(_listed(entry, broker))
+    return choose(session, listings, offsets_topic.take(replies[len(asks) :]))
 
 
 def _list_request(version: int) -> bytes:
@@ -109,9 +117,10 @@ def _listed(entry: Any, coordinator: Broker) -> Group:
 
 
 def _batches(session: Session, groups: Sequence[Group]) -> list[_Batch]:
-    sorted_out: dict[tuple[int, GroupType], list[Group]] = {}
+    sorted_out: dict[tuple[BrokerId, GroupType], list[Group]] = {}
     for group in groups:
-        sorted_out.setdefault((group.coordinator, group.group_type), []).append(group)
+        if group.coordinator is not None:
+            sorted_out.setdefault((group.coordinator, group.group_type), []).append(group)
     batches: list[_Batch] = []
     for (broker_id, group_type), members in sorted_out.items():
         broker = session.broker(broker_id)
@@ -134,6 +143,12 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
     name: str = described.group_id
     if name not in groups:
         return  # nobody asked for this group
+    if groups[name].state is None and is_dead(described):
+        del groups[name]  # another broker alone listed it, and does not coordinate it
+        why = f"{coordinator}, its coordinator, does not know it, and another broker lists it"
+        failure = Failure(GapCause.COORDINATOR_MOVING, why)
+        session.add_gap(GapScope.COMMITS, f"commits of group {name}", failure, group=name)
+        return
     if int(described.error_code) != codec.NO_ERROR:
         failure = failure_of(
             int(described.error_code),
@@ -158,9 +173,9 @@ def by_coordinator(
     session: Session, groups: Sequence[Group], accept: Callable[[Group], bool]
 ) -> list[tuple[Broker, list[Group]]]:
     """Sort the accepted groups by the broker that coordinates them."""
-    sorted_out: dict[int, list[Group]] = {}
+    sorted_out: dict[BrokerId, list[Group]] = {}
     for group in groups:
-        if accept(group):
+        if group.coordinator is not None and accept(group):
             sorted_out.setdefault(group.coordinator, []).append(group)
     pairs = [(session.broker(broker_id), found) for broker_id, found in sorted_out.items()]
     return [(broker, found) for broker, found in pairs if broker is not None]

@@ -14,7 +14,7 @@ Source: KIP-664, KIP-890.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -91,7 +91,7 @@ class TransactionReader:
                 was_ever_used=False,
             )
         listings, all_answered = _list(session, looked_up)
-        known = _merge(listings, state_topic)
+        known = _merge(session, listings, state_topic)
         # Whoever holds a partition and is not listed may only be hidden from us.
         is_needed = not looked_up <= {entry.producer_id for entry in known.values()}
         sight = self.sight.collect(session, is_needed=is_needed)
@@ -197,39 +197,31 @@ def _tell_silent(session: Session, failures: Mapping[Broker, Failure]) -> None:
 
 
 def _merge(
-    listings: Iterable[Transaction], state_topic: StateTopic | Failure
+    session: Session, listings: Iterable[Transaction], state_topic: StateTopic | Failure
 ) -> dict[str, Transaction]:
-    """Return one listing per id.
+    """Return one listing per id, to be described by the leader of the id's partition.
 
-    Two brokers may list the same one while its coordinator moves. An open one is never lost; else
-    the leader of the id's partition knows better.
+    Two brokers may list the same one while its coordinator moves. An open one is never lost; but
+    who does not lead there may have been asleep, so that only the leader says whether it still is.
     """
-    leaders = () if isinstance(state_topic, Failure) else state_topic.leaders
 
-    def rank(entry: Transaction) -> tuple[bool, bool]:
-        leader = leaders[partition_of(entry.transactional_id, len(leaders))] if leaders else None
-        return entry.is_open, entry.coordinator == leader
+    def leader_of(entry: Transaction) -> BrokerId | None:
+        known = None if isinstance(state_topic, Failure) else state_topic
+        return None if known is None else known.leader_of(entry.transactional_id)
 
     known: dict[str, Transaction] = {}
     for entry in listings:
-        other = known.get(entry.transactional_id)
-        if other is None or rank(entry) > rank(other):
+        leader, other = leader_of(entry), known.get(entry.transactional_id)
+        rank = entry.is_open, entry.coordinator == leader
+        if other is None or rank > (other.is_open, other.coordinator == leader):
             known[entry.transactional_id] = entry
-    return known
+    return {name: _at_leader(session, entry, leader_of(entry)) for name, entry in known.items()}
 
 
-def partition_of(name: str, partitions: int) -> int:
-    """Return the partition of the coordinators' topic that a name belongs to, by Java's hash of it.
-
-    Transactional ids in `__transaction_state`, groups in `__consumer_offsets`. The hash is taken
-    without its sign as `Utils.abs` of the broker does, which is not how producers place keys.
-    """
-    code = 0
-    units = memoryview(name.encode("utf-16-le", "surrogatepass")).cast("H")
-    for unit in units:
-        code = (31 * code + unit) & 0xFFFFFFFF
-    signed = code - (1 << 32) if code >= 1 << 31 else code
-    return 0 if signed == -(1 << 31) else abs(signed) % partitions
+def _at_leader(session: Session, entry: Transaction, leader: BrokerId | None) -> Transaction:
+    if leader is None or session.broker(leader) is None:
+        return entry
+    return replace(entry, coordinator=leader)
 
 
 def _is_placed(session: Session, state_topic: StateTopic | Failure, *, is_needed: bool) -> bool:

@@ -17,7 +17,6 @@ from datetime import datetime, timedelta
 from collectors import cluster as cluster_collector
 from collectors import commits as commit_collector
 from collectors import groups as group_collector
-from collectors import state_topic as state_topic_collector
 from collectors import transaction_lookup
 from collectors.batches import BatchReader
 from collectors.epoch_ends import EpochEndReader
@@ -28,7 +27,7 @@ from collectors.producers import ProducersReader
 from collectors.readable import ReadableReader, wanted_of
 from collectors.session import Limits, Session, address_of
 from collectors.sight import SightReader
-from collectors.state_topic import StateTopic
+from collectors.state_topic import OFFSETS_TOPIC, STATE_TOPIC, PlacementOf, StateTopic
 from collectors.topic_configs import TopicConfigReader
 from collectors.transaction_log import TransactionLogReader
 from collectors.transactions import TransactionReader
@@ -76,6 +75,8 @@ class _Readers:
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
     batches: BatchReader = field(default_factory=BatchReader)
+    offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(OFFSETS_TOPIC))
+    state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(STATE_TOPIC))
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
 
 
@@ -114,7 +115,8 @@ class ClusterReader:
         with session.phase("log_start"):
             round_.read_log_start()
         with session.phase("groups"):
-            groups = group_collector.collect(session, scope.groups)
+            topic = self._readers.offsets_topic
+            groups = group_collector.collect(session, scope.groups, topic)
         with session.phase("commits"):
             collected = commit_collector.collect(
                 session, groups, partitions, all_topics=scope.topics is None
@@ -190,7 +192,7 @@ class ClusterReader:
         to its coordinator, as if nobody would ever end it.
         """
         with session.phase("transactions"):
-            placed = state_topic_collector.collect(session)
+            placed = self._readers.state_topic.collect(session)
             holders = self._readers.producers.known_ids()
             transactions = self._readers.transactions.collect(session, placed, producer_ids=holders)
         with session.phase("producers"):

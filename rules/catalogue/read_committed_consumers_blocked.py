@@ -16,7 +16,8 @@ Inputs:
 Thresholds:
     1 minute since the last stable offset stopped, 2 minutes where nobody can tell who holds it. A
     transaction that hangs never ends: its groups are told at once. One that is within its own
-    timeout is no breach here; after 2 minutes last_stable_offset_stuck tells it.
+    timeout is no breach here; after 2 minutes last_stable_offset_stuck tells it. One that is decided
+    is told when its marker has been missing for half a minute, however long it was open before.
 
 False positives:
     A read_uncommitted group that stands exactly at the last stable offset for another reason.
@@ -42,6 +43,7 @@ from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG
 from rules.transactions.classes import TransactionClass
+from rules.transactions.decided import MarkerDelay, decided_since_us, marker_delay
 from rules.transactions.hold_up import HoldUp, hold_ups
 from rules.transactions.told import told_holder
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -68,6 +70,7 @@ class Why(Reason):
     HAS_MORE_TO_READ = "has_more_to_read"  # before the transaction
     NOT_FOR_LONG = "not_for_long"
     OPEN_IN_TIME = "open_in_time"  # the transaction is within its timeout, or without one by design
+    BEING_WRITTEN = "being_written"  # it is decided: its marker comes in a moment
     HANGING = "hanging"
     OVERDUE = "overdue"
     MARKER_STUCK = "marker_stuck"
@@ -87,6 +90,9 @@ HOLDERS: Final[Mapping[TransactionClass, Why]] = {
     TransactionClass.MARKER_NOT_REPLICATED: Why.MARKER_STUCK,
 }
 
+
+NOT_SEEN: Final = (Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN)
+BEING_WRITTEN: Final = (Verdict.OK, Why.BEING_WRITTEN)
 
 # Doubts that another round may settle; without a permission it stays unknown who holds.
 PASSING: Final = (Doubt.CONFIRMING, Doubt.COORDINATOR_NOT_SEEN, Doubt.NOT_DESCRIBED)
@@ -122,8 +128,10 @@ def judge(view: View) -> Judgement:
             Case(~(has_read_all | may_have_read_all), Verdict.OK, Why.HAS_MORE_TO_READ),
             Case(by(Why.OPEN_IN_TIME), Verdict.OK, Why.OPEN_IN_TIME),
             Case(by(Why.HANGING) & has_read_all, Verdict.BREACH, Why.HANGING),
-            Case(_is_not_seen(view, held)[row], Verdict.UNKNOWN, Why.HOLDER_NOT_SEEN),
+            Case(_is_not_seen(view, held)[row], *NOT_SEEN),
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.NOT_FOR_LONG),
+            Case(_is_delayed(view, held, MarkerDelay.FIRST_LOOK)[row], *NOT_SEEN),
+            Case(_is_delayed(view, held, MarkerDelay.BEING_WRITTEN)[row], *BEING_WRITTEN),
             Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
             Case(by(Why.MARKER_STUCK), Verdict.BREACH, Why.MARKER_STUCK),
@@ -165,6 +173,18 @@ def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
             stood[row_seen] = True
     missing: Bools = unknown & stood
     return missing
+
+
+def _is_delayed(view: View, held: Mapping[int, HoldUp], delay: MarkerDelay) -> Bools:
+    """Mark the partitions whose holder is decided, as far as is seen, and waits so for its marker."""
+    rows = (
+        row
+        for row, one in held.items()
+        if HOLDERS.get(one.class_) is Why.MARKER_STUCK or one.doubt is Doubt.NOBODY_FOUND
+        if (since := decided_since_us(view, one)) is not None
+        if marker_delay(view, since) is delay
+    )
+    return marked(len(view.snapshot.partitions), rows)
 
 
 def _rows_held_by(snapshot: Snapshot, held: Mapping[int, HoldUp], why: Why) -> Bools:

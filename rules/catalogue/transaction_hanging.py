@@ -41,6 +41,7 @@ import numpy as np
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Int64s, marked
+from rules.facts.last_look import microseconds
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
@@ -93,7 +94,7 @@ def judge(view: View) -> Judgement:
     stood = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
     holders = [one for one in held if _holds(view, one)]
     doubtful = [
-        (why, [one for one in holders if one.doubt is doubt and _counts(one, stood)])
+        (why, [one for one in holders if one.doubt is doubt and _counts(view, one)])
         for doubt, why in DOUBTS.items()
     ]
     by_row: dict[int, list[HoldUp]] = {}
@@ -140,9 +141,12 @@ def _holds(view: View, held: HoldUp) -> bool:
     return start is None or (stable is not None and start <= stable)
 
 
-def _counts(held: HoldUp, stood: Bools) -> bool:
+def _counts(view: View, held: HoldUp) -> bool:
     """Whether a doubt makes the partition UNKNOWN: who is gone in a moment leaves a short one."""
-    return held.doubt is not Doubt.NOBODY_FOUND or bool(stood[held.row])
+    if held.doubt is not Doubt.NOBODY_FOUND or held.first_seen_us is None:
+        return True
+    age_us = microseconds(view.now) - held.first_seen_us
+    return age_us >= LOOKED_AT_BY // timedelta(microseconds=1)
 
 
 def _should_be_known(view: View, stood: Bools) -> Bools:

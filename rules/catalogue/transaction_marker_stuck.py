@@ -14,8 +14,9 @@ Inputs:
     transaction open, and the high watermark has not reached the log end.
 
 Thresholds:
-    30 seconds since Tidemark first saw it decided: a coordinator writes markers within milliseconds
-    and tries again at once; a leader that is restarted is back or replaced by then.
+    30 seconds since the round that first saw it decided, and still waiting in this one: a coordinator
+    writes markers within milliseconds and tries again at once; a leader that is restarted is back or
+    replaced by then. For how long the transaction was open before does not count.
 
 False positives:
     A coordinator that was busy with very many partitions.
@@ -37,17 +38,16 @@ from typing import Final
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
 from rules.facts.last_look import microseconds
+from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import SeenTransaction
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.transactions.blocked import blocked_groups, shown
 from rules.transactions.classes import TransactionClass, class_of
-from rules.transactions.hold_up import hold_ups
+from rules.transactions.decided import STUCK, MarkerDelay, marker_delay
 from rules.transactions.told import of_transaction
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
-
-STUCK: Final = timedelta(seconds=30)
 
 RULE: Final = RuleMeta(
     rule_id="transaction_marker_stuck",
@@ -73,33 +73,36 @@ class Why(Reason):
     NOT_SEEN = "not_seen"  # its leader did not tell its offsets or its producers
 
 
+_DELAYS: Final = {
+    MarkerDelay.BEING_WRITTEN: Why.BEING_WRITTEN,
+    MarkerDelay.FIRST_LOOK: Why.FIRST_LOOK,
+}
+
+
 def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the transaction that waits longest there."""
     snapshot = view.snapshot
     waiting = _waiting(view)
-    held = {one.row for one in hold_ups(view) if _waits_for_replicas(one.class_)}
     stands = view.has_stood(view.since(view.memory.last_stable_offset), STUCK)
-    unreplicated = [row for row in held if stands[row]]
+    reasons = _unreplicated(view) | {row: _why(view, seen) for row, seen in waiting.items()}
 
     def at(why: Why) -> Bools:
-        rows = (row for row, seen in waiting.items() if _why(view, seen) is why)
-        return marked(len(snapshot.partitions), rows)
+        return marked(len(snapshot.partitions), (row for row, one in reasons.items() if one is why))
 
     def details(position: int) -> dict[str, EvidenceValue]:
         seen, stable = waiting.get(position), snapshot.offsets.last_stable_offset[position]
         return {
-            **({} if seen is None else _told(view, seen)),
+            **(_told_unreplicated(view, position) if seen is None else _told(view, seen)),
             **({} if stable is None else shown(blocked_groups(snapshot, position, stable))),
         }
 
-    not_replicated = marked(len(snapshot.partitions), unreplicated)
     return decide(
         RULE,
         PartitionSubjects(snapshot),
         [
             Case(at(Why.PREPARE_COMMIT), Verdict.BREACH, Why.PREPARE_COMMIT),
             Case(at(Why.PREPARE_ABORT), Verdict.BREACH, Why.PREPARE_ABORT),
-            Case(not_replicated, Verdict.BREACH, Why.NOT_REPLICATED),
+            Case(at(Why.NOT_REPLICATED), Verdict.BREACH, Why.NOT_REPLICATED),
             *(
                 Case(at(why), Verdict.UNKNOWN, why)
                 for why in (Why.COORDINATOR_NOT_SEEN, Why.NOT_DESCRIBED)
@@ -127,8 +130,18 @@ def _is_not_seen(snapshot: Snapshot) -> Bools:
     return unseen
 
 
-def _waits_for_replicas(class_: TransactionClass) -> bool:
-    return class_ is TransactionClass.MARKER_NOT_REPLICATED
+def _unreplicated(view: View) -> dict[int, Why]:
+    """Return what is to be said of the rows whose marker is written and not replicated."""
+    snapshot = view.snapshot
+    waits = view.memory.transactions.markers
+    return {
+        row: _DELAYS.get(
+            marker_delay(view, waits[snapshot.partitions.index.topic_partition(row)].since_us),
+            Why.NOT_REPLICATED,
+        )
+        for row, _ in rows_held_by_nobody(snapshot)
+        if snapshot.offsets.unreplicated_span[row]
+    }
 
 
 def _waiting(view: View) -> dict[int, SeenTransaction]:
@@ -154,14 +167,24 @@ def _why(view: View, seen: SeenTransaction) -> Why:
         return Why.COORDINATOR_NOT_SEEN
     if not seen.is_described:
         return Why.NOT_DESCRIBED
-    if microseconds(view.now) - seen.state_since_us < STUCK // timedelta(microseconds=1):
-        began = view.memory.transactions.began_us
-        return Why.FIRST_LOOK if seen.state_since_us == began else Why.BEING_WRITTEN
+    delay = marker_delay(view, seen.state_since_us)
+    if delay in _DELAYS:
+        return _DELAYS[delay]
     class_ = class_of(seen.transaction, view.now)
     is_commit = class_ is TransactionClass.PREPARE_COMMIT
     return Why.PREPARE_COMMIT if is_commit else Why.PREPARE_ABORT
 
 
+def _told_unreplicated(view: View, row: int) -> dict[str, EvidenceValue]:
+    name = view.snapshot.partitions.index.topic_partition(row)
+    seen = view.memory.transactions.markers.get(name)
+    return {} if seen is None else {"decided_ms": _ms_since(view, seen.since_us)}
+
+
+def _ms_since(view: View, moment_us: int) -> int:
+    return (microseconds(view.now) - moment_us) // 1000
+
+
 def _told(view: View, seen: SeenTransaction) -> dict[str, EvidenceValue]:
-    waits_us = microseconds(view.now) - seen.state_since_us
-    return {**of_transaction(seen.transaction, view.now), "decided_ms": waits_us // 1000}
+    decided = {"decided_ms": _ms_since(view, seen.state_since_us)}
+    return {**of_transaction(seen.transaction, view.now), **decided}

@@ -37,7 +37,7 @@ class Group:
     group_type: GroupType
     state: str | None  # Kafka's own word, such as Stable, Empty, PreparingRebalance
     member_count: int | None
-    coordinator: BrokerId
+    coordinator: BrokerId | None  # None: brokers disagree, and it cannot be told who is right
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

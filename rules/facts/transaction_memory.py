@@ -1,8 +1,8 @@
 """What is remembered of transactions from round to round.
 
-Three things: since when each open transaction was seen and in its present state, since when a
-transaction that a partition has open was seen without any coordinator listing it, and how many
-ended lately. Only the last outlives the process, for the ids that abort: a restart sees the others
+Four things: since when each open transaction was seen and in its present state, since when a
+transaction that a partition has open was seen without any coordinator listing it, since when a
+partition is held by nobody's transaction, and how many ended lately. Only the last outlives the process, for the ids that abort: a restart sees the others
 anew within two rounds, and what it cannot confirm yet is UNKNOWN.
 """
 
@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from rules.facts.identity import TopicPartition
+from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import doubt_of, lists
@@ -87,6 +88,8 @@ class TransactionMemory:
     log_since_us: int | None = None
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
     sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
+    # The first look proves nothing: a transaction may end between the requests of one round.
+    markers: Mapping[TopicPartition, MarkerWait] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
     # What was lately committed on partitions at risk: an unclean election may take it whole, and no
     # log line, error or metric would tell.
@@ -105,6 +108,7 @@ def advance_transactions(
         log_since_us=_log_since(snapshot, now_us, before.log_since_us),
         open=_open(snapshot, now_us, before.open),
         sightings=_sightings(snapshot, now_us, before.sightings),
+        markers=advance_markers(snapshot, now_us, before.markers),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
         committed=_committed(snapshot, now_us, before.committed),
     )
@@ -163,6 +167,10 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             )
             for key, seen in memory.sightings.items()
         },
+        markers={
+            name: replace(one, since_us=change(one.since_us))
+            for name, one in memory.markers.items()
+        },
         outcomes={
             name: tuple(
                 replace(counts, minute=_minute(change(counts.minute * _SLICE_US + _SLICE_US // 2)))
@@ -179,6 +187,7 @@ def latest_time(memory: TransactionMemory) -> int:
     times = [memory.began_us or 0]
     times += [seen.last_seen_us for seen in memory.open.values()]
     times += [seen.first_seen_us for seen in memory.sightings.values()]
+    times += [one.since_us for one in memory.markers.values()]
     times += [slices[-1].minute * _SLICE_US for slices in memory.outcomes.values()]
     return max(times, default=0)
 

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-import numpy as np
-
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
+from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
 from rules.facts.transaction_doubt import Doubt, doubt_of, lists
 from rules.facts.transaction_memory import Sighting, sighting_key
@@ -111,22 +110,19 @@ def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
 def _of_markers(view: View) -> Iterator[HoldUp]:
     """Give the partitions that are held although nobody has a transaction open from there on.
 
-    The last stable offset waits for an end marker until the marker is replicated.
+    The last stable offset waits for an end marker until the marker is replicated. What only this
+    round shows so may have ended between its requests: offsets are read before producers.
     """
     snapshot = view.snapshot
-    stable, span = snapshot.offsets.last_stable_offset, snapshot.offsets.open_span
-    first_open: dict[int, int] = {}
-    for producer in snapshot.producers.open:
-        first_open.setdefault(producer.row, producer.start_offset)
-    is_held = snapshot.producers.looked & span.valid & (span.values > 0)
-    for row in np.flatnonzero(is_held).tolist():
-        held_from = stable[row]
-        if held_from is None or first_open.get(row, held_from + 1) <= held_from:
-            continue
-        waits = snapshot.offsets.unreplicated_span[row]
+    for row, _ in rows_held_by_nobody(snapshot):
+        name = snapshot.partitions.index.topic_partition(row)
+        since_us = view.memory.transactions.markers[name].since_us
+        is_confirmed = since_us < microseconds(view.now)
+        waits = is_confirmed and bool(snapshot.offsets.unreplicated_span[row])
         yield HoldUp(
             row=row,
-            name=snapshot.partitions.index.topic_partition(row),
+            name=name,
             class_=TransactionClass.MARKER_NOT_REPLICATED if waits else TransactionClass.UNKNOWN,
             doubt=None if waits else Doubt.NOBODY_FOUND,
+            first_seen_us=since_us,
         )

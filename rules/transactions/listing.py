@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Bools, Column
+from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.last_look import microseconds
@@ -169,7 +169,6 @@ def listing(view: View) -> Listing:
     """Return the list as of a round."""
     snapshot = view.snapshot
     seen = view.memory.transactions.open
-    since = view.since(view.memory.last_stable_offset)
     owned: dict[str, list[HoldUp]] = {}
     alone: list[HoldUp] = []
     hidden = {one.transaction.producer_id: name for name, one in seen.items() if not one.is_seen}
@@ -177,10 +176,10 @@ def listing(view: View) -> Listing:
         owner = _owner(held, hidden)
         if owner is not None:
             owned.setdefault(owner, []).append(held)
-        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held, since):
+        elif held.doubt is not Doubt.NOBODY_FOUND or _stands(view, held):
             alone.append(held)
     entries = [_listed(view, one, owned.get(name, ())) for name, one in seen.items()]
-    entries += [_alone(view, held, since) for held in alone]
+    entries += [_alone(view, held) for held in alone]
     return Listing(
         view=view,
         commits=CommitsByRow(snapshot),
@@ -218,9 +217,8 @@ def _owner(held: HoldUp, hidden: Mapping[int, str]) -> str | None:
     return entry.transactional_id if entry.is_open and is_its else None
 
 
-def _stands(view: View, held: HoldUp, since: Column) -> bool:
-    began = since[held.row]
-    now = microseconds(view.now)
+def _stands(view: View, held: HoldUp) -> bool:
+    began, now = held.first_seen_us, microseconds(view.now)
     return began is not None and timedelta(microseconds=now - began) >= NOBODY_IS_ODD_AFTER
 
 
@@ -269,13 +267,10 @@ def _judged(seen: SeenTransaction, now: datetime) -> tuple[TransactionClass, Dou
     return class_, Doubt.NOT_DESCRIBED if class_ is TransactionClass.UNKNOWN else None
 
 
-def _alone(view: View, held: HoldUp, since: Column) -> ListedTransaction:
+def _alone(view: View, held: HoldUp) -> ListedTransaction:
     """Return what only a partition shows; times of its transactional id are of another one."""
     entry: Transaction | None = held.transaction
     producer = held.producer
-    first_seen = held.first_seen_us
-    if first_seen is None:
-        first_seen = since[held.row]
     hangs = held.class_ is TransactionClass.HANGING
     return ListedTransaction(
         class_=held.class_,
@@ -288,7 +283,7 @@ def _alone(view: View, held: HoldUp, since: Column) -> ListedTransaction:
         state=None if entry is None else entry.state,
         timeout=None if entry is None else entry.timeout,
         started_at=None,
-        first_seen_at=_moment(first_seen),
+        first_seen_at=_moment(held.first_seen_us),
         partition_count=1,
         places=(_place(view.snapshot, held.name, held),),
         repair=repair_command(view.snapshot, held) if hangs else None,

@@ -107,7 +107,8 @@ def _found(view: View) -> Iterator[tuple[TransactionClass, float]]:
             yield class_of(entry, view.now), _age_seconds(view, entry)
     for held in hold_ups(view):
         if _is_shown_by_partition_alone(held):
-            yield held.class_, _seconds_since(view, _first_seen_us(view, held))
+            since = held.first_seen_us
+            yield held.class_, 0.0 if since is None else _seconds_since(view, since)
 
 
 def _age_seconds(view: View, entry: Transaction) -> float:
@@ -129,14 +130,6 @@ def _is_shown_by_partition_alone(held: HoldUp) -> bool:
         is_counted = held.doubt is Doubt.NOT_DESCRIBED and is_listed
         return held.doubt is not Doubt.NOBODY_FOUND and not is_counted
     return held.class_ in TOLD_BY_LEADERS
-
-
-def _first_seen_us(view: View, held: HoldUp) -> int:
-    """Return since when it was seen; a marker, since when the last stable offset waits for it."""
-    if held.first_seen_us is not None:
-        return held.first_seen_us
-    since = view.since(view.memory.last_stable_offset)[held.row]
-    return microseconds(view.now) if since is None else since
 
 
 def _seconds_since(view: View, moment_us: int) -> float:

@@ -14,8 +14,7 @@ from collectors import state_topic as state_topic_collector
 from collectors.producers import HELD_SECONDS
 from collectors.security import Security
 from collectors.session import Session
-from collectors.state_topic import StateTopic
-from collectors.transactions import partition_of
+from collectors.state_topic import StateTopic, partition_of
 from collectors.wire.api import DESCRIBE_PRODUCERS, LIST_TRANSACTIONS, Api
 from collectors.wire.pool import Pool
 from rules.facts.gap import GapCause, GapScope

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from collectors.transactions import partition_of
+from collectors.state_topic import partition_of
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.transactions.classes import TransactionClass

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, TypeVar
 
 from collectors.security import Security
 from collectors.session import Ask, Limits, Session, address_of
-from collectors.transactions import partition_of
+from collectors.state_topic import partition_of
 from collectors.translate import present, topic_id_of
 from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_PRODUCERS, METADATA, READ_COMMITTED, READ_UNCOMMITTED, Api

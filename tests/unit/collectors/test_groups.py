@@ -10,6 +10,7 @@ from kio.schema.errors import ErrorCode
 
 from collectors import groups as group_collector
 from collectors.session import Session
+from collectors.state_topic import OFFSETS_TOPIC, PlacementOf
 from collectors.wire.api import CONSUMER_GROUP_DESCRIBE, DESCRIBE_GROUPS, LIST_GROUPS, Api
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.groups import Group, GroupType
@@ -63,7 +64,7 @@ def collect(
 ) -> tuple[tuple[Group, ...], Session]:
     session = session_of(FIRST, SECOND, answers={(FIRST, LIST_GROUPS): listing()} | answers)
     pattern = re.compile(wanted) if wanted is not None else None
-    return group_collector.collect(session, pattern), session
+    return group_collector.collect(session, pattern, PlacementOf(OFFSETS_TOPIC)), session
 
 
 def test_a_described_group_has_members_and_its_newest_state() -> None:

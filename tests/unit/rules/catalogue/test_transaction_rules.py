@@ -15,17 +15,16 @@ from rules.catalogue import (
     transaction_hanging,
     transaction_marker_stuck,
 )
-from rules.facts.transactions import NO_TIMEOUT, Sight, Transaction, TransactionState
+from rules.facts.transactions import NO_TIMEOUT, Sight, Transaction
 from tests.factories import (
     at,
     commits,
     group,
-    offsets,
     producers,
     transaction,
     unseen_offsets,
 )
-from tests.unit.rules.catalogue.hanging_cases import COORDINATOR_AWAY, ELSEWHERE, HANGING
+from tests.unit.rules.catalogue.hanging_cases import COORDINATOR_AWAY, HANGING
 from tests.unit.rules.catalogue.held_partitions import (
     BREACH,
     EMPTY,
@@ -34,138 +33,7 @@ from tests.unit.rules.catalogue.held_partitions import (
     held,
 )
 from tests.unit.rules.catalogue.judging import Case, Judge, judged
-
-PREPARED = transaction(state=TransactionState.PREPARE_COMMIT)
-UNDESCRIBED = transaction(
-    state=TransactionState.PREPARE_COMMIT, partitions=None, started_at=None, timeout=None
-)
-ABORTING = transaction(state=TransactionState.PREPARE_ABORT)
-UNREPLICATED: Final = {
-    "offsets": offsets(1, last_stable_offset=[90], high_watermark=[95]),
-    "producers": producers(rows=1, looked=[0]),
-}
-
-MARKER = [
-    Case(id="nothing-due", because="nothing is decided", verdict=OK, reason="nothing_due"),
-    Case(
-        id="just-decided",
-        because="markers take a moment",
-        looks=({}, held(PREPARED)),
-        verdict=OK,
-        reason="being_written",
-    ),
-    Case(
-        id="decided-when-tidemark-began",
-        because="since when it waits is not known",
-        looks=(held(PREPARED),),
-        verdict=UNKNOWN,
-        reason="first_look",
-    ),
-    Case(
-        id="commit-stuck",
-        because="half a minute is a thousand times what a marker takes",
-        looks=({}, held(PREPARED), held(PREPARED)),
-        seconds=30,
-        verdict=BREACH,
-        reason="prepare_commit",
-    ),
-    Case(
-        id="abort-stuck",
-        because="an abort's marker is as necessary as a commit's",
-        looks=({}, held(ABORTING), held(ABORTING)),
-        seconds=30,
-        verdict=BREACH,
-        reason="prepare_abort",
-    ),
-    Case(
-        id="other-partitions-marker",
-        because="this partition's marker is written, another's is not",
-        looks=({},)
-        + (held(transaction(state=TransactionState.PREPARE_COMMIT, partitions=ELSEWHERE)),) * 2,
-        seconds=30,
-        verdict=OK,
-        reason="nothing_due",
-    ),
-    Case(
-        id="next-transaction",
-        because="each transaction has its own half minute",
-        looks=(
-            {},
-            held(PREPARED),
-            held(transaction(state=TransactionState.PREPARE_COMMIT, started_at=at(20))),
-        ),
-        seconds=30,
-        verdict=OK,
-        reason="being_written",
-    ),
-    Case(
-        id="coordinator-away",
-        because="the marker was due when the coordinator was last seen",
-        looks=(
-            {},
-            held(PREPARED),
-            held(PREPARED),
-            held(is_complete=False, gaps=(COORDINATOR_AWAY,)),
-        ),
-        seconds=30,
-        verdict=UNKNOWN,
-        reason="coordinator_not_seen",
-    ),
-    Case(
-        id="not-described-once",
-        because="since when it waits is not forgotten, and it is not over",
-        looks=({}, held(PREPARED), held(PREPARED), held(UNDESCRIBED)),
-        seconds=30,
-        verdict=UNKNOWN,
-        reason="not_described",
-    ),
-    Case(
-        id="described-in-turns",
-        because="a round without a description does not begin its half minute anew",
-        looks=({}, *(held(PREPARED), held(UNDESCRIBED)) * 2, held(PREPARED)),
-        verdict=BREACH,
-        reason="prepare_commit",
-    ),
-    Case(
-        id="leader-not-asked",
-        because="a marker may wait for replicas",
-        looks=(UNREPLICATED, UNREPLICATED, UNREPLICATED | {"producers": producers(rows=1)}),
-        seconds=30,
-        verdict=UNKNOWN,
-        reason="not_seen",
-    ),
-    Case(
-        id="leader-away",
-        because="a marker may wait for replicas",
-        looks=(UNREPLICATED, UNREPLICATED, {"offsets": unseen_offsets(1)}),
-        seconds=30,
-        verdict=UNKNOWN,
-        reason="not_seen",
-    ),
-    Case(
-        id="written",
-        because="it is not listed any more",
-        looks=({}, held(PREPARED), held(PREPARED), {}),
-        seconds=30,
-        verdict=OK,
-        reason="nothing_due",
-    ),
-    Case(
-        id="not-replicated",
-        because="nobody has a transaction open, and the marker is beyond the high watermark",
-        looks=(UNREPLICATED, UNREPLICATED),
-        seconds=30,
-        verdict=BREACH,
-        reason="not_replicated",
-    ),
-    Case(
-        id="not-replicated-for-a-moment",
-        because="replication takes a moment",
-        looks=(UNREPLICATED,),
-        verdict=OK,
-        reason="nothing_due",
-    ),
-]
+from tests.unit.rules.catalogue.marker_cases import MARKER, PREPARED, UNREPLICATED
 
 WAITING: Final = {
     "groups": (group(),),
@@ -232,6 +100,43 @@ BLOCKED = [
         because="it is committed, and the group may not see it",
         looks=(waits(PREPARED), waits(PREPARED)),
         seconds=60,
+        verdict=BREACH,
+        reason="marker_stuck",
+    ),
+    Case(
+        id="commits-after-a-long-time",
+        because="it was open for long, and its marker is not late",
+        looks=(*(waits(transaction(timeout=timedelta(hours=1))),) * 10, waits(PREPARED)),
+        verdict=OK,
+        reason="being_written",
+    ),
+    Case(
+        id="ended-between-two-requests",
+        because="offsets are read before producers: nobody has it open any more",
+        looks=(
+            *(waits(transaction(timeout=timedelta(hours=1))),) * 10,
+            {**WAITING, **UNREPLICATED},
+        ),
+        verdict=OK,
+        reason="being_written",
+    ),
+    Case(
+        id="nobody-found-between-two-requests",
+        because="the same, where followers were quick",
+        looks=(
+            *(waits(transaction(timeout=timedelta(hours=1))),) * 10,
+            waits(producers=producers(rows=1, looked=[0])),
+        ),
+        verdict=OK,
+        reason="being_written",
+    ),
+    Case(
+        id="marker-not-replicated",
+        because="the group may not see what is committed, half a minute after it was",
+        looks=(
+            *(waits(transaction(timeout=timedelta(hours=1))),) * 4,
+            *({**WAITING, **UNREPLICATED},) * 3,
+        ),
         verdict=BREACH,
         reason="marker_stuck",
     ),

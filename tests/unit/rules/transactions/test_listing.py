@@ -158,10 +158,14 @@ def test_a_coordinator_that_falls_silent_does_not_shorten_the_list() -> None:
 
 def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> None:
     waits = offsets(3, last_stable_offset=[90, 100, 100], log_end_offset=[101, 100, 100])
-    view = view_of([
-        look(offsets=waits, producers=producers(looked=[0]), groups=(group(),),
-             commits=commits((0, 0, 90)))
-    ])  # fmt: skip
+    seen: dict[str, Any] = {
+        "offsets": waits,
+        "producers": producers(looked=[0]),
+        "groups": (group(),),
+        "commits": commits((0, 0, 90)),
+    }
+    assert listing(view_of([look(**seen)])).transactions == (), "it may have ended meanwhile"
+    view = twice(**seen)
     entry = only(view)
     assert (entry.class_, entry.producer_id) == (TransactionClass.MARKER_NOT_REPLICATED, None)
     blocked = blocked_by(view, entry.places[0])

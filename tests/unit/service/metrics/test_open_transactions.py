@@ -150,7 +150,8 @@ CASES = [
                 offsets=offsets(2, last_stable_offset=[90, 100], log_end_offset=[101, 100]),
                 producers=producers(rows=2, looked=[0]),
             ),
-        ),
+        )
+        * 2,
         counts={TransactionClass.PREPARE_COMMIT: 1, TransactionClass.MARKER_NOT_REPLICATED: 1},
     ),
     Case(
@@ -267,12 +268,15 @@ def test_what_no_coordinator_tells_is_as_old_as_it_was_seen() -> None:
     assert opened(*[look(undescribed())] * 2).age_seconds == {TransactionClass.UNKNOWN: 15.0}
 
 
-def test_a_marker_is_as_old_as_the_last_stable_offset_stands() -> None:
+def test_a_marker_is_as_old_as_it_was_seen_to_wait() -> None:
     waits = look(
         offsets=offsets(2, last_stable_offset=[90, 100], log_end_offset=[101, 100]),
         producers=producers(rows=2, looked=[0]),
     )
+    still_open = look(offsets=offsets(2, last_stable_offset=[90, 100]))
     assert opened(waits, waits).age_seconds == {TransactionClass.MARKER_NOT_REPLICATED: 15.0}
+    seen = opened(*[still_open] * 5, waits, waits)
+    assert seen.age_seconds == {TransactionClass.MARKER_NOT_REPLICATED: 15.0}
 
 
 # ------------------------------------------------------------------ partitions that are held

@@ -1,0 +1,115 @@
+"""A coordinator that was frozen, lost its groups, and still believes in itself when it wakes up."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Finding
+from rules.verdict import Verdict
+from service.clock import monotonic, utc_now, wait_until
+from service.rounds import ClusterReader, Scope
+from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import Sandbox
+from service.sandbox.state import CONTROLLER_ID
+from service.watch import Watcher
+from tests.integration.clients import produce
+from tests.integration.conftest import MakeReader
+from tests.integration.looking import only
+
+pytestmark = pytest.mark.integration
+
+NewName = Callable[[str], str]
+
+FROZEN = 1  # of the brokers that may list a group, the first
+GROUPS, RECORDS, SECONDS = 12, 100, 60
+
+
+@dataclass(slots=True)
+class Looker:
+    """Rounds whose reader may be another one each time, with one memory."""
+
+    reader: ClusterReader
+    seen: Snapshot | None = None
+
+    def read(self, scope: Scope) -> Snapshot:
+        self.seen = self.reader.read(scope)
+        return self.seen
+
+
+def commit_all(cluster: Sandbox, topic: str, offsets: dict[str, int]) -> None:
+    """Set the committed offset of groups without members."""
+    brokers = ",".join(cluster.broker_address(number) for number in (2, 3))
+    admin = AdminClient({"bootstrap.servers": brokers, "log_level": 2})
+    for name, offset in offsets.items():
+        wanted = ConsumerGroupTopicPartitions(name, [TopicPartition(topic, 0, offset)])
+
+        def is_taken(wanted: ConsumerGroupTopicPartitions = wanted) -> bool:
+            [answer] = admin.alter_consumer_group_offsets([wanted]).values()
+            if answer.exception() is not None:
+                return False
+            return all(one.error is None for one in answer.result().topic_partitions)
+
+        assert wait_until(is_taken, timeout_seconds=SECONDS, poll_seconds=0.1)
+
+
+def commits_of(seen: Snapshot) -> dict[str, int]:
+    groups = [seen.groups[place].group_id for place in seen.commits.group.tolist()]
+    return dict(zip(groups, seen.commits.committed_offset.tolist(), strict=True))
+
+
+def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
+    faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
+) -> None:
+    topic, chance = new_name("frozen"), random.Random()
+    admin.create_topic(topic, assignment=[[2, 3]])
+    produce(faults.bootstrap_servers, topic, RECORDS)
+    names = [new_name("group") for _ in range(GROUPS)]
+    source = Looker(make_reader(request_timeout_seconds=1.0))
+    watcher = Watcher("default", source, only(topic), utc_now=utc_now, monotonic=monotonic)
+
+    def rewound() -> list[Finding]:
+        made = watcher.make_round()
+        [said] = (
+            one for one in made.judged.judgements if one.rule.rule_id == "consumer_group_rewound"
+        )
+        return list(said.findings(Verdict.BREACH))
+
+    def look() -> Snapshot:
+        assert rewound() == []
+        assert source.seen is not None
+        return source.seen
+
+    commit_all(faults, topic, {name: chance.randint(1, RECORDS // 2) for name in names})
+    seen = look()
+    lost = {group.group_id for group in seen.groups if group.coordinator == FROZEN}
+    assert lost, "the broker coordinates none of the groups"
+    faults.pause(FROZEN)
+
+    def have_moved() -> bool:
+        found = {group.group_id: group.coordinator for group in look().groups}
+        return all(found.get(name, FROZEN) != FROZEN for name in names)
+
+    assert wait_until(have_moved, timeout_seconds=SECONDS, poll_seconds=0.2)
+    later = {name: chance.randint(RECORDS // 2 + 1, RECORDS) for name in names}
+    commit_all(faults, topic, later)
+    assert commits_of(look()) == later
+    faults.pause(CONTROLLER_ID)  # nobody tells the other one what has happened
+    faults.resume(FROZEN)
+    source.reader = make_reader(
+        bootstrap_servers=faults.broker_address(FROZEN), request_timeout_seconds=1.0
+    )
+    seen = look()
+    assert commits_of(seen) == later
+    told = {gap.broker_id: gap.what for gap in seen.gaps if "what broker" in gap.what}
+    assert [*told] == [FROZEN], "it did not list what it has lost"
+    faults.resume(CONTROLLER_ID)
+    for _ in range(10):
+        look()
+    assert commits_of(look()) == later

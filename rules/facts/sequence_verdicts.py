@@ -35,6 +35,7 @@ class SequenceReason(StrEnum):
 
     EARLIEST_SEEN = "earliest_seen"  # the broker itself says that an earlier one came later
     SMALL_GAP = "small_gap"  # as much as may be in flight at once
+    TRANSACTION_START = "transaction_start"  # the broker had nothing of the transaction yet
     MOVES_ON = "moves_on"  # the last sequence moved on between two refusals
     LARGE_GAP = "large_gap"  # more than may be in flight at once
     SAME_AGAIN = "same_again"  # the same batch is refused again and again

@@ -110,7 +110,9 @@ def _restart(
     unfilled = [
         one
         for one in episode.refusals
-        if one.form is SequenceForm.NEW_EPOCH and one.proof in CONTINUITY
+        if one.form is SequenceForm.NEW_EPOCH
+        and one.proof in CONTINUITY
+        and one.current_epoch == refusal.current_epoch
     ]
     if len({one.producer_epoch for one in unfilled}) > 1:
         above = SequenceReason.EPOCHS_ABOVE_ZERO

@@ -15,8 +15,10 @@ from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
     REPEATS,
     gap_of,
+    is_start,
     records_per_batch,
     standing_with,
+    times_refused,
 )
 from rules.sequence.proofs import is_filled
 
@@ -73,7 +75,10 @@ def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
     in_flight = BEFORE_IN_FLIGHT * records_per_batch(beside, episode.largest_batch)
     class_ = SequenceClass.REORDERING if gap <= in_flight else SequenceClass.LOSS
     yield f"{gap} records are missing, and up to {in_flight} may be in flight before it", class_
-    times = sum(one.count for one in beside if one.incoming_sequence == refusal.incoming_sequence)
+    if is_start(refusal):
+        yield "the broker had nothing of this transaction yet", SequenceClass.REORDERING
+    same = (one for one in beside if one.incoming_sequence == refusal.incoming_sequence)
+    times = times_refused(same)
     if times >= REPEATS:
         yield f"the same batch was refused {times} times", SequenceClass.LOSS
 

@@ -9,6 +9,7 @@ Source: KIP-98; `ProducerAppendInfo.checkSequence` of Kafka 1.1 to 4.x.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,7 +25,8 @@ NO_BATCH: Final = -1  # the last sequence of an epoch of which the broker has no
 
 REORDERING: Final = SequenceClass.REORDERING
 
-_Stand: TypeAlias = tuple[str, int | None, int]  # form, producer epoch, last sequence
+# Form, producer epoch, last sequence; at the start of a transaction also where the producer stood.
+_Stand: TypeAlias = tuple[str, int | None, int, int | None]
 
 # From the worst on: what is said of several refusals is the worst that is said of one.
 RANK: Final = (
@@ -85,7 +87,7 @@ def suspicions_of(
         if not is_behind(refusal):
             groups.setdefault(_stand(refusal), []).append(refusal)
     by_stand = {stand: _of_group(beside, largest_batch) for stand, beside in groups.items()}
-    restarted, moved = epochs_above_zero(refusals), _moved_on(groups)
+    restarted, moved = restarting_from(refusals), _moved_on(groups)
     found: list[Suspicion] = []
     for refusal in refusals:
         stand, phase = _stand(refusal), Phase.SUSPECTED
@@ -93,7 +95,7 @@ def suspicions_of(
             said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
         elif is_behind(refusal):
             said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
-        elif len(restarted) > 1 and refusal.form is SequenceForm.NEW_EPOCH:
+        elif refusal.form is SequenceForm.NEW_EPOCH and refusal.current_epoch in restarted:
             said = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
         else:
             said = (REORDERING, SequenceReason.MOVES_ON) if stand in moved else by_stand[stand]
@@ -120,9 +122,35 @@ def standing_with(refusal: Refusal, among: Iterable[Refusal]) -> tuple[Refusal, 
     return tuple(one for one in among if _stand(one) == _stand(refusal))
 
 
+def times_refused(refusals: Iterable[Refusal]) -> int:
+    """Return how often the same batch was refused, of refusals with the same sequences.
+
+    Every transaction begins with sequence 0 again, and the line tells no epoch: a batch is the same
+    only where its producer stood at the same place in the log.
+    """
+    counts = Counter[int | None]()
+    for one in refusals:
+        counts[_place(one)] += one.count
+    return max(counts.values(), default=0)
+
+
+def is_start(refusal: Refusal) -> bool:
+    """Whether the broker had a place for the batch, and nothing of its transaction before it."""
+    is_known = refusal.offset is not None and refusal.form is not SequenceForm.EARLIEST_SEEN
+    is_new_epoch = refusal.form is SequenceForm.NEW_EPOCH
+    return is_known and not is_new_epoch and last_sequence(refusal) == NO_BATCH
+
+
 def _stand(refusal: Refusal) -> _Stand:
     """Return what the refusals of batches have in common that waited for the same one."""
-    return str(refusal.form), refusal.producer_epoch, last_sequence(refusal)
+    place = _place(refusal) if is_start(refusal) else None
+    return str(refusal.form), refusal.producer_epoch, last_sequence(refusal), place
+
+
+def _place(refusal: Refusal) -> int | None:
+    """Return where the producer's last entry is; until that is looked up, where the batch belonged."""
+    entries = [one.last_offset for one in (refusal.before, refusal.marker) if one is not None]
+    return max(entries, default=refusal.offset)
 
 
 def _of_group(
@@ -134,9 +162,13 @@ def _of_group(
     """
     gaps = [gap_of(one) or 0 for one in beside]
     gap = min(gaps)
-    if sum(one.count for one, own in zip(beside, gaps, strict=True) if own == gap) >= REPEATS:
+    nearest = [one for one, own in zip(beside, gaps, strict=True) if own == gap]
+    if times_refused(nearest) >= REPEATS:
         return SequenceClass.LOSS, SequenceReason.SAME_AGAIN
-    if gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch):
+    is_small = gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch)
+    if is_start(nearest[0]) and (is_small or largest_batch is None):
+        return REORDERING, SequenceReason.TRANSACTION_START
+    if is_small:
         return REORDERING, SequenceReason.SMALL_GAP
     return SequenceClass.LOSS, SequenceReason.LARGE_GAP
 
@@ -144,15 +176,15 @@ def _of_group(
 def _moved_on(stands: Iterable[_Stand]) -> set[_Stand]:
     """Return those whose last sequence was not the end of its epoch: another one is ahead of it."""
     by_epoch: dict[tuple[str, int | None], list[int]] = {}
-    for form, epoch, last in stands:
-        if form == SequenceForm.OUT_OF_ORDER:
+    for form, epoch, last, place in stands:
+        if form == SequenceForm.OUT_OF_ORDER and place is None:
             by_epoch.setdefault((form, epoch), []).append(last)
     moved: set[_Stand] = set()
     for (form, epoch), found in by_epoch.items():
         known = sorted(found)
         for last, later in zip(known, [*known[1:], known[0]], strict=True):
             if is_ahead(later, of=last):
-                moved.add((form, epoch, last))
+                moved.add((form, epoch, last, None))
     return moved
 
 
@@ -170,13 +202,16 @@ def records_per_batch(beside: Sequence[Refusal], largest_batch: int | None = Non
     return min((later - earlier for earlier, later in pairwise(gaps)), default=1)
 
 
-def epochs_above_zero(refusals: Iterable[Refusal]) -> set[int]:
-    """Return the producer epochs that began with another sequence than 0."""
-    return {
-        one.producer_epoch
-        for one in refusals
-        if one.form is SequenceForm.NEW_EPOCH and one.producer_epoch is not None
-    }
+def restarting_from(refusals: Iterable[Refusal]) -> set[int | None]:
+    """Return the producer epochs after which several newer ones began above 0, and none was taken.
+
+    Where the broker had taken the one before, a batch was only overtaken at its start.
+    """
+    begun: dict[int | None, set[int]] = {}
+    for one in refusals:
+        if one.form is SequenceForm.NEW_EPOCH and one.producer_epoch is not None:
+            begun.setdefault(one.current_epoch, set()).add(one.producer_epoch)
+    return {current for current, epochs in begun.items() if len(epochs) > 1}
 
 
 # ------------------------------------------------------------------ arithmetic

@@ -53,6 +53,13 @@ WORDS: Final[Mapping[Why, Words]] = {
         LOOK_AT_LOG,
         READ_AGAIN,
     ),
+    Why.TRANSACTION_START: Words(
+        "The broker had nothing of this transaction yet: most likely a batch overtook its first one, "
+        "as happens in healthy applications with transactions v2. At another offset it is another "
+        "transaction.",
+        LOOK_AT_LOG,
+        READ_AGAIN,
+    ),
     Why.MOVES_ON: Words(
         "The last sequence moved on between two refusals: the client goes on sending what was "
         "missing.",

@@ -145,6 +145,38 @@ HARMLESS: Final = {
         ),
         says=("reordering", CONFIRMED, "filled"),
     ),
+    "starts-of-several-transactions": Case(
+        because="brokers write the same text and numbers for each transaction of a healthy producer",
+        looks=(
+            Look(second=0),
+            *(
+                Look(second=11 + n, lines=(expected_zero(8, second=10 + n, offset=100 + 10 * n),))
+                for n in range(6)
+            ),
+        ),
+        says=("reordering", SUSPECTED, "transaction_start"),
+    ),
+    "start-of-a-transaction-that-does-not-come": Case(
+        because="the same transaction again and again, wherever others write: nothing is lost yet",
+        looks=(
+            Look(second=0),
+            *(
+                Look(
+                    second=11 + n,
+                    lines=(expected_zero(8, second=10 + n, offset=100 + 10 * n),),
+                    found=[found(batch(90, 0), markers=(marker(91, epoch=1),))] if n else (),
+                    states=remembered(None, epoch=1) if n else None,
+                )
+                for n in range(6)
+            ),
+            Look(
+                second=17,
+                found=[found(batch(90, 0), markers=(marker(91, epoch=1),))],
+                states=remembered(None, epoch=1),
+            ),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
+    ),
     "start-of-an-epoch": Case(
         because="the new epoch came in order after all",
         looks=(
@@ -199,10 +231,19 @@ HARMLESS: Final = {
         because="two new epochs began above 0 and nothing was lost: the client does not begin anew",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(new_epoch(5, 1), new_epoch(7, 2, second=10.5))),
+            Look(second=11, lines=(new_epoch(5, 1), new_epoch(7, 2, second=10.5, current_epoch=0))),
             Look(second=12, found=[found(batch(97, 0, 3))]),
         ),
         says=("sequence_restart", CONFIRMED, "epochs_above_zero"),
+    ),
+    "epochs-that-were-overtaken-at-their-start": Case(
+        because="each epoch was accepted before the next one began: the client does begin anew",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(new_epoch(5, 1), new_epoch(7, 2, second=10.5))),
+            Look(second=12, found=[found(batch(97, 0, 3))]),
+        ),
+        says=("reordering", CONFIRMED, "same_leader_epoch"),
     ),
     "one-epoch-above-zero-again-and-again": Case(
         because="it may still heal",

@@ -258,7 +258,7 @@ CASES: Final = {
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
     "no-state-and-then-silence": Case(
-        because="whether it is still so is not told: what the numbers suspect is",
+        because="whether it is still so is not told, and at a transaction's start the numbers say nothing",
         looks=(
             Look(second=0),
             Look(second=11, lines=(expected_zero(5000),)),
@@ -266,7 +266,7 @@ CASES: Final = {
             *(Look(second=13 + n) for n in range(4)),
             *(Look(second=140 + n) for n in range(6)),
         ),
-        says=("loss", SUSPECTED, "batch_not_found"),
+        says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
     "no-state-and-a-change-after-it": Case(
         because="a leader that changed after the refusal does not lie between",

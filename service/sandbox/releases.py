@@ -43,6 +43,16 @@ class Release:
         return not self._is_before(3, 5)
 
     @property
+    def has_transactions_v2(self) -> bool:
+        """Whether writing adds a partition to a transaction, as Java clients then do (KIP-890)."""
+        return not self._is_before(4, 0)
+
+    @property
+    def verifies_transactions(self) -> bool:
+        """Whether a leader asks the coordinator before it opens a transaction (KIP-890, part 1)."""
+        return not self._is_before(3, 6)
+
+    @property
     def features(self) -> tuple[str, ...]:
         """StorageTool's arguments for what a new cluster of this release leaves off otherwise."""
         return ("--feature", "share.version=1") if self._numbers[:2] == (4, 1) else ()

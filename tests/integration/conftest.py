@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import os
 import uuid
 from collections.abc import Callable, Iterator
-from typing import Final
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -18,12 +16,11 @@ from service.rounds import ClusterReader, Scope
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox, SandboxOptions
 from service.sandbox.processes import Liveness
-from service.sandbox.releases import DEFAULT_VERSION
 from service.settings import KafkaSettings
 from tests.conftest import mending
+from tests.kafka_release import VERSION
 
 HEAL_SECONDS = 90
-KAFKA_VERSION: Final = os.environ.get("SANDBOX_KAFKA_VERSION", DEFAULT_VERSION)
 
 MakeReader = Callable[..., ClusterReader]
 
@@ -45,7 +42,7 @@ def brokers(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Sandbox]:
     """Start the run's cluster, of the Kafka release that SANDBOX_KAFKA_VERSION names."""
-    options = SandboxOptions(kafka_version=KAFKA_VERSION)
+    options = SandboxOptions(kafka_version=VERSION)
     made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka", options=options)
     made.up()
     try:

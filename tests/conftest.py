@@ -13,6 +13,8 @@ from typing import Final
 
 import pytest
 
+from tests.kafka_release import is_left_out
+
 Mend = Callable[[], object]
 
 MENDS: Final = pytest.StashKey[list[Mend]]()
@@ -23,6 +25,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hear Ctrl-C: a shell lets what it starts in the background ignore it, for all children too."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[MENDS] = []
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the run's Kafka release cannot do (SANDBOX_KAFKA_VERSION)."""
+    left_out = [item for item in items if is_left_out(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @contextlib.contextmanager

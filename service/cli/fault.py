@@ -78,9 +78,8 @@ MOST_PARTITIONS = 100
 @click.option(
     "--protocol",
     type=click.Choice(["v1", "v2"]),
-    default="v2",
-    show_default=True,
-    help="Of those transactions: v2 (KIP-890), as Java clients since 4.0, or v1, as librdkafka.",
+    help="Of those transactions: v2 (KIP-890), as Java clients since 4.0, or v1, as librdkafka.  "
+    "[default: v2; v1 where the sandbox's Kafka is older than 4.0]",
 )
 @click.option("--readers", is_flag=True, help="A group has read to the end before, and stays away.")
 @click.option(
@@ -169,7 +168,7 @@ def command(
 
 
 def _options(
-    *, timeout: float | None, protocol: str, client: str, form: str, **choices: Any
+    *, timeout: float | None, protocol: str | None, client: str, form: str, **choices: Any
 ) -> FaultOptions:
     from rules.facts.broker_log import SequenceForm  # noqa: PLC0415 - help stays fast
     from service.sandbox.faults import Client, FaultOptions  # noqa: PLC0415 - as above
@@ -177,7 +176,7 @@ def _options(
 
     return FaultOptions(
         timeout=None if timeout is None else timedelta(seconds=timeout),
-        protocol=Protocol(protocol),
+        protocol=None if protocol is None else Protocol(protocol),
         client=Client(client),
         form=SequenceForm(form.replace("-", "_")),
         **choices,

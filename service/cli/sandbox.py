@@ -88,6 +88,12 @@ def _open(directory: Path | None, **arguments: Any) -> Sandbox:
 @click.option("--heap", default="256m", show_default=True, help="Java heap of each process.")
 @click.option("--realistic", is_flag=True, help="Kafka's own time-outs instead of fast ones.")
 @click.option(
+    "--kafka-version",
+    default="4.1.1",
+    show_default=True,
+    help="Release of Kafka; an unknown one names those that there are.",
+)
+@click.option(
     "--port-base",
     type=click.IntRange(1, 65_535),
     help="First of fourteen ports in a row: three each for PLAINTEXT, SASL, TLS and metrics of the "
@@ -96,8 +102,8 @@ def _open(directory: Path | None, **arguments: Any) -> Sandbox:
 @click.option(
     "--cache",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of Kafka's jars  [env: TIDEMARK_SANDBOX__CACHE; default: "
-    "~/.cache/tidemark/kafka-4.1.1]",
+    help="Folder of Kafka's jars, with one below it for each release  [env: "
+    "TIDEMARK_SANDBOX__CACHE; default: ~/.cache/tidemark]",
 )
 def up(*, directory: Path | None, output: str, cache: Path | None, **choices: Any) -> None:
     """Start the cluster, or what is missing of it, and wait until it serves.
@@ -109,6 +115,7 @@ def up(*, directory: Path | None, output: str, cache: Path | None, **choices: An
     Examples:
       tidemark sandbox up
       tidemark sandbox up --port-base 9092 -o json
+      tidemark sandbox up --kafka-version 3.9.2
     """  # noqa: D301 - see above
     from service.sandbox.cluster import SandboxOptions  # noqa: PLC0415 - help stays fast
 
@@ -247,6 +254,7 @@ def _describe(sandbox: Sandbox) -> dict[str, Any]:
     return {
         "directory": str(sandbox.directory),
         "cluster_id": sandbox.state.cluster_id,
+        "kafka_version": sandbox.state.options.kafka_version,
         "bootstrap_servers": sandbox.bootstrap_servers,
         "sasl_bootstrap_servers": sandbox.sasl_bootstrap_servers,
         "tls_bootstrap_servers": sandbox.tls_bootstrap_servers,
@@ -275,13 +283,15 @@ def _node_fields(sandbox: Sandbox, status: NodeStatus) -> dict[str, Any]:
 
 def _as_flags(options: SandboxOptions) -> str:
     port_base = f" --port-base {options.port_base}" if options.port_base else ""
-    return f"--heap {options.heap}{' --realistic' if options.realistic else ''}{port_base}"
+    realistic = " --realistic" if options.realistic else ""
+    return f"--heap {options.heap} --kafka-version {options.kafka_version}{realistic}{port_base}"
 
 
 def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
     from service.sandbox.users import ADMIN, OBSERVER  # noqa: PLC0415 - help stays fast
 
-    click.echo("Kafka is running." if report.started else "Kafka is running already.")
+    release = f"Kafka {report.options.kafka_version}"
+    click.echo(f"{release} is running." if report.started else f"{release} is running already.")
     if changed:
         click.echo(f"Its options stay until `down`: {_as_flags(report.options)}")
     for node in report.paused:

@@ -74,7 +74,8 @@ def _silent(_line: str) -> None:
 class Sandbox:
     """A local cluster that lives in one folder.
 
-    `options` count when the cluster is made; a running one keeps those it has.
+    `options` count when the cluster is made; a running one keeps those it has. In `cache` each
+    release of Kafka has a folder of its own.
     """
 
     def __init__(
@@ -87,7 +88,8 @@ class Sandbox:
     ) -> None:
         self.directory = directory.absolute()
         self._options = options or SandboxOptions()
-        self._cache = (cache or default_cache(jars.KAFKA_VERSION)).absolute()
+        release = f"kafka-{self._options.kafka_version}"
+        self._cache = (cache or default_cache()).absolute() / release
         self._progress = progress
 
     @property
@@ -269,7 +271,8 @@ class Sandbox:
 
     def _fill_cache(self, state: SandboxState) -> None:
         cache, java = Path(state.cache), Path(state.java)
-        jars.ensure_jars(cache, java=java, progress=self._progress)
+        pinned = jars.read_lock(state.release.lock_file)
+        jars.ensure_jars(cache, pinned, java=java, progress=self._progress)
         tls.ensure_certificate(cache, java=java)
         ensure_archive(state, progress=self._progress)
 

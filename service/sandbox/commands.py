@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from service.sandbox.jars import agent_jar, classpath
+from service.sandbox.jars import agent_jar, classpath, read_lock
 from service.sandbox.layout import node_layout
 from service.sandbox.ports import HOST
 from service.sandbox.state import Node, SandboxState
+from service.sandbox.tool_classes import find_class
 
-LOG_CONFIG = Path(__file__).with_name("log4j2.xml")
 EXPORTER_RULES = Path(__file__).with_name("jmx.yaml")
 # A small machine: one collector thread, quick compiler only, and no file in the common /tmp.
 JAVA_FLAGS = (
@@ -43,37 +43,44 @@ def marker(directory: Path) -> str:
 
 def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
     """Return the command of one broker or controller."""
-    jars, paths = Path(state.cache) / "jars", node_layout(directory, node.id)
+    folder, paths = Path(state.cache) / "jars", node_layout(directory, node.id)
+    jars = read_lock(state.release.lock_file)
     return [
         state.java,
         f"-Xmx{state.options.heap}",
         "-Duser.timezone=UTC",  # of the times in its logs
         *JAVA_FLAGS,
-        *archive_flags(jars, Path(state.java)),
+        *archive_flags(folder, Path(state.java)),
         f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
         f"-Djava.io.tmpdir={paths.scratch}",
         f"-Dkafka.logs.dir={paths.logs}",
-        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        state.release.log_flag,
         marker(directory),
-        f"-javaagent:{agent_jar(jars)}={HOST}:{node.metrics_port}:{EXPORTER_RULES}",
+        f"-javaagent:{agent_jar(folder, jars)}={HOST}:{node.metrics_port}:{EXPORTER_RULES}",
         "-cp",
-        classpath(jars),
+        classpath(folder, jars, state.release.version),
         "kafka.Kafka",
         str(paths.properties),
     ]
 
 
-def tool_command(java: str, cache: Path, main_class: str, *, scratch: Path) -> list[str]:
-    """Return the beginning of a Kafka tool's command; its arguments follow."""
+def tool_command(state: SandboxState, main_class: str, *, scratch: Path) -> list[str]:
+    """Return the beginning of a Kafka tool's command; its arguments follow.
+
+    `main_class` is the tool's name in the newest release; an older one may have it elsewhere.
+    """
+    folder, jars = Path(state.cache) / "jars", read_lock(state.release.lock_file)
+    tool = find_class(folder, jars, main_class)
+    is_own = tool.revision == state.release.version  # the archive is of the brokers' classes
     return [
-        java,
+        state.java,
         *JAVA_FLAGS,
-        *archive_flags(cache / "jars", Path(java)),
+        *(archive_flags(folder, Path(state.java)) if is_own else ()),
         f"-XX:ErrorFile={scratch}/hs_err_pid%p.log",
         f"-Djava.io.tmpdir={scratch}",
-        f"-Dlog4j2.configurationFile={LOG_CONFIG}",
+        state.release.log_flag,
         f"-Dkafka.logs.dir={scratch}",
         "-cp",
-        classpath(cache / "jars"),
-        main_class,
+        classpath(folder, jars, tool.revision),
+        tool.name,
     ]

@@ -15,7 +15,6 @@ from service.sandbox.state import Node, Role, SandboxState
 from service.sandbox.users import format_arguments
 
 FORMAT_SECONDS = 60.0
-FEATURES = ("--feature", "share.version=1")  # 4.1 leaves share groups off otherwise
 
 
 def new_cluster_id() -> str:
@@ -44,12 +43,11 @@ def format_node(directory: Path, state: SandboxState, node: Node) -> None:
 
 
 def _run_storage_tool(state: SandboxState, paths: NodeLayout) -> None:
-    tool = tool_command(
-        state.java, Path(state.cache), "kafka.tools.StorageTool", scratch=paths.scratch
-    )
-    arguments = ["format", "-t", state.cluster_id, "-c", str(paths.properties), *FEATURES]
+    tool = tool_command(state, "kafka.tools.StorageTool", scratch=paths.scratch)
+    arguments = ["format", "-t", state.cluster_id, "-c", str(paths.properties)]
+    users = format_arguments() if state.release.has_scram_users else []
     done = subprocess.run(
-        [*tool, *arguments, *format_arguments()],
+        [*tool, *arguments, *state.release.features, *users],
         capture_output=True,
         text=True,
         timeout=FORMAT_SECONDS,

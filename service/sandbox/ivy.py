@@ -30,7 +30,10 @@ Coordinate = tuple[str, str, str]
 
 
 def render_modules(coordinates: Sequence[Coordinate]) -> str:
-    """Return the ivy.xml that asks for exactly these (organisation, name, revision)."""
+    """Return the ivy.xml that asks for exactly these (organisation, name, revision).
+
+    A lock may have two revisions of one jar, of which Ivy would choose one by itself.
+    """
     lines = "".join(
         f"<dependency org={quoteattr(org)} name={quoteattr(name)} rev={quoteattr(revision)} "
         'transitive="false" conf="default->default"/>\n'
@@ -39,7 +42,7 @@ def render_modules(coordinates: Sequence[Coordinate]) -> str:
     return (
         '<ivy-module version="2.0"><info organisation="tidemark" module="sandbox"/>\n'
         '<configurations><conf name="default"/></configurations>\n'
-        f"<dependencies>\n{lines}</dependencies></ivy-module>\n"
+        f'<dependencies>\n{lines}<conflict manager="all"/>\n</dependencies></ivy-module>\n'
     )
 
 

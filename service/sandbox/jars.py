@@ -1,9 +1,9 @@
 """Kafka's published jars, pinned by name and SHA-256, in a cache of this user.
 
-`kafka-jars.lock` is the whole truth: one line per jar, without transitive resolution, so that
-nothing unlisted is ever loaded. Every use checks every hash (47 MB in a fifth of a second): a
-truncated or altered jar is fetched again before Java sees it. `python -m service.sandbox.jars`
-writes the lock anew from the coordinates it already lists.
+A lock, one per release of Kafka in `locks/`, is the whole truth: one line per jar, without transitive
+resolution, so that nothing unlisted is ever loaded. Every use checks every hash (47 MB in a fifth of
+a second): a truncated or altered jar is fetched again before Java sees it. `python -m
+service.sandbox.jars FILE...` writes locks anew from the coordinates that they already list.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from service.sandbox import ivy
 from service.sandbox.java import find_java
 from service.sandbox.locking import locked
 
-LOCK_FILE = Path(__file__).with_name("kafka-jars.lock")
-KAFKA_VERSION = "4.1.1"
+KAFKA = "org.apache.kafka"
 AGENT_NAME = "jmx_prometheus_javaagent"
 HEADER = "# organisation name revision sha256; written by `make kafka-lock`\n"
 
@@ -47,16 +46,21 @@ def parse_lock(text: str) -> tuple[Jar, ...]:
     """Read the lock's lines; comments and empty lines are skipped."""
     lines = [line.split() for line in text.splitlines() if line.strip() and line[0] != "#"]
     if any(len(fields) != 4 for fields in lines):
-        raise SandboxError(f"{LOCK_FILE.name} is damaged: each line has four fields")
+        raise SandboxError("the lock of jars is damaged: each line has four fields")
     return tuple(
         Jar(organisation=fields[0], name=fields[1], revision=fields[2], sha256=fields[3])
         for fields in lines
     )
 
 
+def read_lock(path: Path) -> tuple[Jar, ...]:
+    """Read a lock file."""
+    return parse_lock(path.read_text(encoding="utf-8"))
+
+
 def render_lock(jars: Iterable[Jar]) -> str:
     """Write the lock's text, sorted, so that a new pin is a small diff."""
-    ordered = sorted(jars, key=lambda jar: (jar.organisation, jar.name))
+    ordered = sorted(jars, key=lambda jar: (jar.organisation, jar.name, jar.revision))
     rows = (f"{jar.organisation} {jar.name} {jar.revision} {jar.sha256}\n" for jar in ordered)
     return HEADER + "".join(rows)
 
@@ -66,12 +70,13 @@ def damaged(folder: Path, jars: Sequence[Jar]) -> list[Jar]:
     return [jar for jar in jars if sha256(folder / jar.file_name) != jar.sha256]
 
 
-def ensure_jars(cache: Path, *, java: Path, progress: Callable[[str], None]) -> Path:
+def ensure_jars(
+    cache: Path, jars: Sequence[Jar], *, java: Path, progress: Callable[[str], None]
+) -> Path:
     """Return the folder of verified jars, downloading them when it is absent or damaged.
 
     The folder appears by one rename: an interrupted download leaves no half cache.
     """
-    jars = parse_lock(LOCK_FILE.read_text(encoding="utf-8"))
     folder = cache / "jars"
     if not damaged(folder, jars):
         return folder
@@ -84,15 +89,18 @@ def ensure_jars(cache: Path, *, java: Path, progress: Callable[[str], None]) -> 
     return folder
 
 
-def classpath(folder: Path) -> str:
-    """Return the class path of brokers and tools: every pinned jar but the agent."""
-    jars = parse_lock(LOCK_FILE.read_text(encoding="utf-8"))
-    return ":".join(str(folder / jar.file_name) for jar in jars if jar.name != AGENT_NAME)
+def classpath(folder: Path, jars: Iterable[Jar], revision: str) -> str:
+    """Return the class path of what a revision of Kafka runs: every pinned jar but the agent.
+
+    Where a lock has Kafka's jars in two revisions, those of the other one come last.
+    """
+    used = [jar for jar in jars if jar.name != AGENT_NAME]
+    used.sort(key=lambda jar: jar.organisation == KAFKA and jar.revision != revision)
+    return ":".join(str(folder / jar.file_name) for jar in used)
 
 
-def agent_jar(folder: Path) -> Path:
+def agent_jar(folder: Path, jars: Iterable[Jar]) -> Path:
     """Return the path of the Prometheus JMX exporter."""
-    jars = parse_lock(LOCK_FILE.read_text(encoding="utf-8"))
     return folder / next(jar.file_name for jar in jars if jar.name == AGENT_NAME)
 
 
@@ -139,15 +147,24 @@ def _tell(line: str) -> None:
     sys.stderr.write(f"{line}\n")
 
 
-def main() -> None:
+def pin(lock_file: Path) -> None:
     """Fetch the listed coordinates afresh and write the hashes of what arrived."""
-    jars = parse_lock(LOCK_FILE.read_text(encoding="utf-8"))
+    jars = read_lock(lock_file)
     with tempfile.TemporaryDirectory() as name:
         coordinates = [(jar.organisation, jar.name, jar.revision) for jar in jars]
         ivy.retrieve(coordinates, Path(name), java=find_java(), progress=_tell)
         folder = Path(name) / "jars"
         pinned = [replace(jar, sha256=sha256(folder / jar.file_name)) for jar in jars]
-    LOCK_FILE.write_text(render_lock(pinned), encoding="utf-8")
+    if missing := [jar.file_name for jar in pinned if not jar.sha256]:
+        raise SandboxError(f"not fetched: {', '.join(missing)}")
+    lock_file.write_text(render_lock(pinned), encoding="utf-8")
+
+
+def main() -> None:
+    """Pin the lock files that are named."""
+    for name in sys.argv[1:]:
+        _tell(name)
+        pin(Path(name))
 
 
 if __name__ == "__main__":

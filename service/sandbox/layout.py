@@ -31,11 +31,10 @@ def default_directory() -> Path:
     return Path(os.environ.get("TIDEMARK_SANDBOX__DIR") or Path(home) / "tidemark/sandbox")
 
 
-def default_cache(kafka_version: str) -> Path:
+def default_cache() -> Path:
     """Return the folder of downloaded jars of this user, by the XDG convention."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    fallback = Path(home) / f"tidemark/kafka-{kafka_version}"
-    return Path(os.environ.get("TIDEMARK_SANDBOX__CACHE") or fallback)
+    return Path(os.environ.get("TIDEMARK_SANDBOX__CACHE") or Path(home) / "tidemark")
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 from rules.errors import SandboxError
 from service.sandbox.layout import STATE_FILE
 from service.sandbox.ports import HOST
+from service.sandbox.releases import DEFAULT_VERSION, Release, find_release
 
 CONTROLLER_ID = 100
 BROKER_IDS = (1, 2, 3)
@@ -70,9 +71,11 @@ class SandboxOptions:
     heap: str = "256m"  # per process; the bar is 1.5 GiB for all four
     realistic: bool = False  # Kafka's own time-outs instead of fast ones
     port_base: int | None = None  # None: free ports
+    kafka_version: str = DEFAULT_VERSION  # what those have that were made before there was a choice
 
     def __post_init__(self) -> None:
-        """Refuse a heap that Java would not understand."""
+        """Refuse a heap that Java would not understand, and a release that we do not have."""
+        find_release(self.kafka_version)
         if not re.fullmatch(r"[1-9]\d*[kKmMgG]", self.heap):
             raise SandboxError(f"--heap {self.heap!r} is no size: write 256m or 1g")
 
@@ -87,6 +90,11 @@ class SandboxState:
     options: SandboxOptions
     nodes: tuple[Node, ...]
     was_ready: bool = False  # false: the first `up` never came to its end
+
+    @property
+    def release(self) -> Release:
+        """The Kafka that its nodes run."""
+        return Release(self.options.kafka_version)
 
     def node(self, node_id: int) -> Node:
         """Return one node; raise with the ids that exist."""

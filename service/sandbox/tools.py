@@ -37,8 +37,8 @@ class Tool:
     has_late_option: bool = False  # ... which belongs to a subcommand, after its name
 
 
-# In 4.1.1, from bin/ of Kafka's release; clients of other systems (Connect, MirrorMaker) are not
-# in the sandbox's jars.
+# In 4.1.1, from bin/ of Kafka's release (other releases: tool_classes.py); clients of other systems
+# (Connect, MirrorMaker) are not in the sandbox's jars.
 TOOLS: Final[Mapping[str, Tool]] = MappingProxyType(
     {
         "kafka-acls.sh": Tool(f"{_TOOLS}.AclCommand"),
@@ -133,9 +133,7 @@ def _command(sandbox: Sandbox, name: str, arguments: Sequence[str]) -> Iterator[
     with tempfile.TemporaryDirectory(
         prefix="tool-", dir=home, ignore_cleanup_errors=True
     ) as scratch:
-        java, *rest = tool_command(
-            state.java, Path(state.cache), tool.main_class, scratch=Path(scratch)
-        )
+        java, *rest = tool_command(state, tool.main_class, scratch=Path(scratch))
         own = with_servers(tool, arguments, _running_servers(sandbox))
         yield [java, HEAP, marker(sandbox.directory), NO_LOG4J_WARNINGS, *rest, *own]
 

@@ -79,8 +79,10 @@ def forgotten(
     matrix: Matrix,
     undo: contextlib.ExitStack,
     burst: SequenceTruth,  # that moves leaders
-) -> SequenceTruth:
-    """Let a leader forget a producer, which is refused from then on."""
+) -> SequenceTruth | None:
+    """Let a leader forget a producer, which is refused from then on: with transactions v2."""
+    if not cluster.state.release.has_transactions_v2:
+        return None
     form = SequenceForm.EXPECTED_ZERO
     made = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
     matrix.await_watched(made.topic)

@@ -13,6 +13,7 @@ from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
 from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
+from tests.kafka_release import TRANSACTIONS_V2, needs_kafka
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
 
@@ -25,9 +26,15 @@ REORDERINGS = [
     pytest.param({"client": Client.JAVA}, id="Java keeps its epoch"),
     pytest.param({"client": Client.LIBRDKAFKA, "transactional": True}, id="librdkafka aborts"),
     pytest.param({"client": Client.JAVA, "transactional": True}, id="Java in a transaction"),
-    pytest.param({"form": SequenceForm.EXPECTED_ZERO}, id="at the start of a transaction"),
+    pytest.param(
+        {"form": SequenceForm.EXPECTED_ZERO},
+        id="at the start of a transaction",
+        marks=TRANSACTIONS_V2,
+    ),
     pytest.param({"form": SequenceForm.NEW_EPOCH}, id="at the start of an epoch"),
-    pytest.param({"form": SequenceForm.EARLIEST_SEEN}, id="earliest seen"),
+    pytest.param(
+        {"form": SequenceForm.EARLIEST_SEEN}, id="earliest seen", marks=needs_kafka("3.6")
+    ),
 ]
 
 
@@ -57,7 +64,9 @@ def test_a_repetition_or_a_mistake_of_a_client_loses_nothing(
     strike(matrix, cluster, name, options)
 
 
+@TRANSACTIONS_V2
 def test_a_forgotten_producer_is_told_when_it_cannot_heal_any_more(
-    matrix: Matrix, forgotten: SequenceTruth
+    matrix: Matrix, forgotten: SequenceTruth | None
 ) -> None:
+    assert forgotten is not None
     assert_told(matrix, forgotten, PATIENCE_SECONDS)

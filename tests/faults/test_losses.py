@@ -16,6 +16,7 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
 from tests.faults.matrix import Matrix, assert_told, strike, struck
 from tests.integration.outside import on_leader, only, values_on
+from tests.kafka_release import TRANSACTIONS_V2
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -29,7 +30,11 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
             {"client": Client.LIBRDKAFKA, "transactional": True}, id="librdkafka in a transaction"
         ),
         pytest.param({"form": SequenceForm.NEW_EPOCH}, id="the start of an epoch"),
-        pytest.param({"form": SequenceForm.EXPECTED_ZERO}, id="the start of a transaction"),
+        pytest.param(
+            {"form": SequenceForm.EXPECTED_ZERO},
+            id="the start of a transaction",
+            marks=TRANSACTIONS_V2,
+        ),
         pytest.param({"old_leader_returns": True}, id="and the old leader truncates"),
     ],
 )

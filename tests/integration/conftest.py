@@ -14,10 +14,11 @@ from service.app import cluster_reader
 from service.clock import wait_until
 from service.rounds import ClusterReader, Scope
 from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster import Sandbox, SandboxOptions
 from service.sandbox.processes import Liveness
 from service.settings import KafkaSettings
 from tests.conftest import mending
+from tests.kafka_release import VERSION
 
 HEAL_SECONDS = 90
 
@@ -40,8 +41,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def brokers(
     tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
 ) -> Iterator[Sandbox]:
-    """Start the run's cluster."""
-    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka")
+    """Start the run's cluster, of the Kafka release that SANDBOX_KAFKA_VERSION names."""
+    options = SandboxOptions(kafka_version=VERSION)
+    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka", options=options)
     made.up()
     try:
         with mending(pytestconfig, lambda: let_all_run(made)):

@@ -192,7 +192,7 @@ def _command(
     cluster: Sandbox, scratch: Path, main_class: str, arguments: tuple[str, ...]
 ) -> list[str]:
     state = cluster.state
-    java, *rest = tool_command(state.java, Path(state.cache), main_class, scratch=scratch)
+    java, *rest = tool_command(state, main_class, scratch=scratch)
     return [java, "-Xmx96m", marker(cluster.directory), *rest, *arguments]
 
 

@@ -357,13 +357,13 @@ def test_a_damaged_jar_is_found_and_a_failed_download_leaves_no_half_cache(
     shutil.copytree(Path(sandbox.state.cache) / "jars", tmp_path / "cache/jars")
     victim = tmp_path / "cache/jars/kafka-raft-4.1.1.jar"
     damage(victim, harm)
-    listed = jars.parse_lock(jars.LOCK_FILE.read_text())
+    listed = jars.read_lock(sandbox.state.release.lock_file)
     assert [jar.file_name for jar in jars.damaged(tmp_path / "cache/jars", listed)] == [victim.name]
 
     offline = fake_java(tmp_path / "bin", "echo 'java.net.UnknownHostException: nowhere'; exit 1")
     told: list[str] = []
     with pytest.raises(SandboxError, match="UnknownHostException: nowhere"):
-        jars.ensure_jars(tmp_path / "cache", java=offline, progress=told.append)
+        jars.ensure_jars(tmp_path / "cache", listed, java=offline, progress=told.append)
     assert victim.name in told[0]
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["jars"]
 
@@ -385,7 +385,9 @@ def damage(path: Path, harm: str) -> None:
 )
 def test_kafkas_tools_find_their_classes(main_class: str, sandbox: Sandbox) -> None:
     folder = Path(sandbox.state.cache) / "jars"
-    command = [sandbox.state.java, "-cp", jars.classpath(folder), main_class, "--help"]
+    release = sandbox.state.release
+    path = jars.classpath(folder, jars.read_lock(release.lock_file), release.version)
+    command = [sandbox.state.java, "-cp", path, main_class, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert "usage" in done.stdout
     assert "NoClassDefFoundError" not in done.stderr

@@ -15,7 +15,7 @@ from rules.verdict import Verdict
 from service.clock import utc_now
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
-from service.sandbox.jars import agent_jar
+from service.sandbox.jars import agent_jar, read_lock
 from service.sandbox.ports import HOST, choose_free
 from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.java_producer import JavaProducer
@@ -66,7 +66,7 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
     config = tmp_path / "agent.yaml"
     config.write_text(rules, encoding="utf-8")
     (port,) = choose_free(1)
-    jar = agent_jar(Path(cluster.state.cache) / "jars")
+    jar = agent_jar(Path(cluster.state.cache) / "jars", read_lock(cluster.state.release.lock_file))
     producer = JavaProducer(
         cluster,
         topic=topic,

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from ruamel.yaml import YAML
 
-from service.sandbox.jars import KAFKA_VERSION
+from service.sandbox.releases import DEFAULT_VERSION
 from service.settings import Settings, read_settings
 from service.settings.advice import is_loopback
 from service.settings.sources import FILE_SUFFIX, PREFIX
@@ -177,7 +177,7 @@ def test_a_dependency_is_a_service(name: str) -> None:
 # ------------------------------------------------------------------ Kafka
 @pytest.mark.parametrize("name", ["controller", *BROKERS])
 def test_kafka_is_the_version_of_the_sandbox(name: str) -> None:
-    assert SERVICES[name]["image"] == f"apache/kafka:{KAFKA_VERSION}"
+    assert SERVICES[name]["image"] == f"apache/kafka:{DEFAULT_VERSION}"
 
 
 def test_the_quorum_is_the_controller() -> None:

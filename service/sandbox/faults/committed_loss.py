@@ -87,7 +87,7 @@ def _strike(scene: Scene) -> LossTruth:
 
 def _lose_transactions(scene: Scene) -> None:
     """Commit one transaction per batch, of which the leader alone has anything."""
-    if scene.stage.options.protocol is Protocol.V2:
+    if scene.stage.protocol is Protocol.V2:
         _as_one_producer(scene)
     else:
         _as_many_producers(scene)

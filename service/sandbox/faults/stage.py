@@ -39,7 +39,7 @@ class FaultOptions:
     partitions: int = 1  # of the topic, all of them suffer
     batch: int = 8  # records at most in one batch, and in one transaction
     transactional: bool = False  # committed-loss: of whole transactions
-    protocol: Protocol = Protocol.V2  # of those transactions
+    protocol: Protocol | None = None  # of those transactions; None: of the release's Java clients
     readers: bool = False  # a group had read to the end, and stays away
     old_leader_returns: bool = False  # else it stays dead until the fault is undone
     client: Client = Client.RAW  # of faults about sequences: who writes
@@ -66,6 +66,12 @@ class Stage:
     def admin(self) -> SandboxAdmin:
         """Administration of the sandbox."""
         return SandboxAdmin(self.sandbox.bootstrap_servers)
+
+    @property
+    def protocol(self) -> Protocol:
+        """What the caller wants transactions to be written with, or the release's Java clients."""
+        newest = Protocol.V2 if self.sandbox.state.release.has_transactions_v2 else Protocol.V1
+        return self.options.protocol or newest
 
     @property
     def where(self) -> TopicPartition:

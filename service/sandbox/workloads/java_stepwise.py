@@ -97,9 +97,7 @@ class JavaStepwise(ABC):
 
     def _start(self) -> subprocess.Popen[bytes]:
         state = self.sandbox.state
-        java, *rest = tool_command(
-            state.java, Path(state.cache), self.main_class, scratch=self._scratch
-        )
+        java, *rest = tool_command(state, self.main_class, scratch=self._scratch)
         with (self._scratch / "output.log").open("wb") as output:
             return subprocess.Popen(
                 [java, HEAP, marker(self.sandbox.directory), *rest, *self.arguments()],

@@ -151,7 +151,7 @@ class JavaTool(Workload):
 
     def _command(self, scratch: Path, config: Path) -> list[str]:
         state = self.sandbox.state
-        java, *rest = tool_command(state.java, Path(state.cache), self.main_class, scratch=scratch)
+        java, *rest = tool_command(state, self.main_class, scratch=scratch)
         servers = (
             self.sandbox.sasl_bootstrap_servers
             if self.security.uses_sasl

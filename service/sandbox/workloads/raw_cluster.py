@@ -34,7 +34,7 @@ TRANSACTION_LOG: Final = "__transaction_state"
 OF_GROUP: Final = 0  # FindCoordinator: of which kind the key is
 OF_TRANSACTION: Final = 1
 
-# One version each: what a fault needs, on the Kafka that the sandbox runs.
+# One version each: what a fault needs, on every Kafka that the sandbox runs.
 LIST_OFFSETS: Final = Api(key=2, name="ListOffsets", oldest=7, newest=7, since="2.8")
 OFFSET_COMMIT: Final = Api(key=8, name="OffsetCommit", oldest=8, newest=8, since="2.4")
 FIND_COORDINATOR: Final = Api(key=10, name="FindCoordinator", oldest=4, newest=4, since="3.0")

@@ -21,7 +21,7 @@ from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_cluster import OF_GROUP, RawCluster, patiently, require
 from service.sandbox.workloads.record_batch import Batch
 
-PRODUCE: Final = Api(key=0, name="Produce", oldest=11, newest=11, since="3.8")
+PRODUCE: Final = Api(key=0, name="Produce", oldest=9, newest=11, since="2.8")
 INIT_PRODUCER_ID: Final = Api(key=22, name="InitProducerId", oldest=4, newest=4, since="2.7")
 ADD_PARTITIONS: Final = Api(key=24, name="AddPartitionsToTxn", oldest=3, newest=3, since="2.8")
 END_TRANSACTION: Final = Api(key=26, name="EndTxn", oldest=3, newest=3, since="2.8")

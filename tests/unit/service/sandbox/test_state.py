@@ -8,6 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from rules.errors import SandboxError
+from service.sandbox.releases import DEFAULT_VERSION
 from service.sandbox.state import (
     PORTS_NEEDED,
     ProcessId,
@@ -32,6 +33,12 @@ def state() -> SandboxState:
 
 def test_the_state_reads_back_what_was_written() -> None:
     assert parse_state(json.loads(json.dumps(asdict(state())))) == state()
+
+
+def test_a_sandbox_that_was_made_before_releases_could_be_chosen_is_of_the_default_one() -> None:
+    stored = json.loads(json.dumps(asdict(state())))
+    del stored["options"]["kafka_version"]
+    assert parse_state(stored).release.version == DEFAULT_VERSION
 
 
 def test_no_port_is_given_out_twice_and_none_is_left() -> None:

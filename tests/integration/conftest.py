@@ -14,7 +14,7 @@ from service.app import cluster_reader
 from service.clock import wait_until
 from service.rounds import ClusterReader, Scope
 from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster import Sandbox, SandboxOptions
 from service.sandbox.processes import Liveness
 from service.settings import KafkaSettings
 from tests.conftest import mending
@@ -37,11 +37,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def sandbox_options() -> SandboxOptions:
+    """Return how the run's cluster is made."""
+    return SandboxOptions()
+
+
+@pytest.fixture(scope="session")
 def brokers(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
+    sandbox_options: SandboxOptions,
 ) -> Iterator[Sandbox]:
     """Start the run's cluster."""
-    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka")
+    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka", options=sandbox_options)
     made.up()
     try:
         with mending(pytestconfig, lambda: let_all_run(made)):

@@ -70,14 +70,12 @@ def nothing_acknowledged(said: Said, truth: Truth) -> str | None:
 
 
 def group_stood(said: Said, truth: Truth) -> str | None:
-    """The coordinator's log holds no progress of any commit of the group for that long."""
+    """The coordinator's log holds no progress for that long, of a group that had made some."""
     group = said.labels.get("group", "")
-    is_of_load = any(commit[0] == group for commit in truth.commits)
     begin = said.since - _from(said, STALLED_SECONDS)
-    if is_of_load and truth.stood(group, begin, said.last_breach, STALLED_SECONDS):
-        is_abandoned = all(len(h) == 1 for c, h in truth.commits.items() if c[0] == group)
-        return None if is_abandoned else "its commits stood"
-    return None
+    is_used = any(len(moves) > 1 for commit, moves in truth.commits.items() if commit[0] == group)
+    stood = truth.stood((group, *place_of(said)), begin, said.last_breach, STALLED_SECONDS)
+    return "its commits stood" if is_used and stood else None
 
 
 def went_back(said: Said, truth: Truth) -> str | None:

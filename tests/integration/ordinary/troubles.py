@@ -12,40 +12,14 @@ from typing import Final
 
 from service.clock import pause, utc_now, wait_until
 from service.sandbox.workloads.raw_cluster import OF_GROUP, OF_TRANSACTION, RawCluster
-from tests.integration.ordinary.audited import Pool
 from tests.integration.ordinary.operating import Operator
 from tests.integration.ordinary.plan import Plan
+from tests.integration.ordinary.topics import BROKERS, OFFSETS, TRANSACTIONS, Topics
+from tests.integration.ordinary.transactions import Pool
 
-BROKERS: Final = (1, 2, 3)
-OFFSETS, TRANSACTIONS = "__consumer_offsets", "__transaction_state"
 SESSION_SECONDS: Final[dict[bool, float]] = {True: 9.0, False: 4.0}  # of Kafka, of the sandbox
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Topics:
-    """Topics of a run; all but the last let replicas lead that were not in sync."""
-
-    orders: str  # three replicas; a pipeline copies it
-    validated: str  # ... to this one, in transactions
-    pairs: str  # two replicas each
-    long: str  # of long transactions, a partition for each transactional id
-    old: str  # at rest, with groups that nobody uses any more
-
-    @classmethod
-    def of(cls, stem: str) -> Topics:
-        return cls(
-            orders=f"{stem}-orders",
-            validated=f"{stem}-orders-validated",
-            pairs=f"{stem}-pairs",
-            long=f"{stem}-long",
-            old=f"{stem}-old",
-        )
-
-    @property
-    def busy(self) -> tuple[str, ...]:
-        return (self.orders, self.validated, self.pairs, self.long)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +92,8 @@ class Troubles:
         assert wait_until(
             lambda: len(self.pool.ended) >= count, timeout_seconds=limit, poll_seconds=1.0
         ), f"{len(self.pool.ended)} of {count} transactions ended"
+        self.pool.want(self.plan.transactions_beside)
+        assert wait_until(lambda: self.pool.is_as_wanted, timeout_seconds=60.0, poll_seconds=1.0)
 
     # -------------------------------------------------------------- freezes
     def _freezes(self, count: int) -> None:
@@ -222,9 +198,3 @@ class Troubles:
     def _settle(self, shortest: float, longest: float) -> None:
         self.operator.wait_whole()
         pause(self.chance.uniform(shortest, longest))
-
-
-def with_leader_order(replicas: Sequence[int], count: int) -> list[list[int]]:
-    """Return replica lists for so many partitions, whose leaders are spread evenly."""
-    chosen = list(replicas)
-    return [(chosen[n % len(chosen) :] + chosen[: n % len(chosen)]) for n in range(count)]

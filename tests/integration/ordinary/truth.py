@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 from service.sandbox.cluster import Sandbox
 from service.sandbox.state import CONTROLLER_ID
-from tests.integration.ordinary.audited import AuditedProducer, End, Ended, Place, Pool
+from tests.integration.ordinary.audited import AuditedProducer, Place
 from tests.integration.ordinary.coordinator_logs import (
     Commit,
     Decided,
@@ -20,8 +20,10 @@ from tests.integration.ordinary.coordinator_logs import (
     read_decisions,
     read_topic,
 )
+from tests.integration.ordinary.load import Load
 from tests.integration.ordinary.operating import Witness
-from tests.integration.ordinary.troubles import Topics
+from tests.integration.ordinary.topics import OFFSETS, TRANSACTIONS, Topics
+from tests.integration.ordinary.transactions import End, Ended
 
 UNCLEAN: Final = re.compile(r"UNCLEAN partition change for (?P<topic>\S+)-(?P<partition>\d+) with ")
 
@@ -56,12 +58,16 @@ class Truth:
         offsets = [offset for _, offset in self.commits.get(commit, ())]
         return any(after < before for before, after in pairwise(offsets))
 
-    def stood(self, group: str, since: datetime, until: datetime, seconds: float) -> bool:
-        """Whether a group committed no progress at all for so long within a time."""
+    def stood(self, name: Commit, since: datetime, until: datetime, seconds: float) -> bool:
+        """Whether a group committed no progress for so long within a time.
+
+        On one partition, or on none at all where a name has no topic.
+        """
+        group, topic, _ = name
         moves = sorted(
             after[0]
             for commit, history in self.commits.items()
-            if commit[0] == group
+            if commit == name or (not topic and commit[0] == group)
             for before, after in pairwise([(since, -1), *history])
             if after[1] > before[1]
         )
@@ -96,40 +102,34 @@ class Truth:
         ]
 
 
-def read_truth(
-    cluster: Sandbox,
-    topics: Topics,
-    *,
-    producers: Sequence[AuditedProducer],
-    pool: Pool,
-    pipeline: str,
-    pipeline_restarts: int,
-    witness: Witness,
-) -> Truth:
+def read_truth(cluster: Sandbox, load: Load, witness: Witness) -> Truth:
     """Read everything; the load has ended, and no broker is missing."""
-    servers = cluster.bootstrap_servers
-    wrong: list[Wrong] = []
-    for producer in producers:
-        wrong += _of_producer(servers, producer)
-    wrong += _of_transactions(servers, topics.long, pool.ended)
-    wrong += _of_pipeline(servers, topics, producers)
-    ends = Counter(one.end for one in pool.ended)
+    servers, topics, producers = cluster.bootstrap_servers, load.topics, (load.orders, load.pairs)
+    wrong = [
+        *(found for producer in producers for found in _of_producer(servers, producer)),
+        *_of_transactions(servers, topics.long, load.pool.ended),
+        *_of_pipeline(servers, topics, load.orders),
+    ]
+    pipeline, unclean = load.pipeline.group_id, unclean_elections(cluster, topics)
+    replaced = {**load.pool.replaced, pipeline: load.pipeline.counts.restarts}
+    ends = Counter(one.end for one in load.pool.ended)
     return Truth(
         wrong=wrong,
         figures={
             "records acknowledged": sum(len(one.acknowledged) for one in producers),
             "records given up": sum(one.counts.failed for one in producers),
             **{f"long transactions {end}": ends[end] for end in End},
-            "clients of transactions made anew": sum(pool.replaced.values()) + pipeline_restarts,
+            "transactional clients made anew": sum(replaced.values()),
             "leader changes": witness.leader_changes,
+            "unclean elections": len(unclean),
         },
         commits=read_commits(servers),
         decisions=read_decisions(servers),
-        unclean=unclean_elections(cluster),
-        replaced={**pool.replaced, pipeline: pipeline_restarts},
+        unclean=unclean,
+        replaced=replaced,
         places={
-            **{part.transactional_id: frozenset({topics.long}) for part in pool.parts},
-            pipeline: frozenset({topics.validated, "__consumer_offsets"}),
+            **{part.transactional_id: frozenset({topics.long}) for part in load.pool.parts},
+            pipeline: frozenset({topics.validated, OFFSETS}),
         },
         producers=producers,
         witness=witness,
@@ -154,26 +154,30 @@ def _of_producer(servers: str, producer: AuditedProducer) -> list[Wrong]:
 
 
 def _of_transactions(servers: str, topic: str, ended: Sequence[Ended]) -> list[Wrong]:
-    times = Counter(one.value for one in read_topic(servers, topic))
-    allowed = {
-        End.COMMITTED: ((1,),),
-        End.ABORTED: ((0,),),
-        End.NOT_TOLD: ((0,), (1,), ()),
+    """Compare: all records of a committed transaction are there once, of an aborted one none is."""
+    found = list(read_topic(servers, topic))
+    times: Counter[Any] = Counter(one.value for one in found)
+    times.update((one.partition, one.offset) for one in found)
+    allowed: Mapping[End, set[tuple[int, ...]]] = {
+        End.COMMITTED: {(1,)},
+        End.ABORTED: {(0,)},
+        End.NOT_TOLD: {(0,), (1,), ()},
     }
     wrong = []
     for one in ended:
-        seen = tuple(sorted({times[value] for value in one.values}))
+        _, partition = one.place
+        keys = [(partition, key) if isinstance(key, int) else key for key in one.written]
+        seen = tuple(sorted({times[key] for key in keys}))
         if seen not in allowed[one.end]:
-            what = f"of {one.values!r} ({one.end}) records are there {seen} times"
+            what = f"of {one.written!r} ({one.end}) records are there {seen} times"
             wrong.append(Wrong(place=one.place, what=what))
     return wrong
 
 
-def _of_pipeline(servers: str, topics: Topics, producers: Sequence[AuditedProducer]) -> list[Wrong]:
+def _of_pipeline(servers: str, topics: Topics, source: AuditedProducer) -> list[Wrong]:
     """Compare: each record of the input is once in the output."""
     found = list(read_topic(servers, topics.validated))
     times, where = Counter(one.value for one in found), {one.value: one.partition for one in found}
-    [source] = [one for one in producers if one.topic == topics.orders]
     return [
         Wrong(
             place=(topics.validated, where.get(value, 0)),
@@ -184,11 +188,9 @@ def _of_pipeline(servers: str, topics: Topics, producers: Sequence[AuditedProduc
     ]
 
 
-def unclean_elections(cluster: Sandbox) -> frozenset[Place]:
+def unclean_elections(cluster: Sandbox, topics: Topics) -> frozenset[Place]:
     """Return the partitions of which the controller wrote that an election was unclean."""
     texts = [path.read_text() for path in cluster.log_directory(CONTROLLER_ID).glob("*.log*")]
-    return frozenset(
-        (found["topic"], int(found["partition"]))
-        for text in texts
-        for found in UNCLEAN.finditer(text)
-    )
+    found = (match for text in texts for match in UNCLEAN.finditer(text))
+    ours = {*topics.busy, topics.old, OFFSETS, TRANSACTIONS}
+    return frozenset((one["topic"], int(one["partition"])) for one in found if one["topic"] in ours)

@@ -86,7 +86,7 @@ class Watcher:
         self._take(state="all")
 
     @property
-    def complete_rounds(self) -> int:
+    def complete(self) -> int:
         return sum(one["outcome"] == "complete" for one in self.served.rounds())
 
     def _look_on(self) -> None:
@@ -154,6 +154,17 @@ class Watchers:
             if watcher.served.process.poll() is None:
                 watcher.served.kill()
             end_processes(self._folder / watcher.name)
+
+    def wait_rounds(self, count: int) -> None:
+        """Wait until each has made so many more rounds."""
+        for watcher in self.all:
+            watcher.served.wait_rounds(count)
+
+    def stop(self) -> None:
+        """Look no more, and take all that was stored."""
+        for watcher in self.all:
+            watcher.stop()
+            watcher.read_all()
 
     @property
     def said(self) -> list[Said]:

@@ -20,7 +20,7 @@ Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pause:
+class AcknowledgementPause:
     """A time in which nothing was acknowledged to a producer on a partition."""
 
     place: Place
@@ -34,7 +34,7 @@ class AuditedProducer(IdempotentProducer):
 
     acknowledged: dict[tuple[int, int], bytes] = field(default_factory=dict)  # (partition, offset)
     next_offset: dict[int, int] = field(default_factory=dict)
-    pauses: list[Pause] = field(default_factory=list)
+    pauses: list[AcknowledgementPause] = field(default_factory=list)
     pause_seconds: float = 20.0  # shorter ones are not remembered
     _last: dict[int, datetime] = field(default_factory=dict, init=False)
 
@@ -51,5 +51,7 @@ class AuditedProducer(IdempotentProducer):
         self.next_offset[partition] = max(self.next_offset.get(partition, 0), message.offset() + 1)
         last = self._last.get(partition, now)
         if (now - last).total_seconds() > self.pause_seconds:
-            self.pauses.append(Pause(place=(self.topic, partition), begin=last, end=now))
+            self.pauses.append(
+                AcknowledgementPause(place=(self.topic, partition), begin=last, end=now)
+            )
         self._last[partition] = now

@@ -48,8 +48,7 @@ def read_topic(servers: str, topic: str, *, is_committed: bool = True) -> Iterat
         }
     )
     try:
-        found = client.list_topics(topic, timeout=READ_SECONDS).topics[topic]
-        left = set(found.partitions)
+        left = set(client.list_topics(topic, timeout=READ_SECONDS).topics[topic].partitions)
         client.assign([TopicPartition(topic, number, OFFSET_BEGINNING) for number in left])
         deadline = monotonic() + READ_SECONDS
         while left:
@@ -77,7 +76,7 @@ def _record(message: Any) -> Record:
 
 def read_commits(servers: str) -> dict[Commit, list[tuple[datetime, int]]]:
     """Return every commit of every group in its order, with its time."""
-    found: dict[Commit, list[tuple[datetime, int]]] = defaultdict(list)
+    commits: dict[Commit, list[tuple[datetime, int]]] = defaultdict(list)
     for record in read_topic(servers, "__consumer_offsets"):
         [version] = struct.unpack_from(">h", record.key)
         if version > 1 or record.value is None:  # what is of members, or of groups that are gone
@@ -86,25 +85,25 @@ def read_commits(servers: str) -> dict[Commit, list[tuple[datetime, int]]]:
         topic, at = _text(record.key, at)
         [partition] = struct.unpack_from(">i", record.key, at)
         _, offset = struct.unpack_from(">hq", record.value)
-        found[group, topic, partition].append((record.at, offset))
-    return found
+        commits[group, topic, partition].append((record.at, offset))
+    return commits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decided:
+class Decision:
     """One transaction as its coordinator wrote it; times of what it did not come to are None."""
 
     transactional_id: str
     began: datetime | None
-    decided: datetime
+    at: datetime  # when it was decided
     completed: datetime | None
 
 
-def read_decisions(servers: str) -> list[Decided]:
+def read_decisions(servers: str) -> list[Decision]:
     """Return every transaction that was decided."""
     began: dict[str, datetime] = {}
     decided: dict[str, datetime] = {}
-    found: list[Decided] = []
+    decisions: list[Decision] = []
     for record in read_topic(servers, "__transaction_state"):
         if record.value is None:
             continue
@@ -115,17 +114,17 @@ def read_decisions(servers: str) -> list[Decided]:
         elif status in PREPARED:
             decided.setdefault(name, record.at)
         elif status in COMPLETE and name in decided:
-            found.append(_decided(name, began, decided, record.at))
-    return found + [_decided(name, began, decided, None) for name in list(decided)]
+            decisions.append(_decision(name, began, decided, record.at))
+    return decisions + [_decision(name, began, decided, None) for name in list(decided)]
 
 
-def _decided(
+def _decision(
     name: str, began: dict[str, datetime], decided: dict[str, datetime], end: datetime | None
-) -> Decided:
-    return Decided(
+) -> Decision:
+    return Decision(
         transactional_id=name,
         began=began.pop(name, None),
-        decided=decided.pop(name),
+        at=decided.pop(name),
         completed=end,
     )
 

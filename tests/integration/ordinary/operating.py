@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from types import TracebackType
+from datetime import timedelta
 from typing import Any, Final, Self
 
 from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
-from service.clock import pause, utc_now, wait_until
+from service.clock import pause, wait_until
 from service.sandbox import processes
 from service.sandbox.cluster import Sandbox
 from service.sandbox.processes import Liveness
@@ -23,9 +20,6 @@ from service.sandbox.workloads.raw_cluster import Placed, RawCluster, RefusedErr
 REASSIGN: Final = Api(key=45, name="AlterPartitionReassignments", oldest=0, newest=0, since="2.4")
 WHOLE_SECONDS: Final = 150.0
 SHUTDOWN_SECONDS: Final = 90.0
-WITNESS_SECONDS: Final = 1.0
-
-Place = tuple[str, int]
 
 
 class Operator:
@@ -71,21 +65,21 @@ class Operator:
         def build(version: int) -> Any:
             parts = tuple(
                 codec.message(REASSIGN, version, "ReassignablePartition")(
-                    partition_index=number, replicas=tuple(BrokerId(one) for one in replicas)
+                    partition_index=number, replicas=tuple(BrokerId(broker) for broker in replicas)
                 )
                 for number, replicas in moves.items()
             )
-            wanted = codec.message(REASSIGN, version, "ReassignableTopic")(
+            moved = codec.message(REASSIGN, version, "ReassignableTopic")(
                 name=topic, partitions=parts
             )
             return codec.message(REASSIGN, version, "AlterPartitionReassignmentsRequest")(
-                topics=(wanted,), timeout=timedelta(seconds=10)
+                topics=(moved,), timeout=timedelta(seconds=10)
             )
 
         answer = self._raw.ask(self._raw.any_running(), REASSIGN, build)
         require(f"reassignment of {topic}", answer.error_code)
-        for found in answer.responses[0].partitions:
-            require(f"reassignment of {topic}-{found.partition_index}", found.error_code)
+        for result in answer.responses[0].partitions:
+            require(f"reassignment of {topic}-{result.partition_index}", result.error_code)
 
         def is_done() -> bool:
             placed = self.placed(topic)
@@ -101,15 +95,15 @@ class Operator:
         """Let each partition's first replica lead it; return how many leaders changed."""
         changed = 0
         for topic in topics:
-            wanted = [
+            away = [
                 TopicPartition(topic, number)
                 for number, placed in enumerate(self.placed(topic))
                 if placed.leader != placed.replicas[0]
             ]
             try:
-                if wanted:
-                    elect_preferred(self._raw, wanted)
-                    changed += len(wanted)
+                if away:
+                    elect_preferred(self._raw, away)
+                    changed += len(away)
             except RefusedError as refused:
                 if refused.error != "ELECTION_NOT_NEEDED":
                     raise
@@ -138,73 +132,3 @@ class Operator:
             lambda: processes.liveness(process) is Liveness.DEAD, timeout_seconds=SHUTDOWN_SECONDS
         ), f"broker {broker} did not shut down"
         self.cluster.start(broker)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """That a broker said of a partition that it has no leader, or too few replicas in sync."""
-
-    at: datetime
-    place: Place
-    in_sync: int
-    has_leader: bool
-
-
-@dataclass
-class Witness:
-    """Asks every broker each second where partitions are, and remembers what is not well.
-
-    What Tidemark says of the state of a partition is held against it. It counts ISRs below `least`.
-    """
-
-    cluster: Sandbox
-    least: Mapping[str, int]  # min.insync.replicas by topic
-    sights: list[Sight] = field(default_factory=list)
-    epochs: dict[Place, set[int]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self._stopping = threading.Event()
-        self._threads = [
-            threading.Thread(target=self._watch, args=(node.id,), name=f"witness-{node.id}")
-            for node in self.cluster.state.brokers
-        ]
-
-    def __enter__(self) -> Self:
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self._stopping.set()
-        for thread in self._threads:
-            thread.join()
-
-    @property
-    def leader_changes(self) -> int:
-        """How often leaders changed: every change has an epoch of its own."""
-        return sum(len(epochs) - 1 for epochs in self.epochs.values())
-
-    def _watch(self, broker: int) -> None:
-        with RawCluster(self.cluster) as raw:
-            while not self._stopping.wait(WITNESS_SECONDS):
-                try:
-                    self._note(raw.topics(told_by=BrokerId(broker)))
-                except SandboxError:  # it is frozen or dead: the others tell
-                    continue
-
-    def _note(self, topics: Mapping[str, list[Placed]]) -> None:
-        now = utc_now()
-        for topic, partitions in topics.items():
-            for number, placed in enumerate(partitions):
-                place, in_sync = (topic, number), len(placed.isr)
-                self.epochs.setdefault(place, set()).add(placed.leader_epoch)
-                has_leader = placed.leader >= 0
-                if not has_leader or in_sync < self.least.get(topic, 0):
-                    self.sights.append(
-                        Sight(at=now, place=place, in_sync=in_sync, has_leader=has_leader)
-                    )

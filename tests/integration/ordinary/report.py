@@ -1,4 +1,4 @@
-"""The table at the end, and the file of what was said wrongly."""
+"""The table at the end of a run, and the file of wrong findings."""
 
 from __future__ import annotations
 
@@ -11,76 +11,76 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tests.integration.ordinary.troubles import Family, Trouble
-from tests.integration.ordinary.watchers import Said
+from tests.integration.ordinary.confirmations import commit_of
+from tests.integration.ordinary.services import INTERVALS, ReportedFinding
+from tests.integration.ordinary.troubles import Action, Family
+from tests.integration.ordinary.truth import Truth
 
-NEAR: Final = timedelta(seconds=90)  # what happened so long before a finding is told with it
-BEFORE_ALL: Final = "before and after"
+NEAR: Final = timedelta(seconds=90)  # actions so long before a finding are written with it
+OUTSIDE: Final = "before them all"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A finding, and why it may be; None where it is wrong."""
+class JudgedFinding:
+    """A finding, what confirms it (None: it is wrong), and in which family it began."""
 
-    said: Said
-    excuse: str | None
+    finding: ReportedFinding
+    confirmation: str | None
     family: str
 
-
-def family_of(said: Said, families: Sequence[Family]) -> str:
-    """Return the last family that had begun when a finding did."""
-    begun = [one.name for one in families if one.begin <= said.since]
-    return begun[-1] if begun else BEFORE_ALL
+    @property
+    def is_wrong(self) -> bool:
+        return self.confirmation is None
 
 
-def table(families: Sequence[Family], judged: Sequence[Judged]) -> str:
-    """Return a line for each family: what it was, and what each service said in it."""
-    lines = [f"{'family':26} {'count':>5} {'seconds':>8}  said (wrongly)"]
-    shown = [(one.name, one.count, one.seconds) for one in families]
-    others = {one.family for one in judged} - {one.name for one in families}
-    for name, count, seconds in [*shown, *((other, 0, 0.0) for other in sorted(others))]:
-        for service in ("A", "B"):
-            chosen = [one for one in judged if (one.family, one.said.service) == (name, service)]
-            head = f"{name:26} {count:5} {seconds:8.0f}" if service == "A" else " " * 41
-            lines.append(f"{head}  {service}: {_by_rule(chosen)}")
+def family_of(finding: ReportedFinding, families: Sequence[Family]) -> str:
+    """Return the last family that had begun before a finding did."""
+    begun = [family.name for family in families if family.begin <= finding.since]
+    return begun[-1] if begun else OUTSIDE
+
+
+def table(families: Sequence[Family], judged: Sequence[JudgedFinding]) -> str:
+    """Return two lines for each family: its size, and the findings of each service in it."""
+    lines = [f"{'family':26} {'count':>5} {'seconds':>8}  findings (wrong ones)"]
+    rows = [(family.name, family.count, family.seconds) for family in families]
+    if any(entry.family == OUTSIDE for entry in judged):
+        rows.append((OUTSIDE, 0, 0.0))
+    for name, count, seconds in rows:
+        head = f"{name:26} {count:5} {seconds:8.0f}"
+        for service in INTERVALS:
+            chosen = [
+                entry
+                for entry in judged
+                if (entry.family, entry.finding.service) == (name, service)
+            ]
+            lines.append(f"{head:41}  {service}: {_by_rule(chosen)}")
+            head = ""
     return "\n".join(lines)
 
 
-def _by_rule(judged: Iterable[Judged]) -> str:
-    all_of, wrong = Counter[str](), Counter[str]()
-    for one in judged:
-        name = f"{one.said.rule}/{one.said.severity}"
-        all_of[name] += 1
-        wrong[name] += one.excuse is None
-    return ", ".join(f"{name} {all_of[name]} ({wrong[name]})" for name in sorted(all_of)) or "-"
+def _by_rule(judged: Iterable[JudgedFinding]) -> str:
+    total, wrong = Counter[str](), Counter[str]()
+    for entry in judged:
+        name = f"{entry.finding.rule}/{entry.finding.severity}"
+        total[name] += 1
+        wrong[name] += entry.is_wrong
+    return ", ".join(f"{name} {total[name]} ({wrong[name]})" for name in sorted(total)) or "-"
 
 
 def write_wrong(
-    seed: int, judged: Sequence[Judged], diary: Sequence[Trouble], truth: Mapping[str, Any]
+    judged: Sequence[JudgedFinding],
+    actions: Sequence[Action],
+    truth: Truth,
+    figures: Mapping[str, Any],
 ) -> Path:
-    """Write each wrong finding with its evidence, and what happened before it; return the file."""
-    rows = [
-        {
-            "service": one.said.service,
-            "family": one.family,
-            "finding": one.said.document,
-            "happened": [
-                f"{trouble.begin:%H:%M:%S}-{trouble.end:%H:%M:%S} {trouble.what}"
-                for trouble in diary
-                if trouble.begin <= one.said.last_breach and trouble.end >= one.said.since - NEAR
-            ],
-        }
-        for one in judged
-        if one.excuse is None
-    ]
+    """Write each wrong finding with its evidence, and the actions before it; return the file."""
     document = {
-        "seed": seed,
-        "truth": truth,
-        "wrong": rows,
-        "excused": [
-            {"why": one.excuse, "service": one.said.service, "finding": one.said.document}
-            for one in judged
-            if one.excuse not in (None, "info")
+        "figures": figures,
+        "wrong": [_wrong_row(entry, actions, truth) for entry in judged if entry.is_wrong],
+        "confirmed": [
+            {"by": entry.confirmation, **_row(entry)}
+            for entry in judged
+            if entry.confirmation not in (None, "info")
         ],
     }
     with tempfile.NamedTemporaryFile(
@@ -88,3 +88,28 @@ def write_wrong(
     ) as file:
         json.dump(document, file, indent=1)
     return Path(file.name)
+
+
+def _row(entry: JudgedFinding) -> dict[str, Any]:
+    return {
+        "service": entry.finding.service,
+        "family": entry.family,
+        "finding": entry.finding.document,
+    }
+
+
+def _wrong_row(entry: JudgedFinding, actions: Sequence[Action], truth: Truth) -> dict[str, Any]:
+    begin, end = entry.finding.since - NEAR, entry.finding.last_breach
+    return {
+        **_row(entry),
+        "actions": [
+            f"{action.begin:%H:%M:%S}-{action.end:%H:%M:%S} {action.what}"
+            for action in actions
+            if action.begin <= end and action.end >= begin
+        ],
+        "commits": [
+            f"{at:%H:%M:%S.%f} {offset}"
+            for at, offset in truth.commits.get(commit_of(entry.finding), ())
+            if begin <= at <= end + NEAR
+        ],
+    }

@@ -32,22 +32,22 @@ ABORTS: Final = 0.15  # of all transactions
 SHORTEST, LONGEST = 30.0, 40.0  # seconds from begin to commit
 
 
-class End(StrEnum):
+class Outcome(StrEnum):
     """What the client was told of the end of a transaction."""
 
     COMMITTED = "committed"
     ABORTED = "aborted"
-    NOT_TOLD = "not told"  # an error of the end itself: all or nothing of it is there
+    UNKNOWN = "unknown"  # an error of the end itself: all or nothing of it is there
 
 
 @dataclass(slots=True, kw_only=True)
-class Ended:
+class TransactionResult:
     """One transaction, as its client saw it: the values that it wrote, or their offsets."""
 
     transactional_id: str
     place: Place
     written: list[bytes | int] = field(default_factory=list)
-    end: End = End.NOT_TOLD
+    outcome: Outcome = Outcome.UNKNOWN
 
 
 @dataclass(eq=False, kw_only=True)
@@ -58,7 +58,7 @@ class LongTransactions(Workload):
     chance: random.Random
     first_after: float  # seconds: so that the ends of all fall evenly
     is_wanted: Callable[[int], bool]
-    ended: list[Ended] = field(default_factory=list)
+    results: list[TransactionResult] = field(default_factory=list)
     is_open: bool = field(default=False, init=False)
 
     @property
@@ -79,7 +79,7 @@ class LongTransactions(Workload):
         """Write a record, begin with the first; return its value or its offset."""
 
     @abstractmethod
-    def _finish(self, client: Any, *, is_commit: bool) -> End:
+    def _finish(self, client: Any, *, is_commit: bool) -> Outcome:
         """Commit or abort; raise where the client is beyond use then."""
 
     @abstractmethod
@@ -111,18 +111,20 @@ class LongTransactions(Workload):
         return self._goes_on(0)
 
     def _make_one(self, client: Any) -> None:
-        number, start = len(self.ended), monotonic()
+        number, start = len(self.results), monotonic()
         seconds = self.chance.uniform(SHORTEST, LONGEST)
         is_commit = self.chance.random() >= ABORTS
-        made = Ended(transactional_id=self.transactional_id, place=(self.topic, self.partition))
+        made = TransactionResult(
+            transactional_id=self.transactional_id, place=(self.topic, self.partition)
+        )
         try:
             for step in range(RECORDS):
                 text = f"{self.transactional_id}/{number}/{step}".encode()
                 made.written.append(self._write(client, text))
                 self._wait(start + seconds * (step + 1) / RECORDS)
-            made.end = self._finish(client, is_commit=is_commit)
+            made.outcome = self._finish(client, is_commit=is_commit)
         finally:
-            self.ended.append(made)
+            self.results.append(made)
 
     def _wait(self, until: float) -> None:
         while monotonic() < until and self._is_on():
@@ -161,7 +163,7 @@ class OfLibrdkafka(LongTransactions):
         client.poll(0)
         return text
 
-    def _finish(self, client: Any, *, is_commit: bool) -> End:
+    def _finish(self, client: Any, *, is_commit: bool) -> Outcome:
         self._is_begun = False
         if is_commit:
             try:
@@ -171,9 +173,9 @@ class OfLibrdkafka(LongTransactions):
                     raise
                 self.tally.note(text_of(exc))
             else:
-                return End.COMMITTED
+                return Outcome.COMMITTED
         call_patiently(client.abort_transaction, seconds=CALL_SECONDS)
-        return End.ABORTED
+        return Outcome.ABORTED
 
     def _close(self, client: Any) -> None:
         if client is not None:
@@ -204,9 +206,9 @@ class OfProtocolV2(LongTransactions):
         offset: int = client.produce(TopicPartition(self.topic, self.partition), 1)
         return offset
 
-    def _finish(self, client: Any, *, is_commit: bool) -> End:
+    def _finish(self, client: Any, *, is_commit: bool) -> Outcome:
         client.end(commit=is_commit)
-        return End.COMMITTED if is_commit else End.ABORTED
+        return Outcome.COMMITTED if is_commit else Outcome.ABORTED
 
     def _close(self, client: Any) -> None:
         if client is not None:
@@ -266,8 +268,8 @@ class Pool:
         return not any(part.is_open for part in self.parts[self._wanted :])
 
     @property
-    def ended(self) -> list[Ended]:
-        return [one for part in self.parts for one in list(part.ended)]
+    def results(self) -> list[TransactionResult]:
+        return [result for part in self.parts for result in list(part.results)]
 
     @property
     def replaced(self) -> dict[str, int]:
@@ -275,7 +277,7 @@ class Pool:
         return {part.transactional_id: part.counts.restarts for part in self.parts}
 
     def stop(self) -> None:
-        """End all of them, side by side."""
+        """Outcome all of them, side by side."""
         enders = [
             threading.Thread(target=part.stop, kwargs={"timeout_seconds": CALL_SECONDS})
             for part in self.parts

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class Action:
     """Something that was done to the cluster."""
 
     family: str
@@ -48,7 +48,7 @@ class Family:
 
 @dataclass(kw_only=True)
 class Troubles:
-    """Makes what a plan says, and keeps a diary of it."""
+    """Makes what a plan says, and keeps a actions of it."""
 
     operator: Operator
     plan: Plan
@@ -57,7 +57,7 @@ class Troubles:
     pool: Pool
     chance: random.Random
     families: list[Family] = field(default_factory=list)
-    diary: list[Trouble] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
 
     def make_all(self) -> None:
         """Make the families in their order; long transactions go on beside them."""
@@ -70,6 +70,8 @@ class Troubles:
         self._family("coordinator moves", plan.coordinator_moves, self._coordinator_moves)
 
     def _family(self, name: str, count: int, make: Callable[[int], None]) -> None:
+        if not count:
+            return
         begin = utc_now()
         logger.info("%s: %d", name, count)
         make(count)
@@ -80,18 +82,16 @@ class Troubles:
         begin, family = utc_now(), what.split(":", maxsplit=1)[0]
         logger.info("%s", what)
         yield
-        self.diary.append(Trouble(family=family, what=what, begin=begin, end=utc_now()))
+        self.actions.append(Action(family=family, what=what, begin=begin, end=utc_now()))
 
     # -------------------------------------------------------------- transactions
     def _transactions(self, count: int) -> None:
         """Let nothing else happen until so many have ended."""
-        if not count:
-            return
         self.pool.want(self.plan.transactions_at_once)
         limit = 60.0 * (2 + count / self.plan.transactions_at_once)
         assert wait_until(
-            lambda: len(self.pool.ended) >= count, timeout_seconds=limit, poll_seconds=1.0
-        ), f"{len(self.pool.ended)} of {count} transactions ended"
+            lambda: len(self.pool.results) >= count, timeout_seconds=limit, poll_seconds=1.0
+        ), f"{len(self.pool.results)} of {count} transactions ended"
         self.pool.want(self.plan.transactions_beside)
         assert wait_until(lambda: self.pool.is_as_wanted, timeout_seconds=60.0, poll_seconds=1.0)
 
@@ -108,12 +108,12 @@ class Troubles:
     def _lengths(self, count: int) -> list[float]:
         """Return lengths that cover the whole range, the short ones more closely, in any order."""
         shortest, longest = self.plan.shortest_freeze, self.plan.longest_freeze
-        found = [
+        lengths = [
             shortest + (longest - shortest) * ((number + self.chance.random()) / count) ** 1.5
             for number in range(count)
         ]
-        self.chance.shuffle(found)
-        return found
+        self.chance.shuffle(lengths)
+        return lengths
 
     # -------------------------------------------------------------- reassignments
     def _reassignments(self, count: int) -> None:

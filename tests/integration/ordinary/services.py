@@ -1,4 +1,4 @@
-"""The two services that watch, and the worst that each has ever said of anything."""
+"""The two services that watch, and each finding of theirs as it was when it was worst."""
 
 from __future__ import annotations
 
@@ -8,30 +8,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 import httpx2
 
-from service.clock import utc_now
 from service.sandbox.cluster import Sandbox
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start, end_processes
 
 INTERVALS: Final[Mapping[str, float]] = {"A": 5.0, "B": 15.0}
 READS_LOGS: Final = "A"
-LOOK_SECONDS: Final = 2.5  # so that no round of either is missed
+POLL_SECONDS: Final = 2.5  # so that no round of either is missed
 PAGE: Final = 1000
 RANK: Final = ("info", "warning", "critical")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ReportedFinding:
     """A finding as it was when it was worst."""
 
     service: str
     document: Document
-    first_seen: datetime
 
     @property
     def severity(self) -> str:
@@ -43,13 +40,17 @@ class Said:
 
     @property
     def labels(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.document["labels"]
-        return found
+        labels: Mapping[str, str] = self.document["labels"]
+        return labels
 
     @property
     def evidence(self) -> Document:
-        found: Document = self.document["evidence"]
-        return found
+        evidence: Document = self.document["evidence"]
+        return evidence
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.document["state"] == "open")
 
     @property
     def since(self) -> datetime:
@@ -61,16 +62,16 @@ class Said:
 
 
 @dataclass
-class Watcher:
-    """One service, and a thread that reads its open findings all the time."""
+class Service:
+    """One service, and a thread that reads its open findings."""
 
     name: str
     served: Served
-    said: dict[tuple[str, str], Said] = field(default_factory=dict)  # by id and since
+    findings: dict[tuple[str, str], ReportedFinding] = field(default_factory=dict)  # id, since
 
     def __post_init__(self) -> None:
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._look_on, name=f"watcher-{self.name}")
+        self._thread = threading.Thread(target=self._run, name=f"service-{self.name}")
 
     def start(self) -> None:
         self.served.wait_ready()
@@ -86,11 +87,11 @@ class Watcher:
         self._take(state="all")
 
     @property
-    def complete(self) -> int:
-        return sum(one["outcome"] == "complete" for one in self.served.rounds())
+    def complete_rounds(self) -> int:
+        return sum(event["outcome"] == "complete" for event in self.served.rounds())
 
-    def _look_on(self) -> None:
-        while not self._stopping.wait(LOOK_SECONDS):
+    def _run(self) -> None:
+        while not self._stopping.wait(POLL_SECONDS):
             try:
                 for severity in RANK[1:]:
                     self._take(state="open", severity=severity)
@@ -100,10 +101,9 @@ class Watcher:
     def _take(self, **query: str) -> None:
         for document in self._pages(**query):
             key = (document["id"], document["since"])
-            known = self.said.get(key)
-            if known is None or RANK.index(document["severity"]) >= RANK.index(known.severity):
-                first = utc_now() if known is None else known.first_seen
-                self.said[key] = Said(service=self.name, document=document, first_seen=first)
+            before = self.findings.get(key)
+            if before is None or RANK.index(document["severity"]) >= RANK.index(before.severity):
+                self.findings[key] = ReportedFinding(service=self.name, document=document)
 
     def _pages(self, **query: str) -> Iterator[Document]:
         path = f"/api/v1/findings?limit={PAGE}" + "".join(f"&{k}={v}" for k, v in query.items())
@@ -114,14 +114,14 @@ class Watcher:
             cursor = page["next"]
 
 
-class Watchers:
-    """A looks every 5 s and reads all nodes' logs; B looks every 15 s and reads none."""
+class Services:
+    """A has rounds every 5 s and reads all nodes' logs; B has them every 15 s and reads none."""
 
     def __init__(self, cluster: Sandbox, folder: Path, *, stem: str) -> None:
         self._folder = folder
         logs = {"BROKER_LOGS__FILES": json.dumps(log_files_of(cluster))}
         self.all = [
-            Watcher(
+            Service(
                 name,
                 Served(
                     Start(
@@ -139,33 +139,28 @@ class Watchers:
         ]
 
     def __enter__(self) -> Self:
-        for watcher in self.all:
-            watcher.start()
+        for service in self.all:
+            service.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        for watcher in self.all:
-            watcher.stop()
-            if watcher.served.process.poll() is None:
-                watcher.served.kill()
-            end_processes(self._folder / watcher.name)
+    def __exit__(self, *_: object) -> None:
+        for service in self.all:
+            service.stop()
+            if service.served.process.poll() is None:
+                service.served.kill()
+            end_processes(self._folder / service.name)
 
     def wait_rounds(self, count: int) -> None:
         """Wait until each has made so many more rounds."""
-        for watcher in self.all:
-            watcher.served.wait_rounds(count)
+        for service in self.all:
+            service.served.wait_rounds(count)
 
     def stop(self) -> None:
-        """Look no more, and take all that was stored."""
-        for watcher in self.all:
-            watcher.stop()
-            watcher.read_all()
+        """Read no more, and take all that was stored."""
+        for service in self.all:
+            service.stop()
+            service.read_all()
 
     @property
-    def said(self) -> list[Said]:
-        return [said for watcher in self.all for said in list(watcher.said.values())]
+    def findings(self) -> list[ReportedFinding]:
+        return [finding for service in self.all for finding in service.findings.values()]

@@ -21,6 +21,7 @@ READS_LOGS: Final = "A"
 POLL_SECONDS: Final = 2.5  # so that no round of either is missed
 PAGE: Final = 1000
 RANK: Final = ("info", "warning", "critical")
+LIFE: Final = ("last_breach_at", "last_judged_at", "state", "ended_at", "end_reason")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,8 +103,8 @@ class Service:
         for document in self._pages(**query):
             key = (document["id"], document["since"])
             before = self.findings.get(key)
-            if before is None or RANK.index(document["severity"]) >= RANK.index(before.severity):
-                self.findings[key] = ReportedFinding(service=self.name, document=document)
+            worst = document if before is None else _worst(before.document, document)
+            self.findings[key] = ReportedFinding(service=self.name, document=worst)
 
     def _pages(self, **query: str) -> Iterator[Document]:
         path = f"/api/v1/findings?limit={PAGE}" + "".join(f"&{k}={v}" for k, v in query.items())
@@ -112,6 +113,14 @@ class Service:
             page = self.served.document(path + (f"&cursor={cursor}" if cursor else ""))
             yield from page["items"]
             cursor = page["next"]
+
+
+def _worst(before: Document, after: Document) -> Document:
+    """Return a finding with its life so far, and the evidence of its worst breach."""
+    is_worse = RANK.index(after["severity"]) >= RANK.index(before["severity"])
+    if is_worse and after["verdict"] == "breach":
+        return after
+    return before | {name: after[name] for name in LIFE}
 
 
 class Services:

@@ -131,6 +131,7 @@ def make_trouble(cluster: Sandbox, folder: Path, stem: str, undo: ExitStack) -> 
 
 def assert_much_happened(run: Run) -> None:
     """Assert that silence proves something: nothing was lost, and every source saw a lot."""
+    assert not run.troubles.errors, run.troubles.errors
     truth, results = run.truth, run.load.pool.results
     broken = [promise for promise in truth.broken if promise.place not in truth.unclean]
     assert not broken, broken[:20]

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
+from rules.errors import SandboxError
 from service.clock import pause, utc_now, wait_until
 from service.sandbox.workloads.raw_cluster import OF_GROUP, OF_TRANSACTION, RawCluster
+from tests.integration.conftest import let_all_run
 from tests.integration.ordinary.operating import Operator
 from tests.integration.ordinary.plan import Plan
 from tests.integration.ordinary.topics import BROKERS, OFFSETS, TRANSACTIONS, Topics
@@ -26,7 +28,6 @@ logger = logging.getLogger(__name__)
 class Action:
     """Something that was done to the cluster."""
 
-    family: str
     what: str
     begin: datetime
     end: datetime
@@ -48,7 +49,7 @@ class Family:
 
 @dataclass(kw_only=True)
 class Troubles:
-    """Makes what a plan says, and keeps a actions of it."""
+    """Makes what a plan says, and remembers each action."""
 
     operator: Operator
     plan: Plan
@@ -58,6 +59,7 @@ class Troubles:
     chance: random.Random
     families: list[Family] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # what ended a family early
 
     def make_all(self) -> None:
         """Make the families in their order; long transactions go on beside them."""
@@ -74,15 +76,19 @@ class Troubles:
             return
         begin = utc_now()
         logger.info("%s: %d", name, count)
-        make(count)
+        try:
+            make(count)
+        except (AssertionError, SandboxError) as exc:  # what was seen until then counts
+            self.errors.append(f"{name}: {exc}")
+            let_all_run(self.operator.cluster)
         self.families.append(Family(name=name, count=count, begin=begin, end=utc_now()))
 
     @contextmanager
     def _noted(self, what: str) -> Iterator[None]:
-        begin, family = utc_now(), what.split(":", maxsplit=1)[0]
+        begin = utc_now()
         logger.info("%s", what)
         yield
-        self.actions.append(Action(family=family, what=what, begin=begin, end=utc_now()))
+        self.actions.append(Action(what=what, begin=begin, end=utc_now()))
 
     # -------------------------------------------------------------- transactions
     def _transactions(self, count: int) -> None:

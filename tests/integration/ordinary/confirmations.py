@@ -44,7 +44,7 @@ def _begin(finding: ReportedFinding, seconds: float = 0.0) -> datetime:
 
 def too_few_in_sync(finding: ReportedFinding, truth: Truth) -> str | None:
     """Brokers are out of the ISR while they are frozen: a broker's own metadata shows it."""
-    for problem in truth.placement.problems_of(place_of(finding)):
+    for problem in truth.problems_of(place_of(finding)):
         if problem.has_leader and _begin(finding) <= problem.at <= finding.last_breach:
             return f"metadata showed {problem.in_sync} in sync at {problem.at:%H:%M:%S}"
     return None
@@ -52,7 +52,7 @@ def too_few_in_sync(finding: ReportedFinding, truth: Truth) -> str | None:
 
 def no_leader(finding: ReportedFinding, truth: Truth) -> str | None:
     """A broker's own metadata shows it."""
-    for problem in truth.placement.problems_of(place_of(finding)):
+    for problem in truth.problems_of(place_of(finding)):
         if not problem.has_leader and _begin(finding) <= problem.at <= finding.last_breach:
             return f"metadata showed no leader at {problem.at:%H:%M:%S}"
     return None

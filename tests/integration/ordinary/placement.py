@@ -59,10 +59,6 @@ class PlacementMonitor:
         """How often leaders changed: each change has an epoch of its own."""
         return sum(len(epochs) - 1 for epochs in self.epochs.values())
 
-    def problems_of(self, place: Place) -> list[PlacementProblem]:
-        """Return the problems of one partition in the order of their times."""
-        return [problem for problem in self.problems if problem.place == place]
-
     def _run(self, broker: int) -> None:
         with RawCluster(self.cluster) as raw:
             while not self._stopping.wait(POLL_SECONDS):

@@ -12,7 +12,7 @@ from typing import Final
 
 from service.sandbox.cluster import Sandbox
 from service.sandbox.state import CONTROLLER_ID
-from tests.integration.ordinary.audited import AcknowledgementPause, AuditedProducer, Place
+from tests.integration.ordinary.audited import AcknowledgementPause, Place
 from tests.integration.ordinary.coordinator_logs import (
     Commit,
     Decision,
@@ -20,7 +20,7 @@ from tests.integration.ordinary.coordinator_logs import (
     read_decisions,
 )
 from tests.integration.ordinary.load import Load
-from tests.integration.ordinary.placement import PlacementMonitor
+from tests.integration.ordinary.placement import PlacementMonitor, PlacementProblem
 from tests.integration.ordinary.promises import (
     BrokenPromise,
     check_pipeline,
@@ -44,8 +44,8 @@ class Truth:
     unclean: frozenset[Place]  # whose leader was elected uncleanly, as the controller wrote
     replaced: Mapping[str, int]  # how often a new client took a transactional id over
     topics: Mapping[str, frozenset[str]]  # that each transactional id writes to
-    producers: Sequence[AuditedProducer]
-    placement: PlacementMonitor
+    pauses: Sequence[AcknowledgementPause]
+    problems: Sequence[PlacementProblem]
 
     def misses_records(self, place: Place) -> bool:
         """Whether clients miss what they were promised in a partition."""
@@ -53,12 +53,12 @@ class Truth:
 
     def pauses_of(self, place: Place, seconds: float) -> list[AcknowledgementPause]:
         """Return when nothing was acknowledged in a partition for so long or longer."""
-        return [
-            pause
-            for producer in self.producers
-            for pause in producer.pauses
-            if pause.place == place and pause.end - pause.begin >= timedelta(seconds=seconds)
-        ]
+        least = timedelta(seconds=seconds)
+        return [p for p in self.pauses if p.place == place and p.end - p.begin >= least]
+
+    def problems_of(self, place: Place) -> list[PlacementProblem]:
+        """Return what brokers' metadata showed of a partition that was not well."""
+        return [problem for problem in self.problems if problem.place == place]
 
     # -------------------------------------------------------------- groups
     def is_in_use(self, group: str) -> bool:
@@ -145,8 +145,8 @@ def read_truth(cluster: Sandbox, load: Load, placement: PlacementMonitor) -> Tru
             **{part.transactional_id: frozenset({topics.long}) for part in load.pool.parts},
             pipeline: frozenset({topics.validated, OFFSETS}),
         },
-        producers=producers,
-        placement=placement,
+        pauses=[pause for producer in producers for pause in producer.pauses],
+        problems=placement.problems,
     )
 
 

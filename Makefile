@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
 
-.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -66,9 +66,10 @@ integration: $(READY) ## real parts: the sandbox's brokers, PostgreSQL, Promethe
 	@$(PYTEST) tests/contract tests/integration
 
 HEALTHY := tests/integration/test_quiet.py
+ORDINARY := tests/integration/ordinary
 
 breaking: $(READY) ## of these, what kills and freezes brokers
-	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY)
+	@$(PYTEST) tests/integration -m breaking --ignore $(HEALTHY) --ignore $(ORDINARY)
 
 steady: $(READY) ## what leaves its brokers alone
 	@$(PYTEST) tests/integration -m 'brokers and not breaking'
@@ -82,8 +83,8 @@ spark: $(READY) ## nights on Spark: one core, two, a cluster, killed, damaged
 nightly-kills: $(READY) ## a night killed at ten random points, and made again: the same run, bit for bit
 	@NIGHTLY_KILLS=10 $(BIN)/python -m pytest tests/spark/test_processes.py -q -k killed
 
-healthy: $(READY) ## 90 seconds of healthy load, with all that ordinarily happens: no breach
-	@$(PYTEST) $(HEALTHY)
+healthy: $(READY) ## healthy load with all that ordinarily happens, and a little ordinary trouble: no false alarm
+	@$(PYTEST) $(HEALTHY) $(ORDINARY)
 
 faults: $(READY) ## every fault of sequences on real brokers with real clients, judged by a running service
 	@$(PYTEST) tests/faults
@@ -107,6 +108,9 @@ quiet: $(READY) ## 3 minutes of healthy load, with all that ordinarily happens: 
 
 quiet-long: $(READY) ## the same for 15 minutes
 	@QUIET_SECONDS=900 $(BIN)/python $(QUIET)
+
+ordinary-trouble: $(READY) ## 40 minutes of freezes, moves, restarts, long transactions: no false alarm (ORDINARY_SEED=...)
+	@ORDINARY_WHOLE=1 $(BIN)/python -m pytest $(ORDINARY) -q --log-cli-level=INFO --log-disable=httpx2
 
 loss-long: $(READY) ## 20 leaders killed under load after their ISR shrank: what is told holds the truth
 	@LOSS_RUNS=20 $(BIN)/python -m pytest tests/integration/test_loss_under_load.py -q --log-cli-level=INFO --log-disable=httpx2

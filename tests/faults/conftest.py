@@ -23,6 +23,7 @@ from tests.integration.conftest import (  # noqa: F401 - fixtures
     make_reader,
     new_name,
     reader,
+    sandbox_options,
 )
 from tests.integration.conftest import brokers as cluster  # noqa: F401 - the fixture
 from tests.integration.serve.served import end_processes

@@ -38,12 +38,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
+def sandbox_options() -> SandboxOptions:
+    """Return how the run's cluster is made; SANDBOX_KAFKA_VERSION names its Kafka release."""
+    return SandboxOptions(kafka_version=VERSION)
+
+
+@pytest.fixture(scope="session")
 def brokers(
-    tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+    tmp_path_factory: pytest.TempPathFactory,
+    pytestconfig: pytest.Config,
+    sandbox_options: SandboxOptions,
 ) -> Iterator[Sandbox]:
-    """Start the run's cluster, of the Kafka release that SANDBOX_KAFKA_VERSION names."""
-    options = SandboxOptions(kafka_version=VERSION)
-    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka", options=options)
+    """Start the run's cluster."""
+    made = Sandbox(tmp_path_factory.mktemp("cluster") / "kafka", options=sandbox_options)
     made.up()
     try:
         with mending(pytestconfig, lambda: let_all_run(made)):

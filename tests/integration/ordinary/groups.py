@@ -1,0 +1,86 @@
+"""Groups of every fleet: long abandoned ones, and ones that commit without any member."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from service.clock import monotonic
+from service.sandbox.workloads.clients import QUIET, client_config, text_of
+from service.sandbox.workloads.counts import Counts
+from service.sandbox.workloads.workload import Workload
+
+AT_ONCE: Final = 50
+ANSWER_SECONDS: Final = 30.0
+COMMIT_SECONDS: Final = 1.0
+
+
+def abandon_groups(
+    servers: str, names: Sequence[str], topic: str, positions: Sequence[Sequence[int]]
+) -> None:
+    """Commit once for each group, one offset per partition, as a tool does; nobody ever joins."""
+    client = AdminClient({"bootstrap.servers": servers, "log_level": QUIET})
+    for first in range(0, len(names), AT_ONCE):
+        chosen = range(first, min(first + AT_ONCE, len(names)))
+        answers = [_commit(client, names[n], topic, dict(enumerate(positions[n]))) for n in chosen]
+        for answer in answers:
+            for place in answer.result(ANSWER_SECONDS).topic_partitions:
+                assert place.error is None, place.error
+
+
+def _commit(client: AdminClient, group: str, topic: str, offsets: dict[int, int]) -> Future[Any]:
+    places = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+    request = [ConsumerGroupTopicPartitions(group, places)]
+    [answer] = client.alter_consumer_group_offsets(request, request_timeout=ANSWER_SECONDS).values()
+    return answer
+
+
+@dataclass(eq=False, kw_only=True)
+class Committers(Workload):
+    """Groups without members that commit what was acknowledged, as stream processors do.
+
+    One commit of a group at a time: none is sent before the fate of the one before is known.
+    """
+
+    bootstrap_servers: str = field(kw_only=False)
+    groups: Sequence[str]
+    ends: Callable[[], dict[int, int]]  # the next offset of each partition that has records
+
+    @property
+    def label(self) -> str:
+        return f"{len(self.groups)} committing groups on {self.topic}"
+
+    def _run(self) -> None:
+        settings = {"socket.timeout.ms": 10_000, "topic.metadata.refresh.interval.ms": 2000}
+        config = client_config(self.bootstrap_servers, self.security, self.tally, settings)
+        client, waiting = AdminClient(config), dict[str, Future[Any]]()
+        due = dict.fromkeys(self.groups, monotonic())
+        while self._goes_on(0):
+            for group, answer in list(waiting.items()):
+                if answer.done():
+                    self._count(answer)
+                    del waiting[group]
+            offsets, now = self.ends(), monotonic()
+            for group in self.groups if offsets else ():
+                if group not in waiting and due[group] <= now:
+                    waiting[group] = _commit(client, group, self.topic, offsets)
+                    due[group] = now + COMMIT_SECONDS
+            self._pause(0.1)
+        for answer in waiting.values():
+            self._count(answer)
+
+    def _count(self, answer: Future[Any]) -> None:
+        try:
+            places = answer.result(ANSWER_SECONDS).topic_partitions
+        except (KafkaException, TimeoutError) as exc:
+            self.tally.add(Counts(failed=1, last_error=text_of(exc)))
+            return
+        refused = [place.error for place in places if place.error is not None]
+        self.tally.add(Counts(acknowledged=not refused, failed=bool(refused)))
+        if refused:
+            self.tally.note(str(refused[0]))

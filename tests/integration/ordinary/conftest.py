@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from service.sandbox.cluster import SandboxOptions
-from tests.integration.conftest import VERSION
 from tests.integration.ordinary.plan import PLAN
+from tests.kafka_release import VERSION
 
 
 @pytest.fixture(scope="session")

@@ -226,9 +226,37 @@ def test_every_producer_is_asked_for_where_something_may_be_lost(
     )
 
 
+ALONE_AGAIN: Final = led_by_2(73, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED)
+WHOLE: Final = led_by_1(unclean_election_enabled=UNCLEAN_ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("between", "is_lost"),
+    [
+        pytest.param((), True, id="the-leader-died-before-the-next-round"),
+        pytest.param((ALONE,), True, id="the-next-round-saw-the-shrunken-isr"),
+        pytest.param(
+            ({**placed(1, isr=(1,)), "offsets": unseen_offsets(1)},), True, id="it-gave-no-answer"
+        ),
+        pytest.param((AHEAD,), True, id="the-followers-lag"),
+        pytest.param((WHOLE, ALONE), False, id="all-had-it-before-the-isr-shrank"),
+    ],
+)
+def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
+    between: tuple[dict[str, Any], ...], *, is_lost: bool
+) -> None:
+    """Who was in sync is asked before what was committed: the round in between saw an older ISR."""
+    ended_at = WHOLE | {"transaction_log": committed(4, second=0.5)}
+    answered = remembered_by_leader({7: 3})
+    found = said(committed_records_lost.judge, ended_at, *between, ALONE_AGAIN, answered)
+    assert (found.reason == "transaction_lost") is is_lost
+
+
 def test_what_was_committed_on_whole_partitions_is_not_kept() -> None:
-    whole = rounds(led_by_1() | {"transaction_log": committed()})
+    whole = rounds(led_by_1() | {"transaction_log": committed()}, led_by_1())
+    assert view_of(whole[:1]).memory.transactions.committed == {}
     assert view_of(whole).memory.transactions.committed == {}
+    assert view_of(whole).memory.transactions.latest_committed == {}
     many = [ALONE | {"transaction_log": committed()} for _ in range(3)]
     [kept] = view_of(rounds(*many)).memory.transactions.committed.values()
     assert len(kept) == 3

@@ -62,11 +62,12 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
     has_company = _has_company(changes) & changes.all_there
     is_explained = ~is_old & ~stood & (has_company | _was_reassigned(changes))
-    not_known = (own_unknown | sync_unknown | outside_unknown) & ~is_explained
+    left_out = ~is_own & may & _left_out(changes)
+    not_known = (own_unknown | sync_unknown | outside_unknown | left_out) & ~is_explained
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
     not_known &= ~is_read_since(view, looked_at)
-    not_known |= last_known | (told & is_own) | (_left_out(changes) & ~is_own & may)
+    not_known |= last_known | (told & is_own)
     not_known &= ~_is_only_replica(changes)
     found = np.where(
         not_known, ELECTIONS.index(Election.NOT_KNOWN), ELECTIONS.index(Election.CLEAN)

@@ -53,6 +53,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
     in_sync = _holds(looks.isr, changes.look_of_row, leader)
     in_sync |= _holds(looks.elr, changes.look_of_row, leader)
+    joined, left_out = _written_isr(changes)
+    in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
     was_alone = stood | (looks.isr.take(changes.look_of_row).lengths <= 1)
     is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
@@ -62,7 +64,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
     has_company = _has_company(changes) & changes.all_there
     is_explained = ~is_old & ~stood & (has_company | _was_reassigned(changes))
-    left_out = ~is_own & may & _left_out(changes)
+    left_out &= ~is_own & may
     not_known = (own_unknown | sync_unknown | outside_unknown | left_out) & ~is_explained
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
@@ -119,17 +121,18 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     return unclean, last_known
 
 
-def _left_out(changes: Changes) -> Bools:
-    """Mark the changes before which the old leader wrote last, since the last look, of an ISR without
-    the new leader.
+def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
+    """Mark the changes before which the old leader wrote last, since the last look, of an ISR with the
+    new leader, and of one without it.
     """
-    found, view = np.zeros(len(changes.rows), np.bool_), changes.view
+    view = changes.view
+    joined, left_out = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
     told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
     told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
     if not told:
-        return found
+        return joined, left_out
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
     }
@@ -143,8 +146,9 @@ def _left_out(changes: Changes) -> Bools:
             continue
         at = _written_us((event, read_us)) + CLOCKS_AGREE_US
         if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
-            found[place] = leader[place] not in event.isr
-    return found
+            joined[place] = leader[place] in event.isr
+            left_out[place] = not joined[place]
+    return joined, left_out
 
 
 def _written_us(told: tuple[IsrUpdated, int]) -> int:

@@ -19,6 +19,8 @@ from tests.unit.rules.loss.replica_lines import (
     asked,
     elected,
     forbidden,
+    led_by_1,
+    led_by_2,
     origin,
     updated,
     written,
@@ -101,3 +103,15 @@ def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> N
     before["partitions"] = replace(before["partitions"], replicas=Ragged.of([(1, 3)]))
     after["partitions"] = replace(after["partitions"], replicas=Ragged.of([(2, 3)]))
     assert play(before, after | written(updated(1, 3))) == []
+
+
+@pytest.mark.parametrize(
+    ("second", "is_clean"),
+    [pytest.param(9, True, id="since"), pytest.param(-9, False, id="before")],
+)
+def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_look_saw(
+    second: float, *, is_clean: bool
+) -> None:
+    alone_then = led_by_1(watermark=73)
+    after = led_by_2() | written(updated(1, 2, second=second))
+    assert (play(alone_then, after) == []) is is_clean

@@ -7,13 +7,15 @@ fresh. A winner that was not in sync at the last look may have come back since, 
 partition by a reassignment: that is not known, and no unclean election. Three things tell more: a
 controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and
 another replica that was in sync before and is so now, since an unclean election leaves the leader
-alone. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a direct change is clean. The log lines of a leader whose
-ISR shrinks say more than a look: it may die before the next one.
+alone. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
+direct change is clean. The log lines of a leader about its ISR say more than a look: it may die before
+the next one.
 Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
@@ -62,10 +64,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
     sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stood | is_old)
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
-    has_company = _has_company(changes) & changes.all_there
-    is_explained = ~is_old & ~stood & (has_company | _was_reassigned(changes))
-    left_out &= ~is_own & may
-    not_known = (own_unknown | sync_unknown | outside_unknown | left_out) & ~is_explained
+    not_known = own_unknown | sync_unknown | outside_unknown | (left_out & ~is_own & may)
+    not_known &= is_old | stood | ~_is_explained(changes, not_known)
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
     not_known &= ~is_read_since(view, looked_at)
@@ -164,6 +164,21 @@ def _is_only_replica(changes: Changes) -> Bools:
     is_own = leader.valid & before.valid & (leader.values == before.values)
     replicas = changes.view.snapshot.partitions.replicas.take(changes.rows)
     found: Bools = is_own & replicas.valid & (replicas.lengths == 1)
+    return found
+
+
+def _is_explained(changes: Changes, wanted: Bools) -> Bools:
+    """Mark those of some changes that a reassignment explains, or the company of the new leader."""
+    found = np.zeros(len(wanted), np.bool_)
+    places = np.flatnonzero(wanted).astype(np.int64)
+    if len(places):
+        some = replace(
+            changes,
+            rows=changes.rows[places],
+            look_of_row=changes.look_of_row[places],
+            place=changes.place[places],
+        )
+        found[places] = _was_reassigned(some) | (_has_company(some) & some.all_there)
     return found
 
 

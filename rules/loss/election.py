@@ -4,10 +4,10 @@ A clean election has its winner among those in sync. The leader epoch rises by o
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from a look that is
 fresh. A winner that was not in sync at the last look may have come back since, or have been given the
-partition by a reassignment: that is not known, and no unclean election. Three things tell more: a
-controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and
-another replica that was in sync before and is so now, since an unclean election leaves the leader
-alone. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
+partition by a reassignment: that is not known, and no unclean election. Some things tell more: a
+controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and,
+where nothing that was seen is missing, another replica that was in sync before and is so now, since an
+unclean election leaves the leader alone, or that the winner has what came after the ISR was told. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
 direct change is clean. The log lines of a leader about its ISR say more than a look: it may die before
 the next one.
 Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
@@ -178,7 +178,8 @@ def _is_explained(changes: Changes, wanted: Bools) -> Bools:
             look_of_row=changes.look_of_row[places],
             place=changes.place[places],
         )
-        found[places] = _was_reassigned(some) | (_has_company(some) & some.all_there)
+        is_trusted = (_has_company(some) | _has_followed(some)) & some.all_there
+        found[places] = _was_reassigned(some) | is_trusted
     return found
 
 
@@ -195,6 +196,28 @@ def _has_company(changes: Changes) -> Bools:
     is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
     for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
         found[row] |= broker in (now[row] or ())
+    return found
+
+
+def _has_followed(changes: Changes) -> Bools:
+    """Mark the direct changes before which a light look saw the log grow since the ISR was told.
+
+    Who has all of that was fetching again from the leader that was alone then.
+    """
+    before = changes.view.before
+    if before is None or not before.taken_us:
+        return np.zeros(len(changes.rows), np.bool_)
+    partitions, epochs = (
+        changes.view.snapshot.partitions,
+        changes.view.snapshot.offsets.leader_epoch,
+    )
+    rows = matching_rows(partitions, before.partitions)[changes.rows]
+    then = before.high_watermark.values.take(rows)
+    last = changes.looks.high_watermark.take(changes.look_of_row)
+    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
+    has_grown = then.valid & last.valid & (last.values > then.values)
+    is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
+    found: Bools = has_grown & is_direct & (looked_at.values > before.taken_us)
     return found
 
 

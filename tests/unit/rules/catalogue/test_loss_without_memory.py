@@ -288,6 +288,45 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
         assert found.evidence["election"] == "not_known"
 
 
+@pytest.mark.parametrize(
+    ("end", "epoch", "seconds", "reason"),
+    [
+        pytest.param(135, 6, 5, "nothing_says_so", id="it-has-what-came-since"),
+        pytest.param(160, 6, 5, "nothing_says_so", id="and-more"),
+        pytest.param(135, 7, 5, "unseen", id="nobody-led-in-between"),
+        pytest.param(135, 6, -5, "unseen", id="the-isr-was-told-after-it"),
+        pytest.param(None, 6, 5, "unseen", id="nothing-came-since"),
+    ],
+)
+def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
+    end: int | None, epoch: int, seconds: float, reason: str
+) -> None:
+    """The partition has two replicas, of which one was in sync at the last round."""
+    grown = end or 100
+    alone, last = rounds(
+        ALONE,
+        led_by_2(grown, epoch=epoch, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED),
+    )
+    before = advance(alone, None)
+    seen = 100 if end is None else 135
+    light = RiskLooks(
+        partitions=alone.partitions,
+        row=ints(0),
+        leader_epoch=ints(5),
+        last_stable_offset=Column.of([seen]),
+        high_watermark=Column.of([seen]),
+        log_end_offset=Column.of([seen]),
+        looked_at_us=ints(microseconds(at(5))),
+    )
+    known = replace(
+        before,
+        looks=refined(before.looks, light),
+        taken_us=microseconds(at(0)) + (0 if seconds > 0 else 9_000_000),
+    )
+    view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
+    assert RULES["possibly"](view).finding(0).reason == reason
+
+
 # ------------------------------------------------------------------ what may hide a loss, or feign one
 IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
 

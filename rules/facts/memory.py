@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.column import Column, Int64s
+from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import CommitMemory, advance_commits, commits_under
 from rules.facts.episodes import (
     SequenceMemory,
@@ -23,7 +23,13 @@ from rules.facts.episodes import (
     sequences_under,
     sequences_with_times,
 )
-from rules.facts.last_look import LastLooks, looks_under, microseconds, remember
+from rules.facts.last_look import (
+    LastLooks,
+    looks_under,
+    microseconds,
+    remember,
+    unsettled_rows,
+)
 from rules.facts.loss_memory import (
     LossMemory,
     advance_losses,
@@ -91,11 +97,20 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
-        transactions=advance_transactions(snapshot, now, old.transactions if old else None),
+        transactions=advance_transactions(
+            snapshot, now, old.transactions if old else None, _changed(snapshot, old)
+        ),
         losses=advance_losses(snapshot, old.losses if old else None),
         sequences=old.sequences if old else SequenceMemory(),
         taken_us=now,
     )
+
+
+def _changed(snapshot: Snapshot, old: Memory | None) -> Bools:
+    """Mark the partitions whose leader epoch is another one than at the last look."""
+    if old is None:
+        return np.zeros(len(snapshot.partitions), np.bool_)
+    return unsettled_rows(old.looks, snapshot.partitions, snapshot.offsets.leader_epoch)
 
 
 def _known_partitions(snapshot: Snapshot, old: Memory | None) -> Partitions:

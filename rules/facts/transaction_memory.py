@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
+from rules.facts.column import Bools
 from rules.facts.identity import TopicPartition
 from rules.facts.marker_waits import MarkerWait, advance_markers
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import doubt_of, lists
-from rules.facts.transaction_log import Outcome
+from rules.facts.transaction_log import EndedTransaction, Outcome
 from rules.facts.transactions import Transaction
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
@@ -79,6 +80,9 @@ class CommittedTransaction:
     ended_us: int  # microseconds since 1970-01-01 UTC, by the coordinator's clock
 
 
+Committed: TypeAlias = Mapping[TopicPartition, tuple[CommittedTransaction, ...]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TransactionMemory:
     """All that is remembered of the transactions of one cluster id."""
@@ -93,16 +97,18 @@ class TransactionMemory:
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
     # What was lately committed on partitions at risk: an unclean election may take it whole, and no
     # log line, error or metric would tell.
-    committed: Mapping[TopicPartition, tuple[CommittedTransaction, ...]] = field(
-        default_factory=dict
-    )
+    committed: Committed = field(default_factory=dict)
+    # What the last round saw to be committed on all others. Who is in sync was told before it, so that
+    # whether they were at risk is known only from the next one.
+    latest_committed: Committed = field(default_factory=dict)
 
 
 def advance_transactions(
-    snapshot: Snapshot, now_us: int, old: TransactionMemory | None
+    snapshot: Snapshot, now_us: int, old: TransactionMemory | None, changed: Bools
 ) -> TransactionMemory:
-    """Return the memory one round later."""
+    """Return the memory one round later; `changed` marks rows that have another leader epoch."""
     before = old or TransactionMemory()
+    committed, latest = _committed(snapshot, now_us, before, changed)
     return TransactionMemory(
         began_us=now_us if before.began_us is None else before.began_us,
         log_since_us=_log_since(snapshot, now_us, before.log_since_us),
@@ -110,7 +116,8 @@ def advance_transactions(
         sightings=_sightings(snapshot, now_us, before.sightings),
         markers=advance_markers(snapshot, now_us, before.markers),
         outcomes=_outcomes(snapshot, now_us, before.outcomes),
-        committed=_committed(snapshot, now_us, before.committed),
+        committed=committed,
+        latest_committed=latest,
     )
 
 
@@ -179,6 +186,7 @@ def with_times(memory: TransactionMemory, change: Callable[[int], int]) -> Trans
             for name, slices in memory.outcomes.items()
         },
         committed=memory.committed,
+        latest_committed=memory.latest_committed,
     )
 
 
@@ -337,36 +345,52 @@ def _outcomes(
 
 # ------------------------------------------------------------------ what may be lost whole
 def _committed(
-    snapshot: Snapshot, now_us: int, old: Mapping[TopicPartition, tuple[CommittedTransaction, ...]]
-) -> dict[TopicPartition, tuple[CommittedTransaction, ...]]:
+    snapshot: Snapshot, now_us: int, before: TransactionMemory, changed: Bools
+) -> tuple[Committed, Committed]:
+    """Return what was lately committed on partitions at risk, and in this round on all others.
+
+    What the round before saw on one that was not at risk is on all replicas if it is not by now: it had
+    ended before this round asked who is in sync. If an ISR has shrunk meanwhile, it may have been
+    acknowledged by that alone.
+    """
     oldest = now_us - OUTCOMES_KEPT // timedelta(microseconds=1)
     kept = {
         name: recent
-        for name, found in old.items()
+        for name, found in before.committed.items()
         if (recent := tuple(one for one in found if one.ended_us > oldest))
     }
+    for name, found in before.latest_committed.items():
+        if _is_at_risk(snapshot, name, changed):
+            kept[name] = (*kept.get(name, ()), *found)[-COMMITTED_KEPT:]
+    latest: dict[TopicPartition, tuple[CommittedTransaction, ...]] = {}
     for ended in snapshot.transaction_log.ended:
-        if ended.outcome is not Outcome.COMMITTED or ended.marker_epoch is None:
+        one = _committed_one(ended)
+        if one is None:
             continue
-        one = CommittedTransaction(
-            transactional_id=ended.transactional_id,
-            producer_id=ended.producer_id,
-            producer_epoch=ended.producer_epoch,
-            marker_epoch=ended.marker_epoch,
-            started_us=round(ended.started_at.timestamp() * MICROSECONDS_PER_SECOND),
-            ended_us=round(ended.ended_at.timestamp() * MICROSECONDS_PER_SECOND),
-        )
         for name in ended.partitions:
-            if _is_at_risk(snapshot, name):
-                kept[name] = (*kept.get(name, ()), one)[-COMMITTED_KEPT:]
-    return kept
+            into = kept if _is_at_risk(snapshot, name, changed) else latest
+            into[name] = (*into.get(name, ()), one)[-COMMITTED_KEPT:]
+    return kept, latest
 
 
-def _is_at_risk(snapshot: Snapshot, name: TopicPartition) -> bool:
-    """Whether fewer replicas than there should be have the partition's log."""
+def _committed_one(ended: EndedTransaction) -> CommittedTransaction | None:
+    if ended.outcome is not Outcome.COMMITTED or ended.marker_epoch is None:
+        return None
+    return CommittedTransaction(
+        transactional_id=ended.transactional_id,
+        producer_id=ended.producer_id,
+        producer_epoch=ended.producer_epoch,
+        marker_epoch=ended.marker_epoch,
+        started_us=round(ended.started_at.timestamp() * MICROSECONDS_PER_SECOND),
+        ended_us=round(ended.ended_at.timestamp() * MICROSECONDS_PER_SECOND),
+    )
+
+
+def _is_at_risk(snapshot: Snapshot, name: TopicPartition, changed: Bools) -> bool:
+    """Whether fewer replicas than there should be have the partition's log, as far as is known."""
     row = snapshot.partitions.index.row(name.topic, name.partition)
     if row is None:
-        return False
+        return not snapshot.placement_complete
     replicas, isr = snapshot.partitions.replicas[row], snapshot.partitions.isr[row]
     span = snapshot.offsets.unreplicated_span[row]
-    return len(isr or ()) < len(replicas or ()) or bool(span)
+    return bool(changed[row]) or span != 0 or len(isr or ()) < len(replicas or ())

@@ -4,16 +4,18 @@ A clean election has its winner among those in sync. The leader epoch rises by o
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
 grow again, without any step; what it was just before an election is known only from a look that is
 fresh. A winner that was not in sync at the last look may have come back since, or have been given the
-partition by a reassignment: that is not known, and no unclean election. Three things tell more: a
-controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and
-another replica that was in sync before and is so now, since an unclean election leaves the leader
-alone. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a direct change is clean. The log lines of a leader whose
-ISR shrinks say more than a look: it may die before the next one.
+partition by a reassignment: that is not known, and no unclean election. Some things tell more: a
+controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and,
+where nothing that was seen is missing, another replica that was in sync before and is so now, since an
+unclean election leaves the leader alone, or that the winner has what came after the ISR was told. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
+direct change is clean. The log lines of a leader about its ISR say more than a look: it may die before
+the next one.
 Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from typing import Final
@@ -53,6 +55,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
     in_sync = _holds(looks.isr, changes.look_of_row, leader)
     in_sync |= _holds(looks.elr, changes.look_of_row, leader)
+    joined, left_out = _written_isr(changes)
+    in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
     was_alone = stood | (looks.isr.take(changes.look_of_row).lengths <= 1)
     is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
@@ -60,13 +64,12 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
     sync_unknown = ~is_own & in_sync & may & ((steps > 1) | stood | is_old)
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
-    has_company = _has_company(changes) & changes.all_there
-    is_explained = ~is_old & ~stood & (has_company | _was_reassigned(changes))
-    not_known = (own_unknown | sync_unknown | outside_unknown) & ~is_explained
+    not_known = own_unknown | sync_unknown | outside_unknown | (left_out & ~is_own & may)
+    not_known &= is_old | stood | ~_is_explained(changes, not_known)
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
     not_known &= ~is_read_since(view, looked_at)
-    not_known |= last_known | (told & is_own) | (_left_out(changes) & ~is_own & may)
+    not_known |= last_known | (told & is_own)
     not_known &= ~_is_only_replica(changes)
     found = np.where(
         not_known, ELECTIONS.index(Election.NOT_KNOWN), ELECTIONS.index(Election.CLEAN)
@@ -118,17 +121,18 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     return unclean, last_known
 
 
-def _left_out(changes: Changes) -> Bools:
-    """Mark the changes before which the old leader wrote last, since the last look, of an ISR without
-    the new leader.
+def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
+    """Mark the changes before which the old leader wrote last, since the last look, of an ISR with the
+    new leader, and of one without it.
     """
-    found, view = np.zeros(len(changes.rows), np.bool_), changes.view
+    view = changes.view
+    joined, left_out = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
     told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
     told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
     if not told:
-        return found
+        return joined, left_out
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
     }
@@ -142,8 +146,9 @@ def _left_out(changes: Changes) -> Bools:
             continue
         at = _written_us((event, read_us)) + CLOCKS_AGREE_US
         if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
-            found[place] = leader[place] not in event.isr
-    return found
+            joined[place] = leader[place] in event.isr
+            left_out[place] = not joined[place]
+    return joined, left_out
 
 
 def _written_us(told: tuple[IsrUpdated, int]) -> int:
@@ -162,6 +167,22 @@ def _is_only_replica(changes: Changes) -> Bools:
     return found
 
 
+def _is_explained(changes: Changes, wanted: Bools) -> Bools:
+    """Mark those of some changes that a reassignment explains, or the company of the new leader."""
+    found = np.zeros(len(wanted), np.bool_)
+    places = np.flatnonzero(wanted).astype(np.int64)
+    if len(places):
+        some = replace(
+            changes,
+            rows=changes.rows[places],
+            look_of_row=changes.look_of_row[places],
+            place=changes.place[places],
+        )
+        is_trusted = (_has_company(some) | _has_followed(some)) & some.all_there
+        found[places] = _was_reassigned(some) | is_trusted
+    return found
+
+
 def _has_company(changes: Changes) -> Bools:
     """Mark where another replica that was in sync at the last look is in sync with the new leader.
 
@@ -175,6 +196,28 @@ def _has_company(changes: Changes) -> Bools:
     is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
     for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
         found[row] |= broker in (now[row] or ())
+    return found
+
+
+def _has_followed(changes: Changes) -> Bools:
+    """Mark the direct changes before which a light look saw the log grow since the ISR was told.
+
+    Who has all of that was fetching again from the leader that was alone then.
+    """
+    before = changes.view.before
+    if before is None or not before.taken_us:
+        return np.zeros(len(changes.rows), np.bool_)
+    partitions, epochs = (
+        changes.view.snapshot.partitions,
+        changes.view.snapshot.offsets.leader_epoch,
+    )
+    rows = matching_rows(partitions, before.partitions)[changes.rows]
+    then = before.high_watermark.values.take(rows)
+    last = changes.looks.high_watermark.take(changes.look_of_row)
+    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
+    has_grown = then.valid & last.valid & (last.values > then.values)
+    is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
+    found: Bools = has_grown & is_direct & (looked_at.values > before.taken_us)
     return found
 
 

@@ -54,8 +54,12 @@ def produce_in_transaction(producer: Producer, topic: str, count: int) -> None:
 
 def commit_offset(bootstrap: str, group: str, topic: str, offset: int, partition: int = 0) -> None:
     """Commit an offset without joining the group, as soon as the group has a coordinator."""
+    commit_position(bootstrap, group, TopicPartition(topic, partition, offset))
+
+
+def commit_position(bootstrap: str, group: str, position: TopicPartition) -> None:
+    """Commit an offset, with its leader epoch if it has one, without joining the group."""
     consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group})
-    position = TopicPartition(topic, partition, offset)
     try:
         assert wait_until(
             lambda: _is_committed(consumer, position), timeout_seconds=FLUSH_SECONDS

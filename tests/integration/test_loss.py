@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
+from service.clock import pause, wait_until
 from service.rounds import ClusterReader
+from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import LossName, LossTruth, prepare_loss
 from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
+from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
 from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import ends
+from tests.integration.looking import ends, only, partition
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
+from tests.integration.test_loss_returned import UNCLEAN, logs_of
 from tests.integration.watching import Watch, told
 
 pytestmark = pytest.mark.integration
 
+EVERY_NODE: Final = (1, 2, 3, CONTROLLER_ID)
 FOUND_WITHIN_ROUNDS = 6  # from the blow on; an election, a round and a question
 
 
@@ -214,6 +221,59 @@ def test_a_committed_transaction_that_is_lost_whole_is_named(
         assert [row["transactional_id"] for row in reversed(rows)] == [
             lost.transactional_id for lost in one.transactions
         ]
+
+
+@pytest.mark.parametrize("records", [5, 9])
+def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], *, records: int
+) -> None:
+    """Nobody looks from before the ISR shrinks until it is whole again, under another leader."""
+    name, where = new_name("between"), TopicPartition(new_name("shrunk"), 0)
+    admin, reader = SandboxAdmin(faults.bootstrap_servers), make_reader()
+    with RawCluster(faults) as cluster, closing(logs_of(faults, EVERY_NODE)) as logs:
+        bystander = cluster.coordinator(name)
+        leader, follower = (one for one in (1, 2, 3) if one != bystander)
+        admin.create_topic(where.topic, assignment=[[leader, follower]], configs=UNCLEAN)
+        producer = RawProducer(cluster=cluster, transactional_id=name, protocol=Protocol.V2)
+        producer.begin()
+        commit_records(producer, where, 1)
+        watch = Watch(make_reader(), [logs])
+        watch.round()
+        watch.round()
+        faults.pause(follower)
+        assert wait_until(
+            lambda: partition(reader.read(only(where.topic)), where.topic)["isr"] == [leader],
+            timeout_seconds=60,
+        )
+        commit_records(producer, where, records)
+        pause(1)  # its marker is written, and seen by nobody else
+        faults.kill(leader)
+        faults.resume(follower)
+        assert wait_until(
+            lambda: partition(reader.read(only(where.topic)), where.topic)["leader"] == follower,
+            timeout_seconds=60,
+        )
+        faults.start(leader)
+        assert wait_until(
+            lambda: len(partition(reader.read(only(where.topic)), where.topic)["isr"]) > 1,
+            timeout_seconds=60,
+        )
+        made = watch.until(lambda made: named(made, where.topic))
+    assert named(made, where.topic) == [name], told(watch.rounds)
+    admin.delete_topic(where.topic)
+
+
+def commit_records(producer: RawProducer, where: TopicPartition, records: int) -> None:
+    producer.add(where)
+    producer.produce(where, records)
+    producer.end(commit=True)
+
+
+def named(made: WatchedRound, topic: str) -> list[object]:
+    """Return the transactions that a round calls lost."""
+    finding = said(made, "committed_records_lost", topic, 0)
+    rows = [] if finding is None else finding.evidence.get("lost_transactions")
+    return [row["transactional_id"] for row in rows] if isinstance(rows, list) else []
 
 
 def test_the_next_transaction_after_a_lost_one_goes_on_and_no_broker_writes_a_word(

@@ -121,6 +121,36 @@ def test_brokers_that_are_restarted_in_turn_elect_nobody_uncleanly(
     admin.delete_topic(topic)
 
 
+@pytest.mark.parametrize("is_killed", [False, True], ids=["frozen", "killed"])
+def test_the_only_replica_that_was_silent_has_lost_nothing(
+    faults: Sandbox,
+    make_reader: MakeReader,
+    new_name: Callable[[str], str],
+    *,
+    is_killed: bool,
+) -> None:
+    topic, admin, reader = new_name("single"), SandboxAdmin(faults.bootstrap_servers), make_reader()
+    admin.create_topic(topic, assignment=[[1]], configs=UNCLEAN)
+    with (
+        closing(logs_of(faults, [*BROKERS, CONTROLLER_ID])) as logs,
+        Load(faults.bootstrap_servers, topic) as load,
+    ):
+        watch = Watch(make_reader(request_timeout_seconds=1), [logs] if is_killed else [])
+        assert wait_until(lambda: len(load.acknowledged) > 100, timeout_seconds=60)
+        watch.round()
+        watch.round()
+        (faults.kill if is_killed else faults.pause)(1)
+        wait_for(reader, topic, "leader", None)
+        watch.round()
+        watch.round()
+        (faults.start if is_killed else faults.resume)(1)
+        wait_for(reader, topic, "leader", 1)
+        for _ in range(3):
+            watch.round()
+    assert_nothing_is_wrong(faults, watch, load, topic)
+    admin.delete_topic(topic)
+
+
 def watching(
     stack: ExitStack, faults: Sandbox, make_reader: MakeReader, nodes: Sequence[int]
 ) -> Watch:

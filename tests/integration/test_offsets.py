@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from confluent_kafka import IsolationLevel, TopicPartition
+from confluent_kafka import Consumer, IsolationLevel, TopicPartition
 from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports without saying so
     AdminClient,
     OffsetSpec,
@@ -17,19 +18,21 @@ from rules.facts.gap import GapCause
 from rules.facts.last_look import remember
 from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
+from rules.verdict import Verdict
 from service.clock import monotonic, wait_until
 from service.rounds import ClusterReader, Scope
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from tests.integration.clients import (
-    commit_offset,
+    commit_position,
     produce,
     produce_in_transaction,
     transactional_producer,
 )
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import ends, only, partition, why_of
+from tests.integration.looking import commit, ends, only, partition, why_of
+from tests.integration.watching import Watch
 
 pytestmark = pytest.mark.integration
 
@@ -245,13 +248,69 @@ def test_commit_above_the_high_watermark_is_evidence_and_no_clamped_lag(
     topic, group = new_name("beyond"), passing_group
     admin.create_topic(topic)
     produce(cluster.bootstrap_servers, topic, 5)
-    commit_offset(cluster.bootstrap_servers, group, topic, 9)
-    snapshot = reader.read(only(topic, groups=group))
-    assert snapshot.commits.read_uncommitted_lag(snapshot.offsets).to_list() == [None]
-    [gap] = snapshot.gaps
-    assert (gap.cause, gap.group, gap.topic) == (GapCause.IMPOSSIBLE_VALUE, group, topic)
-    assert "9" in gap.why
-    assert "5" in gap.why
+    with member(cluster.bootstrap_servers, group, topic) as client:
+        client.commit(offsets=[TopicPartition(topic, 0, 9)], asynchronous=False)
+        snapshot = reader.read(only(topic, groups=group))
+        assert snapshot.commits.read_uncommitted_lag(snapshot.offsets).to_list() == [None]
+        [gap] = snapshot.gaps
+        assert (gap.cause, gap.group, gap.topic) == (GapCause.IMPOSSIBLE_VALUE, group, topic)
+        assert "9" in gap.why
+        assert "5" in gap.why
+
+
+@contextmanager
+def member(servers: str, group: str, topic: str) -> Iterator[Consumer]:
+    """Give a member of a group that has its partitions, and reads nothing of them."""
+    client = Consumer(
+        {"bootstrap.servers": servers, "group.id": group, "enable.auto.commit": False}
+    )
+    try:
+        client.subscribe([topic])
+        assert wait_until(
+            lambda: client.poll(0.1) is None and bool(client.assignment()), timeout_seconds=60
+        ), f"{group} was given nothing of {topic}"
+        yield client
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize(("read", "now"), [(20, 5), (43, 0)])
+def test_a_commit_that_outlived_its_topic_is_no_gap_and_no_trace_of_a_loss(
+    cluster: Sandbox,
+    make_reader: MakeReader,
+    new_name: NewName,
+    passing_group: str,
+    *,
+    read: int,
+    now: int,
+) -> None:
+    """Its group has no members; who begins to watch by then has never seen the earlier topic."""
+    topic, group, servers = new_name("again"), passing_group, cluster.bootstrap_servers
+    admin = SandboxAdmin(servers)
+    for count in (read, now):
+        admin.create_topic(topic)
+        produce(servers, topic, count)
+        if count == read:
+            admin.delete_topic(topic)
+    reader = make_reader()
+    assert wait_until(
+        lambda: partition(reader.read(only(topic)), topic)["log_end_offset"] == now,
+        timeout_seconds=60,
+    )
+    position = TopicPartition(topic, 0, read, leader_epoch=0)
+    commit_position(servers, group, position)
+    watch = Watch(make_reader())
+    for made in (watch.round(), watch.round()):
+        assert made.snapshot is not None
+        assert commit(made.snapshot, group, topic)["read_uncommitted_lag"] is None
+        assert made.snapshot.gaps == (), why_of(made.snapshot)
+        beyond = [
+            (finding.rule.rule_id, finding.reason)
+            for judgement in made.judged.judgements
+            for finding in judgement.findings(Verdict.BREACH)
+            if finding.labels.get("topic") == topic
+        ]
+        assert beyond == []
 
 
 def is_running(snapshot: Snapshot) -> bool:

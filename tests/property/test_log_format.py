@@ -110,3 +110,9 @@ def test_any_other_text_is_an_error_of_the_store(content: str) -> None:
 def test_another_format_is_an_error_of_the_store() -> None:
     with pytest.raises(StoreError, match="the unknown format 2"):
         decode(encode(ParsedLines(events=(), sources=())), FORMAT + 1)
+
+
+def test_what_an_older_release_stored_of_a_source_is_read() -> None:
+    content = '{"sources":[["broker-1",3,1,null,["x"]]],"events":[]}'
+    source = LogSource(name="broker-1", lines=3, unparsed=1, unreadable=("x",))
+    assert decode(content, FORMAT) == ParsedLines(events=(), sources=(source,))

@@ -247,6 +247,34 @@ def test_the_last_time_that_a_line_told_is_known() -> None:
     assert made.last_line_at == datetime(2026, 11, 21, 11, 56, 2, tzinfo=UTC)
 
 
+@pytest.mark.parametrize(
+    ("message", "node"),
+    [
+        pytest.param(
+            "[QuorumController id=100] Fencing broker 2 at epoch 14", 100, id="from-3.5-on"
+        ),
+        pytest.param("[Controller 3000] Unfenced broker: 2", 3000, id="to-3.4"),
+        pytest.param("[Controller id=1] Starting new leader election", None, id="with-zookeeper"),
+        pytest.param("[Partition a-1 broker=2] Shrinking", None, id="a-broker"),
+        pytest.param("[QuorumController id=12345678901] Fencing", None, id="too-long"),
+    ],
+)
+def test_it_is_known_when_a_controller_of_a_quorum_wrote_last(
+    message: str, node: int | None
+) -> None:
+    made = parser()
+    for second in (1, 2):
+        made.feed(read(stamped(message, time=f"2026-11-21 11:56:{second:02}"), stamped("other")))
+    at = datetime(2026, 11, 21, 11, 56, 2, tzinfo=UTC)
+    assert made.controllers == (() if node is None else ((BrokerId(node), at),))
+
+
+def test_a_controllers_line_without_a_time_tells_nothing_of_when() -> None:
+    made = parser()
+    made.feed(read("[QuorumController id=100] Fencing broker 2"))
+    assert made.controllers == ()
+
+
 def test_what_a_line_tells_of_the_broker_goes_before_what_was_declared() -> None:
     declared = parser(7).feed(read(SECOND, FIRST, SECOND))
     assert [event.origin.broker_id for event in declared] == [BrokerId(7), BrokerId(1)]

@@ -226,9 +226,37 @@ def test_every_producer_is_asked_for_where_something_may_be_lost(
     )
 
 
+ALONE_AGAIN: Final = led_by_2(73, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED)
+WHOLE: Final = led_by_1(unclean_election_enabled=UNCLEAN_ALLOWED)
+
+
+@pytest.mark.parametrize(
+    ("between", "is_lost"),
+    [
+        pytest.param((), True, id="the-leader-died-before-the-next-round"),
+        pytest.param((ALONE,), True, id="the-next-round-saw-the-shrunken-isr"),
+        pytest.param(
+            ({**placed(1, isr=(1,)), "offsets": unseen_offsets(1)},), True, id="it-gave-no-answer"
+        ),
+        pytest.param((AHEAD,), True, id="the-followers-lag"),
+        pytest.param((WHOLE, ALONE), False, id="all-had-it-before-the-isr-shrank"),
+    ],
+)
+def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
+    between: tuple[dict[str, Any], ...], *, is_lost: bool
+) -> None:
+    """Who was in sync is asked before what was committed: the round in between saw an older ISR."""
+    ended_at = WHOLE | {"transaction_log": committed(4, second=0.5)}
+    answered = remembered_by_leader({7: 3})
+    found = said(committed_records_lost.judge, ended_at, *between, ALONE_AGAIN, answered)
+    assert (found.reason == "transaction_lost") is is_lost
+
+
 def test_what_was_committed_on_whole_partitions_is_not_kept() -> None:
-    whole = rounds(led_by_1() | {"transaction_log": committed()})
+    whole = rounds(led_by_1() | {"transaction_log": committed()}, led_by_1())
+    assert view_of(whole[:1]).memory.transactions.committed == {}
     assert view_of(whole).memory.transactions.committed == {}
+    assert view_of(whole).memory.transactions.latest_committed == {}
     many = [ALONE | {"transaction_log": committed()} for _ in range(3)]
     [kept] = view_of(rounds(*many)).memory.transactions.committed.values()
     assert len(kept) == 3
@@ -258,6 +286,45 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
         found = RULES[rule](view).finding(0)
         assert found.verdict is BREACH
         assert found.evidence["election"] == "not_known"
+
+
+@pytest.mark.parametrize(
+    ("end", "epoch", "seconds", "reason"),
+    [
+        pytest.param(135, 6, 5, "nothing_says_so", id="it-has-what-came-since"),
+        pytest.param(160, 6, 5, "nothing_says_so", id="and-more"),
+        pytest.param(135, 7, 5, "unseen", id="nobody-led-in-between"),
+        pytest.param(135, 6, -5, "unseen", id="the-isr-was-told-after-it"),
+        pytest.param(None, 6, 5, "unseen", id="nothing-came-since"),
+    ],
+)
+def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
+    end: int | None, epoch: int, seconds: float, reason: str
+) -> None:
+    """The partition has two replicas, of which one was in sync at the last round."""
+    grown = end or 100
+    alone, last = rounds(
+        ALONE,
+        led_by_2(grown, epoch=epoch, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED),
+    )
+    before = advance(alone, None)
+    seen = 100 if end is None else 135
+    light = RiskLooks(
+        partitions=alone.partitions,
+        row=ints(0),
+        leader_epoch=ints(5),
+        last_stable_offset=Column.of([seen]),
+        high_watermark=Column.of([seen]),
+        log_end_offset=Column.of([seen]),
+        looked_at_us=ints(microseconds(at(5))),
+    )
+    known = replace(
+        before,
+        looks=refined(before.looks, light),
+        taken_us=microseconds(at(0)) + (0 if seconds > 0 else 9_000_000),
+    )
+    view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
+    assert RULES["possibly"](view).finding(0).reason == reason
 
 
 # ------------------------------------------------------------------ what may hide a loss, or feign one

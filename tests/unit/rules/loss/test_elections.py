@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
-from rules.facts.broker_log import LogEvent, UncleanChange
+from rules.facts.broker_log import BrokerLog, LogEvent, LogSource, UncleanChange
+from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
-from tests.factories import topic_id
+from tests.factories import at, topic_id
 from tests.unit.rules.loss.playing import POSSIBLY, play
 from tests.unit.rules.loss.replica_lines import (
     CLEAN,
@@ -17,6 +19,8 @@ from tests.unit.rules.loss.replica_lines import (
     asked,
     elected,
     forbidden,
+    led_by_1,
+    led_by_2,
     origin,
     updated,
     written,
@@ -81,3 +85,33 @@ def test_a_replica_that_came_back_into_the_isr_before_the_change_was_in_sync() -
         assert play(before, LATER | written(*lines), after) == []
     again = (alone(), updated(1, 2, second=8), updated(1, second=9))
     assert [one.rule for one in play(before, after | written(*again))] == [POSSIBLY]
+
+
+def test_an_isr_that_shrank_is_no_unclean_election_where_the_controller_wrote_of_none() -> None:
+    before, after = CLEAN
+    wrote = (BrokerId(100), at(0) + timedelta(seconds=12))
+    sources = (LogSource(name="controller", controllers=(wrote,)),)
+    log = BrokerLog(is_read=True, events=(alone(),), sources=sources)
+    for active, is_told in ((100, False), (101, True), (None, True)):
+        look = after | {"broker_log": log, "controller": active}
+        assert bool(play(before, look)) is is_told
+
+
+def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> None:
+    """It asks for an ISR with the newcomer, and is answered that another one leads."""
+    before, after = (dict(look) for look in CLEAN)
+    before["partitions"] = replace(before["partitions"], replicas=Ragged.of([(1, 3)]))
+    after["partitions"] = replace(after["partitions"], replicas=Ragged.of([(2, 3)]))
+    assert play(before, after | written(updated(1, 3))) == []
+
+
+@pytest.mark.parametrize(
+    ("second", "is_clean"),
+    [pytest.param(9, True, id="since"), pytest.param(-9, False, id="before")],
+)
+def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_look_saw(
+    second: float, *, is_clean: bool
+) -> None:
+    alone_then = led_by_1(watermark=73)
+    after = led_by_2() | written(updated(1, 2, second=second))
+    assert (play(alone_then, after) == []) is is_clean

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rules.catalogue.all_rules import RULES
-from rules.verdict import Verdict
+from rules.verdict import Severity, Verdict
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import Latest
 from service.storage.findings import StoredTransition
@@ -34,7 +34,12 @@ ID = finding_id(
 
 
 def topics(told: dict[str, Any]) -> list[str]:
-    return [item["topic"] for item in told["items"]]
+    return [item["topic"] for item in lines(told)]
+
+
+def lines(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is told of each partition, incident by incident."""
+    return [line for incident in told["items"] for line in incident["partitions"]]
 
 
 def world(*entries: Any, **history: Any) -> World:
@@ -46,18 +51,36 @@ def world(*entries: Any, **history: Any) -> World:
 def listed(*entries: Any, query: str = "") -> list[dict[str, Any]]:
     answer = client_of(open_findings=opened(*entries)).get(f"/api/v1/losses{query}")
     assert answer.status_code == 200, answer.text
-    items: list[dict[str, Any]] = answer.json()["items"]
-    return items
+    return lines(answer.json())
 
 
 def test_a_proven_loss_tells_all_that_is_known() -> None:
     told = client_of(open_findings=opened(open_loss())).get("/api/v1/losses").json()
-    (item,) = told.pop("items")
+    (incident,) = told.pop("items")
     assert told == {
         "as_of": "2025-06-02T12:00:00Z",
         "is_current": True,
         "next": None,
+        "is_cut": False,
         "storage": "stored",
+    }
+    (item,) = incident.pop("partitions")
+    assert incident == {
+        "id": "orders-0",
+        "summary": (
+            "Broker 1 lost leadership between 11:59:59 and 2025-06-02 12:00:00 UTC: 1 partition lost "
+            "27 offsets for certain"
+        ),
+        "severity": "critical",
+        "broker": 1,
+        "since": "2025-06-02T12:00:00Z",
+        "last_happened_at": "2025-06-02T12:00:00Z",
+        "last_look": "2025-06-02T11:59:59.250000Z",
+        "state": "open",
+        "partition_count": 1,
+        "lost_partitions": 1,
+        "certain_offsets": 27,
+        "possibly_lost_partitions": 0,
     }
     steps = item.pop("next_steps")
     assert steps[0].startswith("Keep broker 1 down")
@@ -129,8 +152,11 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "since": "2025-06-02T12:00:00Z",
         "last_happened_at": "2025-06-02T12:00:00Z",
         "state": "open",
+        "subject_gone": False,
         "ended_at": None,
         "end_reason": None,
+        "incident": None,
+        "also": [],
     }
 
 
@@ -150,20 +176,20 @@ def test_each_class_is_a_rule_of_events() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", ["e", "c", "b", "a"]),
+        ("", ["c", "a", "b", "e"]),
         ("?class=possibly_lost", ["b"]),
         ("?class=unclean_election", []),
         ("?topic=a", ["a"]),
-        ("?topic=*", ["e", "c", "b", "a"]),
-        ("?partition=0", ["e", "c", "b", "a"]),
+        ("?topic=*", ["c", "a", "b", "e"]),
+        ("?partition=0", ["c", "a", "b", "e"]),
         ("?partition=1", []),
-        ("?group=bill*", ["e", "b", "a"]),
-        ("?group=audit", ["b", "a"]),
-        ("?since=2025-06-02T12:00:02Z", ["e", "c", "a"]),
-        ("?since=2025-06-02T13:00:01%2B01:00", ["e", "c", "b", "a"]),
+        ("?group=bill*", ["a", "b", "e"]),
+        ("?group=audit", ["a", "b"]),
+        ("?since=2025-06-02T12:00:02Z", ["c", "a", "e"]),
+        ("?since=2025-06-02T13:00:01%2B01:00", ["c", "a", "b", "e"]),
     ],
 )
-def test_open_losses_are_filtered_newest_first(query: str, expected: list[str]) -> None:
+def test_open_losses_are_filtered_worst_first(query: str, expected: list[str]) -> None:
     found = listed(
         open_loss("a", since=0, last_breach_at=at(9)),
         open_loss("b", since=1, rule=POSSIBLY, reason="possible"),
@@ -234,9 +260,7 @@ def test_only_the_rules_of_losses_are_asked_for() -> None:
 
 
 def test_stored_losses_say_when_and_why_they_ended() -> None:
-    (told,) = (
-        world(findings=[past_loss()]).client().get("/api/v1/losses?state=ended").json()["items"]
-    )
+    (told,) = lines(world(findings=[past_loss()]).client().get("/api/v1/losses?state=ended").json())
     assert (told["state"], told["end_reason"]) == ("ended", "expired")
     assert (told["certain_from"], told["certain_to"]) == (73, 100)
 
@@ -263,6 +287,83 @@ def test_a_name_with_nul_is_found_under_the_name_that_is_stored() -> None:
     for topic in ("nul%00", "nul%E2%90%80"):
         (item,) = listed(open_loss("nul\0"), query=f"?topic={topic}")
         assert item["topic"] == "nul␀"
+
+
+# ------------------------------------------------------------------ incidents
+def of_incident(topic: str, rule: str = "committed_records_lost", **more: Any) -> Any:
+    """Return a finding of broker 1's incident."""
+    evidence = more.pop("evidence", PROVEN) | {"incident": more.pop("incident", INCIDENT)}
+    return open_loss(topic, rule=rule, evidence=evidence, **more)
+
+
+INCIDENT, LATER = "broker-1-20250602T120000Z", "broker-2-20250602T130000Z"
+
+
+def test_what_one_broker_left_behind_is_one_incident_with_a_line_for_each_partition() -> None:
+    found = client_of(
+        open_findings=opened(
+            of_incident("a"),
+            of_incident("a", "unclean_leader_election", reason="lost"),
+            of_incident("a", POSSIBLY, reason="proven"),
+            of_incident("a", BEYOND_END, group="billing", evidence=BEYOND),
+            of_incident("b", POSSIBLY, reason="unseen", since=1),
+            of_incident("b", "unclean_leader_election", reason="nothing_seen_is_missing"),
+            of_incident("c", reason="restored", severity=Severity.INFO),
+            of_incident("d", incident=LATER, since=3600),
+        )
+    ).get("/api/v1/losses")
+    newest, first = found.json()["items"]
+    assert newest["id"] == LATER
+    assert (first["id"], first["severity"], first["broker"]) == (INCIDENT, "critical", 1)
+    assert [one["topic"] for one in first["partitions"]] == ["a", "b", "c"]
+    assert first["summary"].endswith(
+        ": 1 partition lost 27 offsets for certain, 1 may have lost some, "
+        "1 partition has all records back"
+    )
+    line = first["partitions"][0]
+    assert (line["class"], line["incident"]) == ("committed_lost", INCIDENT)
+    assert [(one["class"], one["group"]) for one in line["also"]] == [
+        ("committed_beyond_log_end", "billing"),
+        ("possibly_lost", None),
+        ("unclean_election", None),
+    ]
+    counts = [first[name] for name in ("partition_count", "lost_partitions", "certain_offsets")]
+    assert (counts, first["possibly_lost_partitions"]) == ([3, 1, 27], 1)
+
+
+def test_the_worst_incident_comes_first_however_old_it_is() -> None:
+    made = world(
+        of_incident("old", since=0),
+        *(
+            of_incident(
+                f"new{number}",
+                "unclean_leader_election",
+                incident=f"broker-{number}-20250602T130000Z",
+                since=3600 + number,
+            )
+            for number in range(40)
+        ),
+    )
+    items = made.client().get("/api/v1/losses?limit=2").json()["items"]
+    assert [one["id"] for one in items] == [INCIDENT, "broker-39-20250602T130000Z"]
+
+
+def test_a_loss_that_nobody_could_judge_is_of_a_class_of_its_own() -> None:
+    gone = of_incident("a", POSSIBLY, reason="not_determinable", absent_rounds=2)
+    both = (gone, of_incident("b", POSSIBLY, reason="unseen"))
+    for query, expected in (("not_determinable", ["a"]), ("possibly_lost", ["b"])):
+        found = listed(*both, query=f"?class={query}")
+        assert [one["topic"] for one in found] == expected
+    [line] = listed(gone)
+    assert (line["class"], line["subject_gone"]) == ("not_determinable", True)
+    [step] = line["next_steps"]
+    assert "can no longer be determined" in step
+
+
+def test_a_topic_that_was_deleted_since_is_said_first() -> None:
+    [line] = listed(open_loss(absent_rounds=2))
+    assert line["subject_gone"]
+    assert line["next_steps"][0].startswith("The topic was deleted since.")
 
 
 # ------------------------------------------------------------------ one loss

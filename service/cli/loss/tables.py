@@ -197,6 +197,8 @@ def certain(loss: Row) -> str | None:
 
 def possible(loss: Row) -> str | None:
     """Return what may be gone, seen and unseen; all of it, once the old leader has told."""
+    if loss.get("reason") == RESTORED:
+        return None
     if loss.get("exact_to") is not None:
         return f"{span(loss, 'exact')} in all"
     unseen = loss.get("unknown_since")
@@ -262,9 +264,9 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
 
 def _in_words(value: Any) -> str | None:
     """Return evidence of any version as text, without braces and brackets; None for nothing."""
+    if value in (None, [], {}):
+        return None
     match value:
-        case None | [] | {}:
-            return None
         case dict():
             pairs = ((name, _in_words(one)) for name, one in value.items())
             return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)

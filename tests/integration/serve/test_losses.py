@@ -150,7 +150,7 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
             lambda: sum(one["lost_partitions"] for one in incidents()) == partitions,
             timeout_seconds=SEE_SECONDS,
         ), served.told()
-        assert wait_until(notified, timeout_seconds=SEE_SECONDS), served.told()
+        assert wait_until(lambda: bool(notified()), timeout_seconds=SEE_SECONDS), served.told()
         served.wait_rounds(6)
         [incident], [body] = incidents(), notified()
         listed = loss(served.address, "ls")

@@ -25,7 +25,7 @@ from rules.verdict import Severity
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, broker, epoch_ends, offsets, partitions, snapshot
 from tests.unit.rules.loss.replica_lines import led_by_1
-from tests.unit.rules.loss.test_proven_and_restored import LATER, led_again
+from tests.unit.rules.loss.test_proven_and_restored import led_again
 
 COMMITTED, POSSIBLY = "committed_records_lost", "records_possibly_lost"
 UNCLEAN, UNREPLICATED = "unclean_leader_election", "unreplicated_records_lost"
@@ -138,7 +138,7 @@ def test_the_epoch_of_a_leader_that_brought_all_back_begins_behind_that() -> Non
     """Its successor has nothing of that epoch, and everything before: nothing more is lost."""
     back = led_again((5, 5, 100), (6, 5, 100))
     successor = led_again((7, 5, 100), leader=2, epoch=9)
-    entries = opened(*FIRST, look(2, 6, 90), back, back, successor, LATER and successor)
+    entries = opened(*FIRST, look(2, 6, 90), back, back, successor, successor)
     assert [row[0] for row in of_rule(entries, COMMITTED)] == ["6", "7"]
 
 

@@ -165,7 +165,7 @@ def test_one_broker_that_dies_is_one_incident_and_one_notification(
         assert line["visible_to_read_committed"] == line["certain_offsets"], "no transactions"
         assert "unclean_election" in {also["class"] for also in line["also"]}
     assert listed.returncode == ExitCode.LOST
-    lines = [line for line in listed.stdout.splitlines() if f"{topic}-" in line]
+    lines = [line for line in listed.stdout.splitlines() if line.startswith("committed_lost  ")]
     assert len(lines) == partitions, listed.stdout
     assert f"Broker {before} lost leadership between" in listed.stdout
 

@@ -22,6 +22,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
+from rules.loss.new_topics import is_same_list
 from rules.loss.told import moment
 from rules.view import View
 
@@ -57,6 +58,8 @@ def vanished(view: View) -> tuple[Vanished, ...]:
     if view.before is None or not view.snapshot.placement_complete:
         return ()
     looks = view.before.looks
+    if is_same_list(looks.partitions, view.snapshot.partitions):
+        return ()
     gone = np.flatnonzero(matching_rows(looks.partitions, view.snapshot.partitions) < 0)
     if not len(gone):
         return ()

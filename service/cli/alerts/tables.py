@@ -19,7 +19,7 @@ from service.cli.values import in_words
 
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
-SAID: Final = ("alertname", "severity")  # labels that stand elsewhere
+SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that stand elsewhere
 STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 STATES: Final = ("firing", "pending", "resolved")
 # Column -> whether its cells are short and never folded.

@@ -248,6 +248,19 @@ def test_a_topic_that_was_created_again_is_another_one() -> None:
     assert sorted(gone) == [False, True]
 
 
+def alone() -> dict[str, Any]:
+    """Return a look at a topic with one replica."""
+    seen = look(1, 5, 100)
+    return seen | {"partitions": replace(seen["partitions"], replicas=Ragged.of([(1,)]))}
+
+
+def forbidden() -> dict[str, Any]:
+    """Return a look at a topic whose leader is always one in sync."""
+    seen = look(1, 5, 100)
+    no = Column.of([0])
+    return seen | {"partitions": replace(seen["partitions"], unclean_election_enabled=no)}
+
+
 UNTOLD: Final = look(2, 6, 73)
 DEAD: Final = {"brokers": (broker(2), broker(3))}
 
@@ -259,6 +272,8 @@ DEAD: Final = {"brokers": (broker(2), broker(3))}
         pytest.param((look(1, 5, 100), GONE | DEAD), True, id="its-only-leader-died"),
         pytest.param((look(1, 5, 100),), False, id="its-leader-is-there"),
         pytest.param((look(1, 5, 100, isr=(1, 2)), GONE | DEAD), False, id="another-was-in-sync"),
+        pytest.param((alone(), GONE | DEAD), False, id="it-had-no-other-replica"),
+        pytest.param((forbidden(), GONE | DEAD), False, id="unclean-elections-are-forbidden"),
         pytest.param((look(1, 5, 100, isr=(1, 2)), UNTOLD), False, id="one-in-sync-was-elected"),
     ],
 )

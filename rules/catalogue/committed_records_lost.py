@@ -37,7 +37,8 @@ Runbook:
     bound of what was acknowledged, of which `proven_committed_offsets` are certain. Reason `restored`
     (info): a replica that has them leads again, and `restored_from` to `restored_to` can be read once
     more; what was written to the partition meanwhile may be gone in turn, which is told by itself.
-    Follow `advice` first: the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
+    Each loss is a finding of its own, by the leader epoch with which it began; `incident` names what else
+    the same broker left behind. Follow `advice` first: the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
     `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
     at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
     records again. Turn off `unclean.leader.election.enable`, and set `min.insync.replicas` to 2.

@@ -32,14 +32,16 @@ False positives:
 
 Runbook:
     `possible_from` to `possible_to` was seen and is gone, and may have been committed; what was
-    appended after `unknown_since` is not known. Follow `advice`: the old leader's own log settles
-    it. When it comes back, its broker log says how far it had come ("Follower ... starts ... from
+    appended after `unknown_since` is not known. Follow `advice`, and have nothing written again as long as
+    nothing is proven: the old leader's own log settles it. When it comes back, its broker log says how far it had come ("Follower ... starts ... from
     offset N") and where it truncates: the difference is the loss. Where Tidemark reads that log it says
     so, with the reason `ex_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
     bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
     what a group had read, once that is proven. With `never_looked_at` nobody had looked at the partition under the leader that died:
     `unknown_since` is then the last moment at which nothing had happened to it.
+    Reason `not_determinable` (info): the topic was deleted before its new leader could be asked what the
+    older one had; whether anything was lost before that cannot be found out any more.
     Reason `read_beyond_epoch_end`: at least `at_least_offsets` are gone; the groups are in
     `groups_beyond`.
 """

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_look import LastLooks, unsettled_rows
+from rules.facts.loss_memory import ToldLoss
 from rules.facts.matching import matching_rows
 from rules.view import View
+
+Change: TypeAlias = tuple[TopicPartition, TopicId | None, int]  # the last is the new leader epoch
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,10 +58,7 @@ class Changes:
         lacks = ends.valid & epochs.valid & (epochs.values < self.old_epochs)
         if self.view.before is None or not self.view.before.losses.told or not lacks.any():
             return ends
-        begins = {
-            (loss.name, loss.topic_id, loss.leader_epoch): loss.epoch_end
-            for loss in self.view.before.losses.told
-        }
+        begins = _beginnings(self.view.before.losses.told)
         partitions, values = self.view.snapshot.partitions, ends.values.copy()
         for place in np.flatnonzero(lacks).tolist():
             row, epoch = int(self.rows[place]), int(self.old_epochs[place])
@@ -77,3 +80,24 @@ class Changes:
     def old_epochs(self) -> Int64s:
         """Return the epochs of the last looks."""
         return self.looks.leader_epoch.take(self.look_of_row).values
+
+
+def _beginnings(told: Sequence[ToldLoss]) -> dict[Change, int]:
+    """Return where the leader epochs began that followed a loss, as far as that is known.
+
+    A leader that came back with all that an earlier one had lost began its own epoch behind that, and
+    not where the one between had begun.
+    """
+    by_change = {(loss.name, loss.topic_id, loss.leader_epoch): loss for loss in told}
+    found: dict[Change, int] = {}
+    for change, loss in by_change.items():
+        older = by_change.get((loss.name, loss.topic_id, loss.leader_epoch_before))
+        is_same_end = older is not None and older.epoch_end == loss.epoch_end
+        if older is None or not is_same_end or _is_still_lost(older, loss.leader_epoch):
+            found[change] = loss.epoch_end
+    return found
+
+
+def _is_still_lost(loss: ToldLoss, leader_epoch: int) -> bool:
+    """Whether a later leader was asked, and did not have all that was lost."""
+    return loss.restored_epoch is None and (loss.checked_epoch or 0) >= leader_epoch

@@ -31,13 +31,14 @@ def new_topics(view: View) -> tuple[NewTopic, ...]:
     if known:
         oldest = microseconds(view.now) - NEW_FOR // MICROSECOND
         known = tuple(one for one in known if one.listed_us > oldest)
-    if view.before is None or _is_same_list(view.before.partitions, view.snapshot.partitions):
+    if view.before is None or is_same_list(view.before.partitions, view.snapshot.partitions):
         return known
     made = _made(view, _counts(view.before.partitions))
     return (*known, *made)[-MAX_NEW:] if len(made) <= MAX_NEW else known
 
 
-def _is_same_list(before: Partitions, now: Partitions) -> bool:
+def is_same_list(before: Partitions, now: Partitions) -> bool:
+    """Whether the same partitions of the same topics are listed, in the same order."""
     if before is now:
         return True
     is_same = before.index.topics == now.index.topics

@@ -71,7 +71,7 @@ class LossFact(NamedTuple):
     def weight(self) -> int:
         """Return how much it knows of its partition, less for more."""
         is_elsewhere = self.rule_id == POSSIBLY and self.reason == PROVEN
-        return RULES.index(UNCLEAN if is_elsewhere else self.rule_id)
+        return 2 * RULES.index(UNCLEAN) - 1 if is_elsewhere else 2 * RULES.index(self.rule_id)
 
     @property
     def outcome(self) -> Outcome:

@@ -22,6 +22,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.loss.election import Election
 from rules.loss.line_rows import LineRows
+from rules.loss.new_topics import is_same_list
 from rules.loss.told import moment
 from rules.view import View
 
@@ -57,6 +58,8 @@ def vanished(view: View) -> tuple[Vanished, ...]:
     if view.before is None or not view.snapshot.placement_complete:
         return ()
     looks = view.before.looks
+    if is_same_list(looks.partitions, view.snapshot.partitions):
+        return ()
     gone = np.flatnonzero(matching_rows(looks.partitions, view.snapshot.partitions) < 0)
     if not len(gone):
         return ()
@@ -74,9 +77,7 @@ def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) 
     leader, epoch = before.partitions.leader[place], before.partitions.leader_epoch[place]
     if line is not None and line.leader_epoch is not None and line.leader_epoch > look.leader_epoch:
         leader, epoch = line.leader, line.leader_epoch
-    elif before.partitions.unclean_election_enabled[place] == 0 or not _may_have_lost(
-        view, look, leader, epoch
-    ):
+    elif _cannot_be_unclean(before, place) or not _may_have_lost(view, look, leader, epoch):
         return None
     began = look.leader_epoch if epoch is None else max(epoch, look.leader_epoch)
     return Vanished(
@@ -85,6 +86,13 @@ def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) 
         leader=leader,
         is_unclean=line is not None and epoch == line.leader_epoch,
     )
+
+
+def _cannot_be_unclean(before: Memory, place: int) -> bool:
+    """Whether no replica that was not in sync can have been elected: forbidden, or there is none."""
+    replicas = before.partitions.replicas[place]
+    is_alone = replicas is not None and len(replicas) <= 1
+    return is_alone or before.partitions.unclean_election_enabled[place] == 0
 
 
 def _may_have_lost(view: View, look: LastLook, leader: int | None, epoch: int | None) -> bool:
@@ -96,7 +104,7 @@ def _may_have_lost(view: View, look: LastLook, leader: int | None, epoch: int | 
     if leader is not None and steps > 1:
         return True
     is_alive = look.leader in {broker.broker_id for broker in view.snapshot.brokers}
-    return (leader is None or not is_alive) and in_sync <= {look.leader}
+    return not is_alive and in_sync <= {look.leader}
 
 
 def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:

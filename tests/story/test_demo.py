@@ -81,7 +81,7 @@ def check_what_the_pager_got(story: str) -> None:
     assert len({row[1] for row in taken}) == len(taken) == len(got) - 1
     assert "answered 500" in got[0][4]
     last = {row[3]: row[2] for row in taken}
-    assert last["committed_records_lost"] == last["sequence_gap_loss"] == "FIRING"
+    assert last["Broker"] == last["sequence_gap_loss"] == "FIRING", "incidents, and what they did"
     # That it fires may be what was refused: if it has ended by then, its end takes that place.
     assert last["transaction_hanging"] == last["sequence_gap_reordering"] == "RESOLVED"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -16,10 +15,11 @@ from service.cli.listing import Listed, Row, labels_text, more, text, time, utc
 from service.cli.printable import printable
 from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
+from service.cli.values import in_words
 
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence
-SAID: Final = ("alertname", "severity")  # labels that stand elsewhere
+SAID: Final = ("alertname", "severity", "topic_id", "incident")  # labels that stand elsewhere
 STYLES: Final = {"critical": "bold red", "warning": "bold yellow"}
 STATES: Final = ("firing", "pending", "resolved")
 # Column -> whether its cells are short and never folded.
@@ -159,9 +159,9 @@ def _step(step: Row) -> str:
 
 
 def _value(value: object) -> str | None:
-    if value is None or value == []:
+    told = in_words(value)
+    if told is None:
         return None
-    told = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return told if len(told) <= LONGEST else f"{told[:LONGEST]}… (-o json)"
 
 

@@ -64,7 +64,8 @@ class Pager:
     def settings(self) -> str:
         """Return the settings of a Tidemark that sends here; JSON's strings are TOML's.
 
-        Groups are told at once and looked at often: the story is short.
+        Groups are told at once and looked at often: the story is short. It takes mere information too,
+        which nobody is sent who does not ask for it.
         """
         return f"""
 [alerting]
@@ -77,6 +78,7 @@ private_ranges = "127.0.0.1/32"
 name = {json.dumps(NAME)}
 url = {json.dumps(self.address)}
 signing_secrets = {json.dumps(self.secret)}
+send_info = true
 """
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -14,6 +13,7 @@ from service.cli.printable import printable
 from service.cli.showing import SHOWN
 from service.cli.tx.columns import Rows, lines
 from service.cli.tx.words import duration
+from service.cli.values import in_words
 
 FAILED: Final = ("failed", "timed_out", "interrupted", "missed")
 # Column -> whether its cells are short and never folded.
@@ -64,7 +64,7 @@ def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
         return
     found = Rows(RUNS, caption=more(runs))
     for run in runs[:SHOWN]:
-        figures = json.dumps(run["figures"], ensure_ascii=False) if run.get("figures") else None
+        figures = in_words(run.get("figures"))
         times = (utc(run.get("due_at")), utc(run.get("started_at")))
         told = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(figures))
         found.add([*times, *told], style=_style(run))

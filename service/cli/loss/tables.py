@@ -19,6 +19,7 @@ from service.cli.loss.asking import HARMLESS, RESTORED, Known
 from service.cli.printable import printable
 from service.cli.showing import ABSENT, SHOWN
 from service.cli.tx.words import few, moment
+from service.cli.values import in_words
 
 Row = Mapping[str, Any]
 
@@ -197,6 +198,8 @@ def certain(loss: Row) -> str | None:
 
 def possible(loss: Row) -> str | None:
     """Return what may be gone, seen and unseen; all of it, once the old leader has told."""
+    if loss.get("reason") == RESTORED:
+        return None
     if loss.get("exact_to") is not None:
         return f"{span(loss, 'exact')} in all"
     unseen = loss.get("unknown_since")
@@ -256,24 +259,8 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("cluster id", loss.get("cluster_id")),
         ("id", loss.get("id")),
         ("incident", loss.get("incident")),
-        *((name, _in_words(value)) for name, value in sorted((loss.get("more") or {}).items())),
+        *((name, in_words(value)) for name, value in sorted((loss.get("more") or {}).items())),
     ]
-
-
-def _in_words(value: Any) -> str | None:
-    """Return evidence of any version as text, without braces and brackets; None for nothing."""
-    match value:
-        case None | [] | {}:
-            return None
-        case dict():
-            pairs = ((name, _in_words(one)) for name, one in value.items())
-            return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)
-        case list():
-            return "; ".join(text for one in value if (text := _in_words(one)) is not None)
-        case bool():
-            return "yes" if value else "no"
-        case _:
-            return str(value)
 
 
 def _visible(loss: Row) -> str | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
+from service.alerts.annotations import INCIDENT_SUMMARY
 from service.alerts.identity import ALERTNAME
 from service.notify.wording import pairs
 
@@ -49,7 +50,7 @@ def told_by(document: Any) -> Told:
         case {"alerts": [*alerts], "groupLabels": {**labels}} if _are_alerts(alerts):
             return Told(
                 kind=Kind.WEBHOOK,
-                title=_title(alerts, labels),
+                title=_title(alerts, labels, document.get("commonAnnotations")),
                 reason=_text(document.get("notification_reason")),
                 group_key=_text(document.get("groupKey")),
                 alerts=alerts,
@@ -69,9 +70,14 @@ def _are_alerts(rows: Sequence[Any]) -> bool:
     return all(isinstance(row, dict) and isinstance(row.get("labels"), dict) for row in rows)
 
 
-def _title(alerts: Sequence[Mapping[str, Any]], labels: Mapping[Any, Any]) -> str:
+def _title(
+    alerts: Sequence[Mapping[str, Any]], labels: Mapping[Any, Any], annotations: object
+) -> str:
     firing = [one for one in alerts if one.get("status") != RESOLVED]
     state = f"FIRING:{len(firing)}" if firing else f"RESOLVED:{len(alerts)}"
+    incident = annotations.get(INCIDENT_SUMMARY) if isinstance(annotations, dict) else None
+    if incident is not None:
+        return f"[{state}] {incident}"
     names = {str(one["labels"].get(ALERTNAME)) for one in alerts}
     name = names.pop() if len(names) == 1 else "several alerts"
     where = pairs({str(k): str(v) for k, v in labels.items() if k != ALERTNAME})

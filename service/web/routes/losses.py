@@ -22,7 +22,7 @@ from service.web.finding_lists import LAST_US, cluster_id_of, finding_detail
 from service.web.finding_views import from_memory, from_storage, parse_id
 from service.web.globs import matches
 from service.web.loss_incidents import Found, Incident, incident_view, incidents_of
-from service.web.loss_models import LossDetail, LossEvent, LossPage
+from service.web.loss_models import LossDetail, LossEvent, LossIncident, LossPage
 from service.web.loss_query import LossQuery
 from service.web.loss_views import (
     CLASS_OF,
@@ -62,15 +62,16 @@ def losses_router(sources: Sources) -> APIRouter:
         if query.state is StateFilter.OPEN:
             if not look.rounds and not look.open_findings:
                 raise unavailable("no round has been made yet")
-            found, stamped = _open(look, query), stamp(look)
+            found = await sources.in_thread(lambda: _open(look, query))
+            stamped = stamp(look)
         else:
             found = await sources.in_database(lambda: _stored(sources.history, query))
             stamped = stored_stamp(look)
-        page = page_of(incidents_of(found), _key, after=after, limit=query.limit)
-        following = continued(request, response, name, page.last)
+        items, last = await sources.in_thread(lambda: _page(found, after, query.limit))
+        following = continued(request, response, name, last)
         return LossPage(
             **stamped,
-            items=[incident_view(incident) for incident in page.items],
+            items=items,
             next=following,
             is_cut=query.state is not StateFilter.OPEN and len(found) >= MOST_STORED,
             storage=look.keeping.state,
@@ -102,6 +103,14 @@ def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
     if steps is None:
         return None
     return [event for step in steps if (event := event_of(step)) is not None]
+
+
+def _page(
+    found: list[Found], after: Key | None, limit: int
+) -> tuple[list[LossIncident], Key | None]:
+    """Return the incidents of a page, and where the next one goes on."""
+    page = page_of(incidents_of(found), _key, after=after, limit=limit)
+    return [incident_view(incident) for incident in page.items], page.last
 
 
 def _key(incident: Incident) -> Key:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import http.server
 import json
+import random
 import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -21,12 +22,15 @@ from rules.judgement import Finding
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
 from service.cli.exit_codes import ExitCode
-from service.clock import utc_now
+from service.clock import utc_now, wait_until
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults import prepare_loss
 from service.storage import findings
 from service.storage.engine import open_database
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
-from tests.integration.serve.served import ROOT, plain_environment
+from tests.integration.serve.served import ROOT, SEE_SECONDS, plain_environment
+from tests.integration.test_receive_cli import receiver
 from tests.unit.service.web.losses import PROVEN
 
 pytestmark = pytest.mark.integration
@@ -95,7 +99,7 @@ def test_a_stored_loss_is_told_to_the_next_person(serve: Serve, kafka: Kafka) ->
     assert (listed.returncode, listed.stderr) == (ExitCode.LOST, "")
     assert "[73, 100) 27  " in listed.stdout
     told = json.loads(loss(second.address, "ls", "--group", "bill*", "-o", "json").stdout)
-    (item,) = told["losses"]
+    ((item,),) = (incident["partitions"] for incident in told["incidents"])
     assert (told["complete"], item["topic"], item["more"]) == (
         True,
         kafka.topic,
@@ -109,6 +113,69 @@ def test_a_stored_loss_is_told_to_the_next_person(serve: Serve, kafka: Kafka) ->
         assert "HAPPENED 2 TIMES" in shown.stdout
     ended = loss(second.address, "ls", "--state", "ended")
     assert (ended.returncode, "no loss is known" in ended.stdout) == (ExitCode.OK, True)
+
+
+def test_one_broker_that_dies_is_one_incident_and_one_notification(
+    faults: Sandbox, serve: Serve, new_name: Callable[[str], str], tmp_path: Path
+) -> None:
+    """However many partitions it led, and however many rules tell of each of them."""
+    chance = random.Random()
+    topic, partitions, records = new_name("many"), chance.randint(5, 15), chance.randint(1, 30)
+    record, count = tmp_path / "got.jsonl", partitions * records
+    options: dict[str, Any] = {"topic": topic, "partitions": partitions, "records": records}
+    with (
+        receiver("--record", str(record)) as (_, address),
+        prepare_loss("committed-loss", faults, readers=True, **options) as prepared,
+    ):
+        told = {"name": "pager", "url": address}
+        settings = {
+            "ALERTING__RECEIVERS": json.dumps([told]),
+            "ALERTING__DEFAULT_RECEIVER": "pager",
+            "ALERTING__PRIVATE_RANGES": "127.0.0.1/32",
+            "ALERTING__GROUP_WAIT_SECONDS": "8",
+        }
+        served = serve(topics=topic, groups=".*", settings=settings).wait_ready()
+        served.wait_rounds(3)
+        truth = prepared.strike()
+
+        def incidents() -> list[dict[str, Any]]:
+            found: list[dict[str, Any]] = served.document(f"/api/v1/losses?topic={topic}")["items"]
+            return found
+
+        def notified() -> list[dict[str, Any]]:
+            rows = [json.loads(line) for line in record.read_text("utf-8").splitlines()]
+            return [row["body"] for row in rows if "incident" in row["body"]["commonLabels"]]
+
+        assert wait_until(
+            lambda: sum(one["lost_partitions"] for one in incidents()) == partitions,
+            timeout_seconds=SEE_SECONDS,
+        ), served.told()
+        assert wait_until(lambda: bool(notified()), timeout_seconds=SEE_SECONDS), served.told()
+        served.wait_rounds(6)
+        [incident], [body] = incidents(), notified()
+        listed = loss(served.address, "ls")
+        document = json.loads(loss(served.address, "ls", "-o", "json").stdout)
+    before = truth.partitions[0].before.leader
+    assert (incident["broker"], incident["severity"]) == (before, "critical")
+    assert (incident["partition_count"], incident["certain_offsets"]) == (partitions, count)
+    assert [one["id"] for one in document["incidents"]] == [incident["id"]]
+    for line in incident["partitions"]:
+        [one] = [one for one in truth.partitions if one.partition == line["partition"]]
+        assert (line["certain_from"], line["certain_to"]) == (one.lost_from, one.committed_to)
+        assert line["visible_to_read_committed"] == line["certain_offsets"], "no transactions"
+        assert "unclean_election" in {also["class"] for also in line["also"]}
+    assert listed.returncode == ExitCode.LOST
+    lines = [line for line in listed.stdout.splitlines() if line.startswith("committed_lost  ")]
+    assert len(lines) == partitions, listed.stdout
+    assert f"Broker {before} lost leadership between" in listed.stdout
+
+    assert body["groupLabels"] == {"cluster": "default", "incident": incident["id"]}
+    rules = {alert["labels"]["alertname"] for alert in body["alerts"]}
+    assert {"committed_records_lost", "unclean_leader_election"} <= rules
+    assert {alert["labels"]["severity"] for alert in body["alerts"]} == {"critical", "warning"}
+    assert body["alerts"][0]["labels"]["severity"] == "critical", "the worst is shown first"
+    some = f"{partitions:,} partitions lost {count:,} offsets for certain"
+    assert some in body["commonAnnotations"]["incident_summary"]
 
 
 def test_a_token_is_needed_where_others_may_ask(serve: Serve, folder: Path) -> None:

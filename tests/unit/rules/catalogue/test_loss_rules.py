@@ -420,3 +420,25 @@ def test_the_old_leaders_own_log_says_how_much_may_be_gone() -> None:
     found = said(records_possibly_lost.judge, ALONE, after)
     assert (found.reason, found.evidence["possible_to"]) == ("possible", 140)
     assert found.evidence["ex_leader_end"] == 140
+
+
+@pytest.mark.parametrize(
+    ("more", "visible"),
+    [
+        pytest.param({"transactions": transactions()}, 27, id="no-transaction-is-open"),
+        pytest.param({"transactions": transactions(transaction())}, 22, id="one-is"),
+        pytest.param({"transactions": transactions(is_complete=False)}, 22, id="one-may-be"),
+        pytest.param({"transactions": transactions(was_ever_used=False)}, 27, id="never-used"),
+    ],
+)
+def test_without_transactions_readers_could_have_all_that_was_committed(
+    more: dict[str, Any], visible: int
+) -> None:
+    """The last stable offset is read a moment before the high watermark."""
+    before = led_by_1(stable=95, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED) | more
+    after = led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | more
+    found = said(committed_records_lost.judge, before, after)
+    assert (found.evidence["certain_offsets"], found.evidence["visible_to_read_committed"]) == (
+        27,
+        visible,
+    )

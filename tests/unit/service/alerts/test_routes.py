@@ -73,6 +73,58 @@ def test_a_key_with_quotes_and_umlauts_is_the_one_that_an_alertmanager_wrote() -
     assert key == r'{}/{severity="warning",topic=~"ord.*|zäh.*"}:{topic="zähler-\"x\""}'
 
 
+INFO = LABELS | {"severity": "info"}
+
+
+@pytest.mark.parametrize(
+    ("routes", "default", "expected"),
+    [
+        pytest.param((), route("rest"), [], id="nobody-asks"),
+        pytest.param((), route("rest", takes_info=True), ["rest"], id="the-receiver-asks"),
+        pytest.param((way("a", 'topic="orders"'),), route("rest"), [], id="a-route-by-topic"),
+        pytest.param((way("a", 'severity=~"warning|info"'),), route("rest"), ["a"], id="asks"),
+        pytest.param(
+            (way("a", 'severity!="critical"'),), route("rest"), ["a"], id="asks-otherwise"
+        ),
+        pytest.param(
+            (way("a", 'topic="orders"', takes_info=True),), route("rest"), ["a"], id="its-receiver"
+        ),
+        pytest.param(
+            (way("a", 'topic="orders"'), way("b", 'severity="info"')),
+            route("rest", takes_info=True),
+            ["b"],
+            id="one-that-does-not-ask-lets-it-pass",
+        ),
+        pytest.param((way("a", 'severity="warning"'),), route("rest"), [], id="for-others-only"),
+    ],
+)
+def test_information_goes_only_where_it_is_asked_for(
+    routes: tuple[Route, ...], default: Route, expected: list[str]
+) -> None:
+    routing = Routing(default=default, routes=routes)
+    assert [one.receiver for one in routing.taking(INFO)] == expected
+
+
+LOSS = {"alertname": "committed_records_lost", "cluster": "a", "topic": "orders"}
+
+
+@pytest.mark.parametrize(
+    ("group_by", "labels", "expected"),
+    [
+        (None, LOSS | {"incident": "i"}, {"cluster": "a", "incident": "i"}),
+        (None, LOSS, {"cluster": "a", "alertname": "committed_records_lost"}),
+        (("alertname",), LOSS | {"incident": "i"}, {"alertname": "committed_records_lost"}),
+        (("topic",), LOSS | {"incident": "i"}, {"topic": "orders"}),
+        (("incident",), LOSS, {"alertname": "committed_records_lost"}),
+    ],
+)
+def test_losses_of_one_incident_are_told_together_unless_somebody_says_otherwise(
+    group_by: tuple[str, ...] | None, labels: dict[str, str], expected: dict[str, str]
+) -> None:
+    said: dict[str, Any] = {} if group_by is None else {"group_by": group_by}
+    assert dict(route(**said).group_labels(labels)) == expected
+
+
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"receiver": ""}, "needs a receiver"),
     ({"group_by": ("a", "a")}, "twice"),

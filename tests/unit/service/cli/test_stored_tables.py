@@ -100,7 +100,7 @@ def test_a_job_tells_its_last_run_and_all_of_them() -> None:
         "database away",
     ]
     full = printed(jobs.in_full({"job": job()}, [run()]))
-    assert re.search(r"succeeded +3 s +- +\{\"removed\": 12\}", full)
+    assert re.search(r"succeeded +3 s +- +removed 12", full)
     waiting = printed(jobs.in_full({"job": job(waits_for="the database")}, []))
     assert re.search(r"waits for +the database\n", waiting)
     assert "It has not run yet." in printed(jobs.in_full({"job": job()}, []))

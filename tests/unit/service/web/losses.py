@@ -64,11 +64,12 @@ def open_loss(
     *,
     rule: str = "committed_records_lost",
     group: str | None = None,
+    leader_epoch: str | None = None,
     **overrides: Any,
 ) -> OpenFinding:
     labels = {"cluster": "default", "partition": "0", "topic": topic}
-    if group is not None:
-        labels["group"] = group
+    labels |= {} if group is None else {"group": group}
+    labels |= {} if leader_epoch is None else {"leader_epoch": leader_epoch}
     base: dict[str, Any] = {
         "identity": (rule, tuple(sorted(labels.items()))),
         "kind": Kind.EVENT,

@@ -69,6 +69,7 @@ def test_open_findings_tell_all_that_is_known() -> None:
                 "last_breach_at": "2025-06-02T12:00:15Z",
                 "last_judged_at": "2025-06-02T12:00:30Z",
                 "state": "open",
+                "subject_gone": False,
                 "ended_at": None,
                 "end_reason": None,
             }

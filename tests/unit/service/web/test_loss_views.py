@@ -184,3 +184,36 @@ def test_a_loss_that_is_settled_elsewhere_needs_one_step(
     [step] = loss(PROVEN, rule=rule, reason=reason).next_steps
     assert step.startswith(begins)
     assert "tidemark loss show " in step
+
+
+@pytest.mark.parametrize(
+    ("rule", "reason", "evidence"),
+    [
+        ("records_possibly_lost", "possible", PROVEN),
+        ("records_possibly_lost", "unseen", PROVEN | {"ex_leader_end": 117}),
+        ("records_possibly_lost", "ex_leader_returned", SETTLED),
+        ("records_possibly_lost", "read_beyond_epoch_end", {"at_least_offsets": 4}),
+        ("records_possibly_lost", "not_determinable", PROVEN),
+        ("unclean_leader_election", "possibly_lost", PROVEN),
+        ("committed_beyond_log_end", "beyond", BEYOND),
+    ],
+)
+def test_nobody_is_told_to_write_again_what_is_not_proven_to_be_lost(
+    rule: str, reason: str, evidence: dict[str, Any]
+) -> None:
+    steps = "\n".join(loss(evidence, rule=rule, reason=reason).next_steps)
+    assert "the only copy" not in steps
+    assert "the lost records again" not in steps
+    assert "1 offsets" not in steps
+
+
+def test_a_possible_loss_is_copied_and_compared_first() -> None:
+    steps = loss(PROVEN, rule="records_possibly_lost", reason="unseen").next_steps
+    assert steps[0].startswith("Whether anything is lost is not proven.")
+    assert "broker 1" in steps[0]
+    assert any(step.startswith("Compare the copy with the topic from offset 73") for step in steps)
+
+
+def test_one_offset_is_one() -> None:
+    one = SETTLED | {"exact_from": 73, "exact_to": 74}
+    assert "offset 73 is all that is gone" in loss(one, reason="ex_leader_returned").next_steps[0]

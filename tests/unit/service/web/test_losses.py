@@ -34,7 +34,12 @@ ID = finding_id(
 
 
 def topics(told: dict[str, Any]) -> list[str]:
-    return [item["topic"] for item in told["items"]]
+    return [item["topic"] for item in lines(told)]
+
+
+def lines(told: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is told of each partition, incident by incident."""
+    return [line for incident in told["items"] for line in incident["partitions"]]
 
 
 def world(*entries: Any, **history: Any) -> World:
@@ -46,18 +51,36 @@ def world(*entries: Any, **history: Any) -> World:
 def listed(*entries: Any, query: str = "") -> list[dict[str, Any]]:
     answer = client_of(open_findings=opened(*entries)).get(f"/api/v1/losses{query}")
     assert answer.status_code == 200, answer.text
-    items: list[dict[str, Any]] = answer.json()["items"]
-    return items
+    return lines(answer.json())
 
 
 def test_a_proven_loss_tells_all_that_is_known() -> None:
     told = client_of(open_findings=opened(open_loss())).get("/api/v1/losses").json()
-    (item,) = told.pop("items")
+    (incident,) = told.pop("items")
     assert told == {
         "as_of": "2025-06-02T12:00:00Z",
         "is_current": True,
         "next": None,
+        "is_cut": False,
         "storage": "stored",
+    }
+    (item,) = incident.pop("partitions")
+    assert incident == {
+        "id": "orders-0",
+        "summary": (
+            "Broker 1 lost leadership between 11:59:59 and 2025-06-02 12:00:00 UTC: 1 partition lost "
+            "27 offsets for certain"
+        ),
+        "severity": "critical",
+        "broker": 1,
+        "since": "2025-06-02T12:00:00Z",
+        "last_happened_at": "2025-06-02T12:00:00Z",
+        "last_look": "2025-06-02T11:59:59.250000Z",
+        "state": "open",
+        "partition_count": 1,
+        "lost_partitions": 1,
+        "certain_offsets": 27,
+        "possibly_lost_partitions": 0,
     }
     steps = item.pop("next_steps")
     assert steps[0].startswith("Keep broker 1 down")
@@ -129,8 +152,11 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "since": "2025-06-02T12:00:00Z",
         "last_happened_at": "2025-06-02T12:00:00Z",
         "state": "open",
+        "subject_gone": False,
         "ended_at": None,
         "end_reason": None,
+        "incident": None,
+        "also": [],
     }
 
 
@@ -150,20 +176,20 @@ def test_each_class_is_a_rule_of_events() -> None:
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("", ["e", "c", "b", "a"]),
+        ("", ["c", "a", "b", "e"]),
         ("?class=possibly_lost", ["b"]),
         ("?class=unclean_election", []),
         ("?topic=a", ["a"]),
-        ("?topic=*", ["e", "c", "b", "a"]),
-        ("?partition=0", ["e", "c", "b", "a"]),
+        ("?topic=*", ["c", "a", "b", "e"]),
+        ("?partition=0", ["c", "a", "b", "e"]),
         ("?partition=1", []),
-        ("?group=bill*", ["e", "b", "a"]),
-        ("?group=audit", ["b", "a"]),
-        ("?since=2025-06-02T12:00:02Z", ["e", "c", "a"]),
-        ("?since=2025-06-02T13:00:01%2B01:00", ["e", "c", "b", "a"]),
+        ("?group=bill*", ["a", "b", "e"]),
+        ("?group=audit", ["a", "b"]),
+        ("?since=2025-06-02T12:00:02Z", ["c", "a", "e"]),
+        ("?since=2025-06-02T13:00:01%2B01:00", ["c", "a", "b", "e"]),
     ],
 )
-def test_open_losses_are_filtered_newest_first(query: str, expected: list[str]) -> None:
+def test_open_losses_are_filtered_worst_first(query: str, expected: list[str]) -> None:
     found = listed(
         open_loss("a", since=0, last_breach_at=at(9)),
         open_loss("b", since=1, rule=POSSIBLY, reason="possible"),
@@ -234,9 +260,7 @@ def test_only_the_rules_of_losses_are_asked_for() -> None:
 
 
 def test_stored_losses_say_when_and_why_they_ended() -> None:
-    (told,) = (
-        world(findings=[past_loss()]).client().get("/api/v1/losses?state=ended").json()["items"]
-    )
+    (told,) = lines(world(findings=[past_loss()]).client().get("/api/v1/losses?state=ended").json())
     assert (told["state"], told["end_reason"]) == ("ended", "expired")
     assert (told["certain_from"], told["certain_to"]) == (73, 100)
 

@@ -20,7 +20,7 @@ from service.web.loss_models import LossClass
 from tests.factories import gap, snapshot
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.web.given import client_of, opened
-from tests.unit.service.web.losses import BEYOND, open_loss
+from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss
 
 POSSIBLY, BEYOND_END = "records_possibly_lost", "committed_beyond_log_end"
 UNREPLICATED, UNCLEAN = "unreplicated_records_lost", "unclean_leader_election"
@@ -45,7 +45,7 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
         "complete": True,
         "troubles": [],
         "gaps": [],
-        "losses": [],
+        "incidents": [],
     }
 
 
@@ -138,7 +138,7 @@ def test_a_filter_that_names_nothing_is_found_out() -> None:
 # ------------------------------------------------------------------ one loss
 def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
     made = api(open_loss(), open_loss("orders-0"))
-    (item, _) = made.get("losses")["items"]
+    (item, _) = (line for one in made.get("losses")["items"] for line in one["partitions"])
     for name in (item["id"], f"{item['topic']}-0"):
         found = asking.look_up(made, name)
         assert found is not None
@@ -156,10 +156,31 @@ def test_of_a_partition_the_worst_comes_first() -> None:
     )
     found = asking.look_up(made, "orders-0")
     assert found is not None
-    classes = [loss["class"] for loss in found.losses]
-    assert classes == ["committed_lost", *["committed_beyond_log_end"] * 25, "unclean_election"]
-    assert [loss.get("group") for loss in found.losses][1:3] == ["g00", "g01"]
+    [loss] = found.losses
+    assert (loss["class"], "events" in loss) == ("committed_lost", True)
+    also = [(one["class"], one["group"]) for one in loss["also"]]
+    beyond = [("committed_beyond_log_end", f"g{n:02}") for n in range(25)]
+    assert sorted(also) == [*beyond, ("unclean_election", None)]
+
+
+def test_each_loss_of_a_partition_is_shown_the_worst_first() -> None:
+    """Losses of two incidents are two, however many rules tell of them."""
+
+    def of(number: int, rule: str = "committed_records_lost", **more: Any) -> Any:
+        evidence = PROVEN | {"incident": f"broker-{number}-20250602T120000Z"}
+        return open_loss(rule=rule, leader_epoch=str(number), evidence=evidence, **more)
+
+    many = (of(number, POSSIBLY, reason="unseen", since=number) for number in range(1, 25))
+    found = asking.look_up(api(*many, of(0), of(0, UNCLEAN)), "orders-0")
+    assert found is not None
+    assert [loss["class"] for loss in found.losses] == ["committed_lost", *["possibly_lost"] * 24]
     assert sum("events" in loss for loss in found.losses) == asking.IN_FULL
+
+
+def test_what_cannot_be_determined_any_more_is_no_loss_and_not_nothing() -> None:
+    gone = open_loss(rule=POSSIBLY, reason="not_determinable")
+    assert ask(gone).exit_code is ExitCode.INCOMPLETE
+    assert ask(gone, open_loss("others")).exit_code is ExitCode.LOST
 
 
 def test_each_gap_says_what_it_hides_and_since_when() -> None:

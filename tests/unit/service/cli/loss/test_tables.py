@@ -37,7 +37,24 @@ def line(**overrides: Any) -> str:
 
 
 def known(*losses: dict[str, Any], troubles: tuple[str, ...] = ()) -> Known:
-    return Known(server="http://a", cluster="default", as_of=None, losses=losses, troubles=troubles)
+    return Known(
+        server="http://a",
+        cluster="default",
+        as_of=None,
+        losses=losses,
+        troubles=troubles,
+        incidents=(incident(*losses),) if losses else (),
+    )
+
+
+def incident(*lines: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "summary": "Broker 1 lost leadership",
+        "severity": "critical",
+        "partition_count": len(lines),
+        "partitions": list(lines),
+        **more,
+    }
 
 
 def test_a_proven_loss_is_one_line() -> None:
@@ -106,7 +123,7 @@ def test_times_and_ranges_are_whole_on_a_narrow_screen() -> None:
 def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:
     assert "no loss is known  complete" in printed([tables.head(known())])
     told = printed([tables.head(known(row(), row(), troubles=("blind",)))])
-    assert "2 committed_lost  not complete" in told
+    assert "1 incident, 2 partitions  not complete" in told
     assert "as of -" in told
 
 
@@ -145,8 +162,41 @@ def test_a_row_of_another_version_is_shown_as_far_as_it_goes() -> None:
 
 
 def test_more_losses_than_a_person_reads_are_counted() -> None:
-    told = printed([tables.losses_table([row()] * (SHOWN + 1))])
+    told = printed(tables.incidents_in_order([incident(*[row()] * (SHOWN + 1)), incident(row())]))
     assert "1 more (-o json)" in told
+    assert told.count("orders-0") == SHOWN
+    assert told.count("Broker 1 lost leadership") == 2, "the incident itself is always said"
+
+
+def test_an_incident_is_a_sentence_with_one_line_per_partition() -> None:
+    others = [{"class": "committed_beyond_log_end", "group": "late", "reason": "beyond", "id": "x"}]
+    back = row(reason="restored")
+    gone = row(topic="gone", absent_rounds=2)
+    told = printed(tables.incidents_in_order([incident(row() | {"also": others}, back, gone)]))
+    _, head, columns, first, second, third, *_ = told.splitlines()
+    assert head == "Broker 1 lost leadership"
+    assert columns.startswith("class")
+    assert "billing, audit, late" in first
+    assert re.split(r"  +", second.strip())[:3] == ["restored", "orders-0", "-"]
+    assert "gone-0 (deleted)" in third
+
+
+def test_one_is_no_plural() -> None:
+    told = line(evidence={"certain_from": 73, "certain_to": 74})
+    assert "[73, 74) 1 " in told
+    full = printed(tables.in_full(row(evidence={"certain_from": 73, "certain_to": 74})))
+    assert "[73, 74) 1 offset\n" in full
+    gone = {"lost_transactions": [{"transactional_id": "a"}], "lost_transaction_count": 1}
+    assert "1 committed transaction " in line(evidence=gone)
+    assert "at least 1 offset\n" in printed(tables.in_full(row(evidence={"at_least_offsets": 1})))
+
+
+def test_evidence_of_any_form_is_words() -> None:
+    more = {"groups_gone_on": [{"group": "a", "committed_offset": 7}], "odd": {"of": [1.5, None]}}
+    told = printed(tables.in_full(row(evidence=PROVEN | more)))
+    assert re.search(r"groups_gone_on +group a, committed_offset 7\n", told)
+    assert re.search(r"odd +of 1.5\n", told)
+    assert not set("{}") & set(told)
 
 
 def test_a_group_cannot_write_to_the_screen() -> None:

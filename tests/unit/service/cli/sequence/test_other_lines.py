@@ -70,7 +70,7 @@ def beside(*lines: str) -> list[dict[str, Any]]:
         (STARTS, "follower_started", "a broker follows in leader epoch 1, and its own log ends"),
         (CUT, "log_truncated", "a replica cut its log at 10, where leader epoch 0 ends for its"),
         (ORDINARY_CUT, "log_truncated", "a replica cut its log at 10, which is ordinary"),
-        (BACK, "high_watermark_went_back", "went back from 37 to 10: 27 offsets that were"),
+        (BACK, "high_watermark_went_back", "went back from 37 to 10: it cut 27 offsets"),
         (SHRUNK, "isr_shrunk", "a leader asks for an ISR of 1, which the controller may refuse"),
         (UPDATED, "isr_updated", "the ISR is 1: what all of these have is acknowledged"),
         (LOADED, "log_loaded", "a broker has started, and its log ends at 37"),

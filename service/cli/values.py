@@ -1,0 +1,21 @@
+"""JSON of any version as a person reads it: values without braces, brackets and quotes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def in_words(value: Any) -> str | None:
+    """Return evidence of any version as text, without braces and brackets; None for nothing."""
+    if value in (None, [], {}):
+        return None
+    match value:
+        case dict():
+            pairs = ((name, in_words(one)) for name, one in value.items())
+            return ", ".join(f"{name} {text}" for name, text in pairs if text is not None)
+        case list():
+            return "; ".join(text for one in value if (text := in_words(one)) is not None)
+        case bool():
+            return "yes" if value else "no"
+        case _:
+            return str(value)

@@ -19,10 +19,10 @@ Thresholds:
 False positives:
     A reset by hand, for a replay. A topic that was deleted and created again is another topic and
     no rewind. For a share group it is its start offset that went back.
-    A group that was deleted and made anew within one round and has committed again on every partition
-    on which it had before: nothing that brokers tell may differ from a reset. Where a commit is missing,
-    its epoch is lower, or its members' protocol is gone, it is another group of the same name (reason
-    `made_anew`).
+    A group that was deleted and made anew within one round is another one of the same name, and no
+    rewind (reason `made_anew`): a commit of it is gone, its epoch is lower, its members' protocol is
+    gone, or `__consumer_offsets` holds a tombstone of the commit. The last needs READ on that topic;
+    without it, a group that has committed again on every partition is taken for one that was reset.
 
 Runbook:
     Ask who reset the group. If nobody did, compare the high watermark with what it was, and look for
@@ -37,7 +37,7 @@ from typing import Final
 import numpy as np
 
 from rules.by_group import Shown, by_group
-from rules.facts.column import Bools, Column
+from rules.facts.column import Bools, Column, marked
 from rules.facts.commit_memory import matching_commits
 from rules.facts.matching import matching_rows
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
@@ -103,11 +103,12 @@ def _is_made_anew(view: View) -> Bools:
     That counts only where this round could see them.
     """
     snapshot = view.snapshot
+    was_deleted = marked(len(snapshot.commits), snapshot.commits_made_anew)
     if view.before is None:
-        return np.zeros(len(snapshot.commits), np.bool_)
+        return was_deleted
     is_anew = view.before.groups.were_made_anew(snapshot.groups)
     if not snapshot.commits_complete:
-        return is_anew[snapshot.commits.group]
+        return was_deleted | is_anew[snapshot.commits.group]
     old = view.before.commits
     left = np.ones(len(old), np.bool_)
     found = matching_commits(snapshot, old, needs_id=True)
@@ -117,7 +118,7 @@ def _is_made_anew(view: View) -> Bools:
     gone -= snapshot.groups_without_commits
     for place, group in enumerate(snapshot.groups):
         is_anew[place] |= group.group_id in gone
-    return is_anew[snapshot.commits.group]
+    return was_deleted | is_anew[snapshot.commits.group]
 
 
 def _previous(view: View) -> Column:

@@ -142,17 +142,29 @@ def test_one_reset_of_a_whole_group_is_one_finding(
     assert finding.evidence["partition_count"] == PARTITIONS
 
 
-def test_a_group_that_is_deleted_and_made_anew_within_a_round_is_no_rewind(
-    cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, topic: str, new_name: NewName
+@pytest.mark.parametrize("left_out", [0, 1, PARTITIONS - 1])
+def test_a_group_that_is_deleted_and_made_anew_within_a_round_is_no_rewind(  # noqa: PLR0917
+    cluster: Sandbox,
+    admin: SandboxAdmin,
+    reader: ClusterReader,
+    topic: str,
+    new_name: NewName,
+    left_out: int,
 ) -> None:
     chance, client = random.Random(), AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     name, time = new_name("anew"), QuickTime(reader, Scope())
+
+    def verdict() -> tuple[Verdict, str]:
+        found = {one.labels["group"]: one for one in time.said("consumer_group_rewound", *Verdict)}
+        return found[name].verdict, found[name].reason
+
     set_offsets(client, topic, name, [chance.randint(10, RECORDS) for _ in range(PARTITIONS)])
-    time.round()
+    for _ in range(chance.randint(1, 3)):
+        time.round()
     admin.delete_group(name)
-    set_offsets(client, topic, name, [chance.randint(0, 9) for _ in range(PARTITIONS - 1)])
-    said = {
-        one.labels["group"]: (one.verdict, one.reason)
-        for one in time.said("consumer_group_rewound", *Verdict)
-    }
-    assert said[name] == (Verdict.OK, "made_anew")
+    count = PARTITIONS - left_out
+    set_offsets(client, topic, name, [chance.randint(5, 9) for _ in range(count)])
+    assert verdict() == (Verdict.OK, "made_anew")
+    assert verdict()[0] is Verdict.OK
+    set_offsets(client, topic, name, [chance.randint(0, 4) for _ in range(count)])
+    assert verdict() == (Verdict.BREACH, "went_back"), "a reset after it is one"

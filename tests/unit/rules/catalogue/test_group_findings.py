@@ -132,3 +132,18 @@ def test_a_group_that_is_younger_than_it_was_is_another_one(
     said = consumer_group_rewound.judge(view_of(looks)).finding(0)
     expected = (OK, "made_anew") if anew else (BREACH, "went_back")
     assert (said.verdict, said.reason) == expected
+
+
+def test_commits_that_the_log_calls_deleted_are_no_rewind_and_others_are() -> None:
+    before = snapshot(groups=(group(),), commits=commits((0, 0, 50), (0, 1, 60)))
+    after = snapshot(
+        groups=(group(),),
+        commits=commits((0, 0, 10), (0, 1, 20)),
+        commits_made_anew=frozenset({0}),
+        taken_at=NOON + timedelta(seconds=15),
+    )
+    said = consumer_group_rewound.judge(view_of([before, after])).finding(0)
+    assert (said.verdict, names(said)) == (BREACH, [("orders", 1)])
+    anew = replace(after, commits_made_anew=frozenset({0, 1}))
+    said = consumer_group_rewound.judge(view_of([before, anew])).finding(0)
+    assert (said.verdict, said.reason) == (OK, "made_anew")

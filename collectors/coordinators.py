@@ -50,7 +50,7 @@ def _chosen(placed: StateTopic | None, name: str, found: Sequence[Group]) -> Gro
     own = [group for group in found if group.coordinator == leader]
     if placed is None and len(found) == 1:
         own = [*found]
-    return own[0] if own else replace(found[0], coordinator=leader, state=None)
+    return own[0] if own else replace(found[0], coordinator=leader, state=None, protocol_type=None)
 
 
 def _tell_ignored(

@@ -113,6 +113,7 @@ def _listed(entry: Any, coordinator: Broker) -> Group:
         state=getattr(entry, "group_state", None) or None,
         member_count=None,
         coordinator=coordinator.broker_id,
+        protocol_type=entry.protocol_type,
     )
 
 
@@ -159,7 +160,10 @@ def _take(session: Session, groups: dict[str, Group], described: Any, coordinato
         session.add_gap(GapScope.MEMBERS, f"members of group {name}", failure, group=name)
         return
     groups[name] = replace(
-        groups[name], state=described.group_state or None, member_count=len(described.members)
+        groups[name],
+        state=described.group_state or None,
+        member_count=len(described.members),
+        epoch=getattr(described, "group_epoch", None),
     )
 
 

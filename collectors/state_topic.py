@@ -103,13 +103,14 @@ class PlacementOf:
     def take(self, replies: Sequence[Reply]) -> StateTopicAnswer:
         """Return the newest placement; None where a broker says that there is no such topic.
 
-        What was told in an earlier round counts too: a broker that lags behind all others may be the
-        only one that answers.
+        What was told in an earlier round counts too, unless every broker has answered: one that lags
+        behind all others may be the only one that does.
         """
         answers = [self._read(reply) for reply in replies]
         told = [answer for answer in answers if isinstance(answer, StateTopic)]
         if told:
-            self._newest = newest([*self._known(told[0]), *told])
+            known = [] if len(told) == len(answers) else self._known(told[0])
+            self._newest = newest([*known, *told])
             return self._newest
         if None in answers:
             return None

@@ -48,7 +48,7 @@ class Completeness:
         match kind:
             case SubjectKind.PARTITION:
                 return self.placement
-            case SubjectKind.COMMIT:
+            case SubjectKind.COMMIT | SubjectKind.GROUP:
                 return self.commits and labels["group"] not in self.but_groups
             case SubjectKind.TRANSACTION:
                 return self.transactions and finding is Kind.STATE
@@ -63,7 +63,7 @@ class Completeness:
 def subject_kind(labels: Mapping[str, str]) -> SubjectKind:
     """Return what labels name; a kind of subject fixes them."""
     if "group" in labels:
-        return SubjectKind.COMMIT
+        return SubjectKind.COMMIT if "topic" in labels else SubjectKind.GROUP
     if "transactional_id" in labels:
         return SubjectKind.TRANSACTION
     if "client" in labels:

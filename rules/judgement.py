@@ -177,6 +177,23 @@ class CommitSubjects:
         }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupSubjects:
+    """Groups; `places` are positions in the snapshot's groups."""
+
+    snapshot: Snapshot
+    places: Int64s
+    kind: SubjectKind = SubjectKind.GROUP
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def labels(self, position: int) -> Labels:
+        """Return cluster and group."""
+        group = self.snapshot.groups[int(self.places[position])]
+        return {"cluster": self.snapshot.cluster, "group": group.group_id}
+
+
 @dataclass(frozen=True, slots=True)
 class NamedSubjects:
     """A few subjects whose labels are given: the cluster itself, or rules."""

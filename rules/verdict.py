@@ -44,6 +44,7 @@ class SubjectKind(StrEnum):
     CLUSTER = "cluster"  # cluster
     PARTITION = "partition"  # cluster, topic, partition
     COMMIT = "commit"  # cluster, group, topic, partition
+    GROUP = "group"  # cluster, group
     TRANSACTION = "transaction"  # cluster, transactional_id
     CLIENT = "client"  # cluster, client, topic where its metrics tell it
     RULE = "rule"  # cluster, rule: our own sight

@@ -11,6 +11,7 @@ from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing
+from rules.time_lag.lags import TimeLags
 
 MICROSECONDS_PER_MS = 1000
 
@@ -23,6 +24,7 @@ class View:
     memory: Memory
     before: Memory | None  # None in the first round of a cluster id
     now: datetime  # aware, UTC
+    time_lags: TimeLags | None = None  # by commit of the snapshot, where history is kept
 
     def since(self, standing: Standing) -> Column:
         """Return since when a partition's value has stood, by rows of the snapshot."""

@@ -19,6 +19,7 @@ from collectors import commits as commit_collector
 from collectors import groups as group_collector
 from collectors import transaction_lookup
 from collectors.batches import BatchReader
+from collectors.commit_deletions import CommitDeletionReader
 from collectors.epoch_ends import EpochEndReader
 from collectors.lag_gaps import gaps_of_lags
 from collectors.offsets import OffsetReader
@@ -75,6 +76,7 @@ class _Readers:
     transactions: TransactionReader = field(default_factory=TransactionReader)
     producers: ProducersReader = field(default_factory=ProducersReader)
     batches: BatchReader = field(default_factory=BatchReader)
+    deletions: CommitDeletionReader = field(default_factory=CommitDeletionReader)
     offsets_topic: PlacementOf = field(default_factory=lambda: PlacementOf(OFFSETS_TOPIC))
     state_topic: PlacementOf = field(default_factory=lambda: PlacementOf(STATE_TOPIC))
     transaction_log: TransactionLogReader = field(default_factory=TransactionLogReader)
@@ -125,6 +127,10 @@ class ClusterReader:
             offsets = round_.read_ends()
             ends_read_after = timedelta(seconds=session.took_seconds)
             self._readers.offsets.note(partitions, offsets)
+        with session.phase("commits"):
+            anew = self._readers.deletions.collect(
+                session, partitions, groups, collected.commits, offsets
+            )
         asked = by_kind(scope.questions)
         with session.phase("epochs"):
             epoch_ends = self._readers.epoch_ends.collect(
@@ -158,6 +164,7 @@ class ClusterReader:
             followed=round_.followed,
             groups=groups,
             commits=commits,
+            commits_made_anew=anew,
             transactions=transactions,
             producers=producers,
             transaction_log=log,

@@ -188,8 +188,9 @@ class Watcher:
 
     def _judge(self, snapshot: Snapshot) -> WatchedRound:
         view = view_of_round(snapshot, self.remembered.memory)
-        judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         ends = _ends_of(view, self.remembered.ends)
+        view = replace(view, time_lags=time_lags(ends, snapshot))
+        judged = judge_round(view, self.remembered.unknown_since, self._attempt)
         self.remembered = replace(
             self.remembered,
             memory=view.memory,
@@ -204,7 +205,7 @@ class Watcher:
             snapshot=snapshot,
             judged=judged,
             view=view,
-            time_lags=time_lags(ends, snapshot),
+            time_lags=view.time_lags,
             leaders_moved=moved,
         )
 

@@ -1,15 +1,18 @@
 """A group stands still although there is something to read.
 
 Detects:
-    Commits that have not moved for a while with lag behind them, where it is known that the lag is
-    not made of markers and aborted records alone.
+    Groups with commits that have not moved for a while with lag behind them, where it is known that
+    the lag is not made of markers and aborted records alone. One finding per group: `partitions`
+    names those that stand, the largest lag first.
 
 Why it matters:
     The pipeline does not move. On a transactional topic the usual lag alarm cannot tell this from a
     group that has read everything: the last marker leaves a lag of 1 for ever.
 
 Inputs:
-    Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members.
+    Committed offsets, since when each has stood, both lags, `nothing_to_read`, the number of members,
+    and when the group was last at work: with members, or with a commit that went forward. This is
+    remembered over restarts. For how long the oldest unread offset has been readable, where history knows it.
     For larger lags `nothing_to_read` is asked for and known some rounds later; until then a larger
     lag counts as something to read. To look into the log needs READ on the topic: without it, or
     while the leader gives no answer, the rule is UNKNOWN. Where brokers tell no topic ids (before
@@ -23,31 +26,35 @@ Thresholds:
     10 minutes where the group works off a backlog on another partition: a client reads what it has
     fetched of one partition, 1 MB by default, before it turns to the next, and at 50 records of
     100 bytes a second that takes 3 minutes for each.
+    A group that was never at work since it is known, or not for 7 days (as long as Kafka keeps offsets
+    of a group without members), is abandoned: it is told as an info.
 
 False positives:
-    Groups that commit less often than every 5 minutes; groups that nobody uses any more, until
-    their commits expire (reason `no_members`); a long stretch of aborted records, until it has been
+    Groups that commit less often than every 5 minutes; a group that was taken out of use less than 7
+    days ago (reason `no_members`); a long stretch of aborted records, until it has been
     looked through. The reverse: a read_uncommitted group that stands before aborted records alone
     is taken for one that has read everything; a member that stands while another member of its
     group works off a backlog is told after 10 minutes.
 
 Runbook:
     Reason `cannot_tell`: give Tidemark READ on the topic; the gaps of the round name it. Reason
-    `no_members`: the application is down. Reason `not_moving`: it runs and does not commit;
+    `no_members`: the application is down; start it, or delete the group if it is not needed any more.
+    Reason `abandoned`: nothing has to be done; delete the group to be rid of it. Reason `not_moving`: it runs and does not commit;
     look for a poison record, a blocked downstream, or an open transaction of its own. A last stable
     offset that does not move either (rule last_stable_offset_stuck) holds read_committed groups.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 import numpy as np
 
+from rules.by_group import Shown, by_group
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.commit_memory import matching_commits
+from rules.facts.group_memory import have_members
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.question import SMALL_LAG, Question, ReadableQuestion
@@ -58,44 +65,66 @@ STANDS: Final = timedelta(minutes=1)
 ASKS_AFTER: Final = STANDS / 2
 STANDS_BESIDE_BACKLOG: Final = timedelta(minutes=10)
 
-RULE: Final = RuleMeta(
-    rule_id="consumer_group_stalled",
-    subject=SubjectKind.COMMIT,
-    kind=Kind.STATE,
-    severity=Severity.WARNING,
-    for_=timedelta(minutes=4),
-    summary="A group stands still although there is something to read.",
-)
+# As long as Kafka keeps the offsets of a group without members (offsets.retention.minutes).
+ABANDONED_AFTER: Final = timedelta(days=7)
 
 
 class Why(Reason):
-    """Reasons of this rule."""
+    """Reasons of this rule; of a group's commits the first one is told."""
 
-    NOTHING_TO_READ = "nothing_to_read"
-    MOVES = "moves"
-    READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
     NOT_MOVING = "not_moving"
-    NO_MEMBERS = "no_members"
-    END_NOT_SEEN = "end_not_seen"
+    NO_MEMBERS = "no_members"  # it was at work lately: its application is down
+    ABANDONED = "abandoned"  # nobody has been there since the group is known, or not for a week
+    MEMBERS_NOT_SEEN = "members_not_seen"  # it stands, and whether it runs was not told
     CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not looked into
+    END_NOT_SEEN = "end_not_seen"
+    READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
+    MOVES = "moves"
+    NOTHING_TO_READ = "nothing_to_read"
+
+
+RULE: Final = RuleMeta(
+    rule_id="consumer_group_stalled",
+    subject=SubjectKind.GROUP,
+    kind=Kind.STATE,
+    severity=Severity.WARNING,
+    milder=((Why.ABANDONED, Severity.INFO),),
+    for_=timedelta(minutes=4),
+    summary="A group stands still although there is something to read.",
+)
+SHOWN: Final = Shown(
+    totals={"total_lag": "lag"},
+    most={
+        "stands_ms": "stands_ms",
+        "members": "members",
+        "oldest_unread_ms": "oldest_unread_ms",
+        "oldest_unread_at_least_ms": "oldest_unread_at_least_ms",
+        "last_active_ms_ago": "last_active_ms_ago",
+    },
+    each=("committed_offset", "lag", "oldest_unread_ms"),
+)
 
 
 def judge(view: View) -> Judgement:
-    """Judge every commit that says what is read next; a share group's start offset does not."""
+    """Judge every group that has commits; a share group's start offset says not what is read next."""
     snapshot = view.snapshot
     places = snapshot.offset_commits
+    subjects = CommitSubjects(snapshot, places)
+    of_commit = snapshot.commits.group[places]
     lag = _lag(snapshot, places)
     nothing = snapshot.commits.nothing_to_read.take(places)
     since = _since(view, places)
-    members = Column.of(group.member_count for group in snapshot.groups)
-    members = members.take(snapshot.commits.group[places])
+    active = view.memory.groups.active_of(snapshot.groups).take(of_commit)
+    members = have_members(snapshot.groups).take(of_commit)
     is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
     may_be_nothing = ~nothing.valid & (
         (lag.values <= SMALL_LAG) | snapshot.commits.look_failed[places]
     )
+    nobody = members.valid & (members.values == 0)
+    is_abandoned = ~active.valid | view.has_stood(active, ABANDONED_AFTER)
     judgement = decide(
         RULE,
-        CommitSubjects(snapshot, places),
+        subjects,
         [
             Case(is_told_nothing, Verdict.OK, Why.NOTHING_TO_READ),
             Case(~lag.valid, Verdict.UNKNOWN, Why.END_NOT_SEEN),
@@ -103,17 +132,34 @@ def judge(view: View) -> Judgement:
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.MOVES),
             Case(_reads_elsewhere(view, places, lag, since), Verdict.OK, Why.READS_ELSEWHERE),
             Case(may_be_nothing, Verdict.UNKNOWN, Why.CANNOT_TELL),
-            Case(members.valid & (members.values == 0), Verdict.BREACH, Why.NO_MEMBERS),
+            Case(~members.valid, Verdict.UNKNOWN, Why.MEMBERS_NOT_SEEN),
+            Case(nobody & is_abandoned, Verdict.BREACH, Why.ABANDONED),
+            Case(nobody, Verdict.BREACH, Why.NO_MEMBERS),
         ],
         (Verdict.BREACH, Why.NOT_MOVING),
         {
             "committed_offset": Column.known(snapshot.commits.committed_offset[places]),
             "lag": lag,
             "stands_ms": view.stands_ms(since),
-            "members": members,
+            "members": Column.of(one.member_count for one in snapshot.groups).take(of_commit),
+            "last_active_ms_ago": view.stands_ms(active),
+            **_oldest_unread(view, places),
         },
+        questions=_questions(view),
     )
-    return replace(judgement, questions=_questions(view))
+    return by_group(judgement, subjects, SHOWN)
+
+
+def _oldest_unread(view: View, places: Int64s) -> dict[str, Column]:
+    """Return for how long the oldest unread offset has been readable, as far as history knows."""
+    lags = None if view.time_lags is None else view.time_lags.read_committed
+    nothing = Column.absent(len(places))
+    known = nothing if lags is None else lags.lag_us.take(places)
+    at_least = nothing if lags is None else lags.at_least_us.take(places)
+    return {
+        "oldest_unread_ms": Column(known.values // 1000, known.valid),
+        "oldest_unread_at_least_ms": Column(at_least.values // 1000, at_least.valid),
+    }
 
 
 def _reads_elsewhere(view: View, places: Int64s, lag: Column, since: Column) -> Bools:

@@ -38,6 +38,9 @@ class Group:
     state: str | None  # Kafka's own word, such as Stable, Empty, PreparingRebalance
     member_count: int | None
     coordinator: BrokerId | None  # None: brokers disagree, and it cannot be told who is right
+    # Whether members ever joined it: empty for a group that only commits; absent: not told.
+    protocol_type: str | None = None
+    epoch: int | None = None  # KIP-848: grows with each change of its members or subscriptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

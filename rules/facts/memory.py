@@ -23,6 +23,7 @@ from rules.facts.episodes import (
     sequences_under,
     sequences_with_times,
 )
+from rules.facts.group_memory import GroupMemory, advance_groups, groups_under
 from rules.facts.last_look import (
     LastLooks,
     looks_under,
@@ -63,6 +64,7 @@ class Memory:
     high_watermark: Standing  # stands while the log end is ahead of it
     last_stable_offset: Standing  # stands while the high watermark is ahead of it
     commits: CommitMemory
+    groups: GroupMemory = field(default_factory=GroupMemory.none)
     transactions: TransactionMemory = field(default_factory=TransactionMemory)
     losses: LossMemory = field(default_factory=LossMemory)
     # Advanced by `rules.sequence.advance`, which needs the rest of this memory one round later.
@@ -97,6 +99,9 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
         commits=advance_commits(snapshot, known, now, old.commits if old else None),
+        groups=advance_groups(
+            snapshot, now, old.groups if old else GroupMemory.none(), old.commits if old else None
+        ),
         transactions=advance_transactions(
             snapshot, now, old.transactions if old else None, _changed(snapshot, old)
         ),
@@ -173,6 +178,7 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
         high_watermark=under(seen.high_watermark, stored.high_watermark),
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
+        groups=groups_under(stored.groups, seen.groups),
         transactions=transactions_under(stored.transactions, seen.transactions),
         losses=losses_under(stored.losses, seen.losses),
         sequences=sequences_under(stored.sequences, seen.sequences),
@@ -207,6 +213,8 @@ def _times(memory: Memory) -> tuple[Column, ...]:
         memory.last_stable_offset.since_us,
         memory.commits.standing.since_us,
         Column.known(memory.commits.seen_us),
+        Column.known(memory.groups.seen_us),
+        memory.groups.active_us,
         memory.sequences.leaderships.since_us,
     )
 
@@ -227,6 +235,11 @@ def _with_times(
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),
+        groups=replace(
+            memory.groups,
+            seen_us=change(memory.groups.seen_us),
+            active_us=changed(memory.groups.active_us),
+        ),
         transactions=with_times(memory.transactions, change_one),
         losses=losses_with_times(memory.losses, change_one),
         sequences=sequences_with_times(memory.sequences, change_one, change),

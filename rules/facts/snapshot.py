@@ -57,6 +57,8 @@ class Snapshot:
     gaps: tuple[Gap, ...]
     report: RoundReport
     batches: tuple[BatchesOf, ...] = ()  # that a rule asked for
+    # Places in `commits` that are lower than before, and were deleted meanwhile: told where it is known.
+    commits_made_anew: frozenset[int] = frozenset()
     broker_log: BrokerLog = field(default_factory=BrokerLog.unread)
     scrapes: Scrapes = field(default_factory=Scrapes.unread)
     ends_read_after: timedelta = timedelta(0)  # the beginning of the round

@@ -50,7 +50,6 @@ DEFAULT_INHIBITIONS: Final = (
         "high_watermark_stuck",
         "transaction_marker_stuck",
         "last_stable_offset_stuck",
-        "consumer_group_stalled",
         _BLOCKED,
     ),
     _explains("partition_under_min_isr", "high_watermark_stuck", "transaction_marker_stuck"),

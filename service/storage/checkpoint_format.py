@@ -22,6 +22,7 @@ from rules.errors import StoreError
 from rules.facts.column import Column, Int64s, Ragged
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.episodes import SequenceMemory
+from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
 from rules.facts.last_look import LastLooks
 from rules.facts.leaderships import Leaderships
@@ -44,6 +45,8 @@ UNCLEAN: Final = "unclean_election_enabled"
 LEADER: Final = "look.leader"
 LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
+GROUPS: Final = "group.names"
+GROUP_COLUMNS: Final = ("active_us", "epoch", "joined")
 LOSSES: Final = "losses"
 SEQUENCES: Final = "sequences"
 LEADERSHIPS: Final = ("epoch", "since_us", "watched_from", "clean_from")
@@ -152,6 +155,10 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         base = memory.high_watermark.values if name == "last_stable_offset" else None
         _put_standing(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
+    into[GROUPS] = _text(list(memory.groups.group_ids))
+    into["group.seen"] = memory.groups.seen_us
+    for name in GROUP_COLUMNS:
+        _put_column(into, f"group.{name}", getattr(memory.groups, name))
     into[OUTCOMES] = _text(_aborting(memory.transactions))
     into[LOSSES] = _text(plain(memory.losses))
     into[SEQUENCES] = _text(plain_sequences(memory.sequences))
@@ -171,6 +178,7 @@ def _memory(arrays: Arrays) -> Memory:
         high_watermark=high_watermark,
         last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
         commits=_commits(arrays, of_commits),
+        groups=_groups(arrays),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
         losses=losses_of(_read(arrays[LOSSES])) if LOSSES in arrays else LossMemory(),
         sequences=_sequences(arrays, of_leaderships),
@@ -274,6 +282,18 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         expired_below=_column(arrays, EXPIRED, len(row))
         if EXPIRED in arrays
         else Column.absent(len(row)),
+    )
+
+
+def _groups(arrays: Arrays) -> GroupMemory:
+    """Return when groups were at work; without it those without members count as abandoned."""
+    if GROUPS not in arrays:
+        return GroupMemory.none()
+    names = tuple(str(name) for name in _read(arrays[GROUPS]))
+    return GroupMemory(
+        group_ids=names,
+        seen_us=_ints(arrays["group.seen"], len(names)),
+        **{name: _column(arrays, f"group.{name}", len(names)) for name in GROUP_COLUMNS},
     )
 
 

@@ -74,6 +74,26 @@ def moving(number: int, *, committed_at: int | None = None) -> Snapshot:
     )
 
 
+def abandoned(number: int, *, each: int = 30) -> Snapshot:
+    """Return a round in which nobody is left of all groups, each some offsets before so many ends."""
+    seen, count = moving(0), GROUPS * each
+    row = (np.arange(count) * 7) % ROWS
+    order = np.lexsort((row, np.arange(count) // each))
+    return replace(
+        seen,
+        taken_at=at(INTERVAL_SECONDS * number),
+        groups=tuple(replace(one, state="Empty", member_count=0) for one in seen.groups),
+        commits=Commits(
+            group=(np.arange(count) // each)[order],
+            row=row[order],
+            committed_offset=ends(0)[row[order]] - 5,
+            committed_leader_epoch=Column.absent(count),
+            nothing_to_read=Column.known(np.zeros(count, np.int64)),
+            look_failed=np.zeros(count, np.bool_),
+        ),
+    )
+
+
 def stuck(number: int, *, since: int, rows: int) -> Snapshot:
     """Return a round in which so many high watermarks stand where they were in an earlier one."""
     seen = moving(number)

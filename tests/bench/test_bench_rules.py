@@ -25,7 +25,7 @@ from rules.view import View
 from service.clock import monotonic
 from service.metrics.exposition import Exposition
 from service.metrics.totals import SelfMetrics
-from tests.bench.large import PLACED, ROWS, TITLE, moving, stuck
+from tests.bench.large import GROUPS, PLACED, ROWS, TITLE, abandoned, moving, stuck
 from tests.factories import broker, gap
 
 Done = TypeVar("Done")
@@ -135,6 +135,17 @@ def test_judging_with_many_open_findings() -> None:
     process.make_round(moving(ROUNDS + 4))
     report("the round in which all of them end", process)
     assert not process.open
+
+
+def test_judging_groups_that_nobody_uses_any_more() -> None:
+    process = Process()
+    for number in range(6):
+        process.make_round(abandoned(number))
+    process.forget_times()
+    for number in range(6, ROUNDS + 6):
+        process.make_round(abandoned(number))
+    report(f"{GROUPS:,} groups without members before 30 ends each, {ROUNDS} rounds", process)
+    assert len(process.open) == GROUPS
 
 
 # ------------------------------------------------------------------ rounds

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from collectors.session import Limits
+from collectors.wire.api import DESCRIBE_QUORUM
+from collectors.wire.failure import Failure
+from collectors.wire.pool import Answer, Call, Pool
+from rules.facts.gap import GapCause
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
+from service.app.cluster import bootstrap_addresses
 from service.clock import monotonic, utc_now, wait_until
-from service.rounds import ClusterReader, Scope
+from service.rounds import ClusterReader, Scope, Target
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
 from service.sandbox.state import CONTROLLER_ID
+from service.settings import KafkaSettings
 from service.watch import Watcher
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only
+from tests.integration.looking import only, why_of
 
 pytestmark = pytest.mark.integration
 
@@ -29,6 +36,23 @@ NewName = Callable[[str], str]
 
 FROZEN = 1  # of the brokers that may list a group, the first
 GROUPS, RECORDS, SECONDS = 12, 100, 60
+
+
+class WithoutController(Pool):
+    """Connections over which nobody asks for the controller, which is frozen too.
+
+    A broker answers one request after the other, and would wait for it meanwhile.
+    """
+
+    def exchange(
+        self, calls: Sequence[Call], *, timeout_seconds: float, keep_late: bool = False
+    ) -> list[Answer]:
+        """Ask for everything else."""
+        asked = [call for call in calls if call.api is not DESCRIBE_QUORUM]
+        told = super().exchange(asked, timeout_seconds=timeout_seconds, keep_late=keep_late)
+        answers = iter(told)
+        left_out = Failure(GapCause.TIMEOUT, "it was not asked")
+        return [left_out if call.api is DESCRIBE_QUORUM else next(answers) for call in calls]
 
 
 @dataclass(slots=True)
@@ -57,6 +81,17 @@ def commit_all(cluster: Sandbox, topic: str, offsets: dict[str, int]) -> None:
             return all(one.error is None for one in answer.result().topic_partitions)
 
         assert wait_until(is_taken, timeout_seconds=SECONDS, poll_seconds=0.1)
+
+
+def reader_at(address: str) -> ClusterReader:
+    """Return a reader whose picture of the cluster is that of one broker."""
+    settings = KafkaSettings.model_validate({"bootstrap_servers": address})
+    return ClusterReader(
+        Target(name="default", bootstrap=tuple(bootstrap_addresses(address))),
+        WithoutController(settings.security()),
+        limits=Limits(request_seconds=1.0),
+        utc_now=utc_now,
+    )
 
 
 def commits_of(seen: Snapshot) -> dict[str, int]:
@@ -102,14 +137,14 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
     assert commits_of(look()) == later
     faults.pause(CONTROLLER_ID)  # nobody tells the other one what has happened
     faults.resume(FROZEN)
-    source.reader = make_reader(
-        bootstrap_servers=faults.broker_address(FROZEN), request_timeout_seconds=1.0
-    )
+    usual, source.reader = source.reader, reader_at(faults.broker_address(FROZEN))
     seen = look()
-    assert commits_of(seen) == later
+    assert commits_of(seen) == later, why_of(seen)
     told = {gap.broker_id: gap.what for gap in seen.gaps if "what broker" in gap.what}
     assert [*told] == [FROZEN], "it did not list what it has lost"
     faults.resume(CONTROLLER_ID)
+    source.reader.close()
+    source.reader = usual
     for _ in range(10):
         look()
     assert commits_of(look()) == later

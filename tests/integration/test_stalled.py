@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime, timedelta
 
 import pytest
 from confluent_kafka import Producer
 
-from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.clock import utc_now, wait_until
-from service.rounds import ClusterReader, Scope
+from service.clock import wait_until
+from service.rounds import ClusterReader
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
-from service.watch import Watcher
 from tests.integration.clients import (
     FLUSH_SECONDS,
     commit_offset,
@@ -24,50 +20,16 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.integration.looking import commit, ends, only
+from tests.integration.quick_time import QuickTime
 
 pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
 
-ROUND = timedelta(seconds=20)  # a commit is asked about after two of them and judged after three
 ROUNDS_TO_ASK = 3
 MOVES = (Verdict.OK, "moves")
 NOTHING = (Verdict.OK, "nothing_to_read")
-STALLED = (Verdict.BREACH, "no_members")
-
-
-class QuickTime:
-    """Real rounds, between which the time passes at once."""
-
-    def __init__(self, reader: ClusterReader, scope: Scope) -> None:
-        self._reader = reader
-        self._began = utc_now()
-        self._passed = timedelta(0)
-        self.seen: Snapshot | None = None  # by the last round
-        self._watcher = Watcher("quick", self, scope, utc_now=self._now, monotonic=self._uptime)
-
-    def _now(self) -> datetime:
-        return self._began + self._passed
-
-    def _uptime(self) -> float:
-        return self._passed.total_seconds()
-
-    def read(self, scope: Scope) -> Snapshot:
-        """Read the cluster at the time that it is here."""
-        return replace(self._reader.read(scope), taken_at=self._now())
-
-    def stalled(self) -> tuple[Verdict, str]:
-        """Make a round, and say what it told of the only group whether it stands still."""
-        made = self._watcher.make_round()
-        self._passed += ROUND
-        self.seen = made.snapshot
-        [found] = (
-            one
-            for judgement in made.judged.judgements
-            if judgement.rule.rule_id == "consumer_group_stalled"
-            for one in judgement.findings(*Verdict)
-        )
-        return found.verdict, found.reason
+STALLED = (Verdict.BREACH, "abandoned")  # nobody ever joined these groups
 
 
 def abort_in_small_batches(producer: Producer, topic: str, count: int) -> None:

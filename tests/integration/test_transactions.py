@@ -139,7 +139,7 @@ def test_a_healthy_cluster_costs_one_listing_per_broker(
     )
     requests = reader.read(only(opened.topic)).report.requests
     assert requests["ListTransactions"] == len(cluster.state.brokers)
-    assert requests["Metadata"] == 1
+    assert requests["Metadata"] == 2 * len(cluster.state.brokers), "two topics of coordinators"
     assert not requests.keys() & {"DescribeTransactions", "DescribeProducers", "DescribeAcls"}
 
 

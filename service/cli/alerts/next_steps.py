@@ -67,6 +67,8 @@ def _looks(alert: Row, at: str) -> Iterator[str]:
     elif group and topic:
         wanted = f"--groups {_pattern(group)} --topics {_pattern(topic)}"
         yield f"tidemark collect --once {wanted} -o table {BROKERS}"
+    elif group:
+        yield f"tidemark collect --once --groups {_pattern(group)} -o table {BROKERS}"
     elif topic and place:
         yield f"tidemark collect --once --topics {_pattern(topic)} --replicas -o table {BROKERS}"
     elif topic:

@@ -192,6 +192,22 @@ def test_of_each_partition_the_highest_epoch_counts_and_of_equals_the_leader_tha
     assert newest([state((1, 5)), state((None, 6))]) == state((None, 6))
 
 
+def test_what_every_broker_says_counts_though_it_is_older() -> None:
+    topic = PlacementOf(OFFSETS_TOPIC)
+    look({(LEADER, METADATA): NEWEST}, topic)
+    restored = {(one, METADATA): STALE for one in (AWAKE, LEADER, OTHER)}
+    found, session = look(
+        {
+            (AWAKE, LIST_GROUPS): listing(BILLING),
+            (AWAKE, DESCRIBE_GROUPS): classic_groups(("billing", "Stable", 1, 0)),
+            **restored,
+        },
+        topic,
+    )
+    assert [(one.coordinator, one.member_count) for one in found] == [(1, 1)]
+    assert session.gaps == []
+
+
 def test_another_topic_of_the_same_name_has_epochs_of_its_own() -> None:
     topic = PlacementOf(OFFSETS_TOPIC)
     look({(LEADER, METADATA): NEWEST}, topic)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from rules.completeness import Completeness, subject_kind
 from rules.facts.gap import GapScope
 from rules.facts.transaction_log import TransactionLog
-from rules.judgement import CommitSubjects, Labels, PartitionSubjects
+from rules.judgement import CommitSubjects, GroupSubjects, Labels, PartitionSubjects
 from rules.verdict import Kind, SubjectKind
 from tests.factories import commits, gap, group, snapshot, transactions
 from tests.scraped import endpoint_state, scrapes
@@ -18,6 +19,7 @@ CLUSTER: Final = {"cluster": "default"}
 RULE: Final = CLUSTER | {"rule": "some_rule"}
 PARTITION: Final = CLUSTER | {"topic": "orders", "partition": "0"}
 COMMIT: Final = PARTITION | {"group": "billing"}
+GROUP: Final = {"cluster": "default", "group": "billing"}
 TRANSACTION: Final = CLUSTER | {"transactional_id": "payments"}
 CLIENT: Final = CLUSTER | {"client": "payments", "topic": "orders"}
 HIDING_COMMITS: Final = frozenset({GapScope.GROUPS, GapScope.COMMITS})
@@ -60,7 +62,9 @@ def test_a_list_of_topics_that_is_cut_short_hides_partitions_and_their_commits()
 
 @pytest.mark.parametrize(("name", "is_gone"), [("billing", False), ("audit", True)])
 def test_commits_that_one_group_does_not_show_hide_no_others(name: str, *, is_gone: bool) -> None:
-    assert absent_after(COMMIT, gaps=(gap(scope=GapScope.COMMITS, group=name),)) is is_gone
+    hidden = (gap(scope=GapScope.COMMITS, group=name),)
+    assert absent_after(COMMIT, gaps=hidden) is is_gone
+    assert absent_after(GROUP, gaps=hidden) is is_gone
 
 
 def test_an_endpoint_that_never_answered_hides_clients() -> None:
@@ -74,14 +78,15 @@ def test_a_list_of_groups_that_is_cut_short_hides_all_commits_whatever_group_it_
     assert not absent_after(COMMIT, gaps=(gap(scope=GapScope.GROUPS, group="audit"),))
 
 
-@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT, TRANSACTION, CLIENT])
+@pytest.mark.parametrize("labels", [CLUSTER, RULE, PARTITION, COMMIT, GROUP, TRANSACTION, CLIENT])
 def test_a_round_that_was_not_made_proves_nothing(labels: Labels) -> None:
     assert not Completeness.of(None).proves_absence(labels)
 
 
 def test_labels_tell_the_kind_of_their_subject() -> None:
     seen = snapshot(groups=(group(),), commits=commits((0, 0, 5)))
-    for subjects in (PartitionSubjects(seen), CommitSubjects.all_of(seen)):
+    of_groups = GroupSubjects(seen, np.zeros(1, np.int64))
+    for subjects in (PartitionSubjects(seen), CommitSubjects.all_of(seen), of_groups):
         assert subject_kind(subjects.labels(0)) is subjects.kind
     assert subject_kind(CLUSTER) is SubjectKind.CLUSTER
     assert subject_kind(RULE) is SubjectKind.RULE

@@ -56,3 +56,10 @@ def judged(judge: Judge, case: Case) -> Finding:
     judgement = judge(view_of(rounds(case)))
     assert len(judgement.verdicts) == 1
     return judgement.finding(0)
+
+
+def names(said: Finding) -> list[tuple[object, object]]:
+    """Return the partitions that a group's finding names, in order."""
+    found = said.evidence["partitions"]
+    assert isinstance(found, list)
+    return [(one["topic"], one["partition"]) for one in found]

@@ -21,38 +21,18 @@ from tests.factories import (
     gap,
     group,
     offsets,
-    partitions,
     snapshot,
-    topic_id,
-    unseen_offsets,
 )
-from tests.unit.rules.catalogue.judging import Case, judged, rounds, view_of
-
-OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
-
-
-def at(
-    committed: int,
-    *,
-    nothing: int | None = None,
-    failed: bool = False,
-    members: int | None = 1,
-    **more: Any,
-) -> dict[str, Any]:
-    """Return a look in which one group has committed; all ends stand at 100."""
-    return {
-        "groups": (group(member_count=members),),
-        "commits": commits((0, 0, committed), nothing_to_read=[nothing], look_failed=[failed]),
-        **more,
-    }
-
-
-UNSEEN: dict[str, Any] = {"offsets": unseen_offsets(1)}
-UNNAMED: dict[str, Any] = {"partitions": partitions({"orders": 1}, topic_ids=(None,))}
-LEFT_OUT: dict[str, Any] = {"partitions": partitions({}), "placement_complete": False}
-AGAIN: dict[str, Any] = {
-    "partitions": partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
-}
+from tests.unit.rules.catalogue.commit_looks import (
+    BREACH,
+    OK,
+    UNKNOWN,
+    UNNAMED,
+    UNSEEN,
+    at,
+)
+from tests.unit.rules.catalogue.judging import Case, judged, names, rounds, view_of
+from tests.unit.rules.catalogue.rewound_cases import REWOUND
 
 STALLED = [
     Case(
@@ -113,8 +93,72 @@ STALLED = [
     ),
     Case(
         id="application-down",
-        because="nobody is there to read",
+        because="nobody is there to read, and somebody was",
+        looks=(at(50), at(50, members=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_members",
+    ),
+    Case(
+        id="application-down-that-commits-without-being-a-member",
+        because="a commit that went forward is work too",
+        looks=(at(40, members=0), at(50, members=0), at(50, members=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_members",
+    ),
+    Case(
+        id="abandoned",
+        because="nobody has been there since the group is known",
         looks=(at(50, members=0), at(50, members=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="abandoned",
+    ),
+    Case(
+        id="abandoned-and-reset",
+        because="a commit that goes back is a person's, and no work",
+        looks=(at(60, members=0), at(50, members=0), at(50, members=0)),
+        seconds=60,
+        verdict=BREACH,
+        reason="abandoned",
+    ),
+    Case(
+        id="gone-for-a-week",
+        because="Kafka itself forgets a group without members after a week",
+        looks=(at(50), at(50, members=0)),
+        seconds=7 * 86400,
+        verdict=BREACH,
+        reason="abandoned",
+    ),
+    Case(
+        id="gone-for-less-than-a-week",
+        because="it may be missed",
+        looks=(at(50), at(50, members=0)),
+        seconds=7 * 86400 - 1,
+        verdict=BREACH,
+        reason="no_members",
+    ),
+    Case(
+        id="described-by-its-state-alone",
+        because="a listing tells that it is empty",
+        looks=(at(50), at(50, groups=(group(member_count=None, state="Empty"),))),
+        seconds=60,
+        verdict=BREACH,
+        reason="no_members",
+    ),
+    Case(
+        id="members-not-seen",
+        because="whether it is stopped or stuck was not told",
+        looks=(at(50), at(50, groups=(group(member_count=None, state=None),))),
+        seconds=60,
+        verdict=UNKNOWN,
+        reason="members_not_seen",
+    ),
+    Case(
+        id="group-behind-a-gap",
+        because="a round that could not list it does not forget that it was at work",
+        looks=(at(50), {"gaps": (gap(scope=GapScope.GROUPS),)}, at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -186,7 +230,7 @@ STALLED = [
     Case(
         id="large-and-something-for-nobody",
         because="a record waits, and nobody is there to read it",
-        looks=(at(50, members=0), at(50, members=0, nothing=0)),
+        looks=(at(50), at(50, members=0, nothing=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -209,61 +253,6 @@ STALLED = [
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
-    ),
-]
-
-REWOUND = [
-    Case(
-        id="first",
-        because="there is nothing to compare with",
-        looks=(at(50),),
-        verdict=OK,
-        reason="first_look",
-    ),
-    Case(
-        id="forward", because="it moved on", looks=(at(50), at(60)), verdict=OK, reason="not_back"
-    ),
-    Case(
-        id="back",
-        because="ten offsets will be read again",
-        looks=(at(50), at(40)),
-        verdict=BREACH,
-        reason="went_back",
-    ),
-    Case(
-        id="recreated",
-        because="a topic of the same name with another id is another topic",
-        looks=(at(50), at(3, **AGAIN)),
-        verdict=OK,
-        reason="first_look",
-    ),
-    Case(
-        id="no-topic-id",
-        because="the topic may have been created again in between",
-        looks=(at(50, **UNNAMED), at(40, **UNNAMED)),
-        verdict=UNKNOWN,
-        reason="no_topic_id",
-    ),
-    Case(
-        id="topic-id-is-new",
-        because="brokers that were upgraded tell an id, but there is none to compare it with",
-        looks=(at(50, **UNNAMED), at(40)),
-        verdict=OK,
-        reason="first_look",
-    ),
-    Case(
-        id="back-behind-half-a-list",
-        because="a list that leaves its topic out forgets nothing",
-        looks=(at(50), LEFT_OUT, at(40)),
-        verdict=BREACH,
-        reason="went_back",
-    ),
-    Case(
-        id="back-behind-a-gap",
-        because="a round in which its coordinator was away forgets nothing",
-        looks=(at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}, at(40)),
-        verdict=BREACH,
-        reason="went_back",
     ),
 ]
 
@@ -327,10 +316,13 @@ def test_a_question_names_the_commits_that_stand() -> None:
 
 def test_evidence_of_a_rewind_says_from_where_and_by_how_much() -> None:
     case = next(case for case in REWOUND if case.id == "back")
-    assert judged(consumer_group_rewound.judge, case).evidence == {
-        "committed_offset": 40,
-        "previous_committed_offset": 50,
+    finding = judged(consumer_group_rewound.judge, case)
+    assert finding.labels == {"cluster": "default", "group": "billing"}
+    moved = {"committed_offset": 40, "previous_committed_offset": 50, "rewound_by": 10}
+    assert finding.evidence == {
         "rewound_by": 10,
+        "partition_count": 1,
+        "partitions": [{"topic": "orders", "partition": 0, **moved}],
     }
 
 
@@ -357,5 +349,9 @@ def test_group_that_works_off_a_backlog_lets_another_partition_wait(
         for number in range(2 * minutes + 1)
     ]
     said = consumer_group_stalled.judge(view_of(looks)).finding(0)
-    assert said.labels["partition"] == "0"
-    assert (said.verdict, said.reason) == (verdict, reason)
+    assert said.labels == {"cluster": "default", "group": "billing"}
+    if verdict is BREACH:
+        assert ("orders", 0) in names(said)
+        assert said.reason == reason
+    else:
+        assert (said.verdict, said.reason) == (verdict, reason)

@@ -142,9 +142,16 @@ CASES = [
     Case(
         id="nobody",
         because="nobody is there to miss it now",
-        looks=(at(50, start=0, members=0), at(50, start=60, members=0)),
+        looks=(at(50, start=0), at(50, start=60, members=0)),
         verdict=BREACH,
         reason="no_members",
+    ),
+    Case(
+        id="abandoned",
+        because="nobody has been there since the group is known",
+        looks=(at(50, start=0, members=0), at(50, start=60, members=0)),
+        verdict=BREACH,
+        reason="abandoned",
     ),
     Case(
         id="nobody-for-long",
@@ -223,9 +230,10 @@ def test_evidence_counts_what_is_missing(
 def test_only_a_group_with_members_is_critical() -> None:
     assert found("now").severity is Severity.CRITICAL
     assert found("nobody").severity is Severity.WARNING
+    assert found("abandoned").severity is Severity.INFO
 
 
-def test_every_commit_is_judged_by_its_own_group() -> None:
+def test_every_group_has_one_finding_that_names_its_partitions() -> None:
     seen = snapshot(
         groups=(group("billing"), group("audit", member_count=0)),
         commits=commits((0, 0, 50), (0, 2, 70), (1, 0, 50)),
@@ -234,12 +242,19 @@ def test_every_commit_is_judged_by_its_own_group() -> None:
     judgement = consumer_data_expired.judge(view_of([seen]))
     assert [finding.reason for finding in judgement.findings(*Verdict)] == [
         "below_log_start",
-        "within_log",
-        "no_members",
+        "abandoned",
     ]
-    assert judgement.finding(0).labels == {
-        "cluster": "default",
-        "group": "billing",
-        "topic": "orders",
-        "partition": "0",
-    }
+    finding = judgement.finding(0)
+    assert finding.labels == {"cluster": "default", "group": "billing"}
+    assert (finding.evidence["partition_count"], finding.evidence["members"]) == (1, 1)
+    assert finding.evidence["partitions"] == [
+        {
+            "topic": "orders",
+            "partition": 0,
+            "committed_offset": 50,
+            "previous_committed_offset": None,
+            "log_start_offset": 60,
+            "expired_offsets": 10,
+            "expired_offsets_at_most": None,
+        }
+    ]

@@ -104,7 +104,6 @@ def test_what_a_partition_without_a_leader_explains() -> None:
         "transaction_marker_stuck",
         "last_stable_offset_stuck",
         "read_committed_consumers_blocked",
-        "consumer_group_stalled",
     }
 
 

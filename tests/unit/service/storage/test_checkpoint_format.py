@@ -12,6 +12,7 @@ import pytest
 
 from rules.errors import StoreError
 from rules.facts.column import Column, Ragged
+from rules.facts.group_memory import GroupMemory
 from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
@@ -54,7 +55,7 @@ def full_memory() -> Memory:
             leader_epoch=[5, None, 6, 7],
             log_start_offset=[7, None, 6, 0],
         ),
-        groups=(group("billing"), group("nul\0")),
+        groups=(group("billing", epoch=3, protocol_type="consumer"), group("nul\0")),
         commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61)),
         transactions=transactions(transaction()),
         transaction_log=TransactionLog(
@@ -139,6 +140,16 @@ def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> Non
     assert older is not None
     assert list(full.transactions.outcomes) == ["payments"]
     assert older.transactions == TransactionMemory()
+
+
+def test_a_checkpoint_that_does_not_tell_when_groups_were_at_work_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("group.names", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert full.groups.group_ids == ("billing", "nul\0")
+    assert (full.groups.epoch.to_list(), full.groups.joined.to_list()) == ([3, None], [1, None])
+    assert plain(older.groups) == plain(GroupMemory.none())
 
 
 def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:

@@ -21,6 +21,7 @@ SILENT = {"by": "ann", "at": at(3), "comment": "on it"}
 LABELS = {
     SubjectKind.PARTITION: {"topic": "orders", "partition": "3"},
     SubjectKind.COMMIT: {"group": "billing", "topic": "orders", "partition": "3"},
+    SubjectKind.GROUP: {"group": "billing"},
     SubjectKind.TRANSACTION: {"transactional_id": "payments-7"},
     SubjectKind.CLIENT: {"client": "orders-1", "topic": "orders"},
     SubjectKind.RULE: {"rule": "partition_offline"},

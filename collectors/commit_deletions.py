@@ -1,0 +1,240 @@
+"""Tells commits that went back from commits that were deleted and made anew, by the coordinators' log.
+
+Who deletes a group and makes it again within a round leaves lower commits, as a reset does. In
+`__consumer_offsets` the former has a tombstone of the commit before the new one. It is read only where
+a commit is lower than in the last round, from where its partition ended two rounds ago, and needs READ
+on that topic: without it, or where too much was written, nothing is said.
+Source: OffsetCommitKey and OffsetCommitValue of Kafka's group coordinator.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from collectors.offset_plan import UNFENCED
+from collectors.session import Ask, Session, body_of
+from collectors.state_topic import OFFSETS_TOPIC, partition_of
+from collectors.wire import codec
+from collectors.wire.api import FETCH, READ_UNCOMMITTED
+from collectors.wire.failure import Failure
+from collectors.wire.records import Record, read_records
+from rules.facts.column import Column, Int64s
+from rules.facts.commit_keys import CommitKeys
+from rules.facts.groups import Commits, Group
+from rules.facts.identity import Broker, TopicPartition
+from rules.facts.offsets import Offsets
+from rules.facts.partitions import Partitions
+
+FETCH_BYTES: Final = 2 * 1024 * 1024
+MAX_LOOKS: Final = 4  # at one partition
+MAX_PARTITIONS: Final = 16  # in one round: those of the other groups are not told
+_COMMIT_VERSIONS: Final = (0, 1)  # of keys; others are of groups
+_VALUE: Final = struct.Struct(">hq")  # version, committed offset
+
+_Name: TypeAlias = tuple[str, TopicPartition]  # group, partition
+
+
+@dataclass(slots=True)
+class _Range:
+    """What was written to one partition of the topic since it was known to end at `position`."""
+
+    number: int
+    leader: Broker
+    leader_epoch: int
+    position: int
+    end: int
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def is_read(self) -> bool:
+        return self.position >= self.end
+
+
+@dataclass(slots=True)
+class CommitDeletionReader:
+    """Remembers the commits of the last round, and where the topic ended in the last two."""
+
+    _keys: CommitKeys | None = None
+    _committed: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
+    _ends: Mapping[int, int] = field(default_factory=dict)
+    _older_ends: Mapping[int, int] = field(default_factory=dict)
+
+    def collect(
+        self,
+        session: Session,
+        partitions: Partitions,
+        groups: Sequence[Group],
+        commits: Commits,
+        offsets: Offsets,
+    ) -> frozenset[int]:
+        """Return the positions of the commits that were deleted since the last round and made anew."""
+        names = tuple(group.group_id for group in groups)
+        lower = self._lower(partitions, groups, commits)
+        ends = _ends(partitions, offsets)
+        asked = {
+            place: (
+                names[int(commits.group[place])],
+                partitions.index.topic_partition(int(commits.row[place])),
+            )
+            for place in lower
+        }
+        anew = self._deleted(session, partitions, offsets, set(asked.values()), ends)
+        self._keys = CommitKeys(
+            partitions=partitions, group_ids=names, group=commits.group, row=commits.row
+        )
+        self._committed = commits.committed_offset
+        self._ends, self._older_ends = ends, self._ends
+        return frozenset(place for place, name in asked.items() if name in anew)
+
+    def _lower(
+        self, partitions: Partitions, groups: Sequence[Group], commits: Commits
+    ) -> list[int]:
+        if self._keys is None:
+            return []
+        places = self._keys.find(partitions, groups, commits, needs_id=True)
+        before = Column.known(self._committed).take(places)
+        lower: list[int] = np.flatnonzero(
+            before.valid & (commits.committed_offset < before.values)
+        ).tolist()
+        return lower
+
+    def _deleted(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        names: set[_Name],
+        ends: Mapping[int, int],
+    ) -> set[_Name]:
+        count = _count(partitions)
+        if not names or not count:
+            return set()
+        numbers = sorted({partition_of(group, count) for group, _ in names})[:MAX_PARTITIONS]
+        found = [self._range(session, partitions, offsets, number, ends) for number in numbers]
+        ranges = [one for one in found if one is not None]
+        for _ in range(MAX_LOOKS):
+            _fetch(session, [one for one in ranges if not one.is_read])
+        records = [record for one in ranges if one.is_read for record in one.records]
+        return made_anew(records) & names
+
+    def _range(
+        self,
+        session: Session,
+        partitions: Partitions,
+        offsets: Offsets,
+        number: int,
+        ends: Mapping[int, int],
+    ) -> _Range | None:
+        row = partitions.index.row(OFFSETS_TOPIC, number)
+        start = self._older_ends.get(number, self._ends.get(number))
+        leader_id = None if row is None else partitions.leader[row]
+        leader = None if leader_id is None else session.broker(leader_id)
+        if row is None or start is None or leader is None or number not in ends:
+            return None
+        epoch = offsets.leader_epoch[row]
+        fence = UNFENCED if epoch is None else epoch
+        return _Range(number, leader, fence, start, ends[number])
+
+
+def made_anew(records: Iterable[Record]) -> set[_Name]:
+    """Return what was deleted by these records, and has only gone forward since."""
+    last: dict[_Name, int] = {}
+    anew: set[_Name] = set()
+    for record in records:
+        name = _name(record.key)
+        if name is None:
+            continue
+        if record.value is None:
+            anew.add(name)
+            last.pop(name, None)
+            continue
+        if len(record.value) < _VALUE.size:
+            continue
+        _, offset = _VALUE.unpack_from(record.value)
+        if offset < last.get(name, offset):
+            anew.discard(name)  # it went back by itself
+        last[name] = offset
+    return anew & last.keys()
+
+
+def _name(key: bytes | None) -> _Name | None:
+    """Return whose commit a record is of; None: a group's, or one that cannot be read."""
+    try:
+        if key is None or struct.unpack_from(">h", key)[0] not in _COMMIT_VERSIONS:
+            return None
+        group, position = _text(key, 2)
+        topic, position = _text(key, position)
+        return group, TopicPartition(topic, struct.unpack_from(">i", key, position)[0])
+    except (struct.error, UnicodeDecodeError):
+        return None
+
+
+def _text(data: bytes, position: int) -> tuple[str, int]:
+    (length,) = struct.unpack_from(">h", data, position)
+    end = position + 2 + length
+    return data[position + 2 : end].decode(), end
+
+
+def _count(partitions: Partitions) -> int:
+    """Return how many partitions the topic has; 0 where the round does not look at it."""
+    position = partitions.index.position_of_topic.get(OFFSETS_TOPIC)
+    if position is None:
+        return 0
+    return int(np.diff(partitions.index.starts[position : position + 2])[0])
+
+
+def _ends(partitions: Partitions, offsets: Offsets) -> dict[int, int]:
+    """Return where the partitions of the topic end, as far as that was seen."""
+    rows = {
+        number: partitions.index.row(OFFSETS_TOPIC, number) for number in range(_count(partitions))
+    }
+    ends = {
+        number: None if row is None else offsets.high_watermark[row] for number, row in rows.items()
+    }
+    return {number: end for number, end in ends.items() if end is not None}
+
+
+def _fetch(session: Session, ranges: Sequence[_Range]) -> None:
+    """Read once from each partition, one after the other for each leader."""
+    asks = [Ask(one.leader, FETCH, _body(one)) for one in ranges]
+    for one, reply in zip(ranges, session.exchange(asks), strict=True):
+        answer = reply.read()
+        if isinstance(answer, Failure) or int(answer.error_code) != codec.NO_ERROR:
+            continue
+        for entry in (entry for topic in answer.responses for entry in topic.partitions):
+            if int(entry.error_code) != codec.NO_ERROR:
+                continue
+            found = read_records(bytes(entry.records or b""))
+            if found.next_offset is None or found.unreadable:
+                continue
+            one.records += found.since(one.position).records
+            one.position = max(one.position, found.next_offset)
+
+
+def _body(wanted: _Range) -> Callable[[int], bytes]:
+    def build(version: int) -> bytes:
+        partition = codec.message(FETCH, version, "FetchPartition")(
+            partition=wanted.number,
+            current_leader_epoch=wanted.leader_epoch,
+            fetch_offset=wanted.position,
+            partition_max_bytes=FETCH_BYTES,
+        )
+        topic = codec.message(FETCH, version, "FetchTopic")
+        return body_of(
+            FETCH,
+            "FetchRequest",
+            max_wait=timedelta(0),
+            min_bytes=0,
+            max_bytes=FETCH_BYTES,
+            isolation_level=READ_UNCOMMITTED,
+            topics=(topic(topic=OFFSETS_TOPIC, partitions=(partition,)),),
+            forgotten_topics_data=(),
+        )(version)
+
+    return build

@@ -1,0 +1,103 @@
+"""One answer per group out of the answers for its commits: whose cause is the group's has one finding.
+
+The worst verdict of its commits is the group's, and what is shown are the commits that have it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.evidence import Evidence, Scalar
+from rules.facts.column import Bools, Column, Int64s
+from rules.judgement import CommitSubjects, GroupSubjects, Judgement
+
+SHOWN: Final = 10  # partitions in one finding
+
+T = TypeVar("T", bound=np.generic)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """What a group's finding says of the commits that decide it: names of their evidence."""
+
+    totals: Mapping[str, str]  # name of the sum -> of what
+    most: Mapping[str, str]  # name of the largest -> of what
+    each: tuple[str, ...]  # per partition
+
+
+def by_group(said: Judgement, commits: CommitSubjects, shown: Shown) -> Judgement:
+    """Return the judgement of the groups that have commits among these subjects."""
+    of_commit = commits.snapshot.commits.group[commits.places]
+    groups, starts = np.unique(of_commit, return_index=True)  # commits are ordered by group
+    counts = np.diff(np.append(starts, len(of_commit)))
+    verdicts = _largest(said.verdicts, starts)
+    decides = said.verdicts == np.repeat(verdicts, counts)
+    rank = np.where(decides, said.reason.astype(np.int64), len(said.reasons))
+    evidence = {name: _sum(said.evidence[of], decides, starts) for name, of in shown.totals.items()}
+    for name, of in shown.most.items():
+        evidence[name] = _most(said.evidence[of], decides, starts)
+    evidence["partition_count"] = Column.known(_sums(decides.astype(np.int64), starts))
+    ends = starts + counts
+
+    def details(position: int) -> Evidence:
+        places = np.arange(starts[position], ends[position])
+        return {"partitions": _rows(said, commits, places[decides[places]], shown)}
+
+    return Judgement(
+        rule=said.rule,
+        subjects=GroupSubjects(commits.snapshot, groups.astype(np.int64)),
+        verdicts=verdicts,
+        reasons=said.reasons,
+        # Reasons of a rule stand in the order in which they matter; the first of these is told.
+        reason=(-_largest(-rank, starts)).astype(np.int8),
+        evidence=evidence,
+        details=details,
+        questions=said.questions,
+    )
+
+
+def _rows(
+    said: Judgement, commits: CommitSubjects, places: Int64s, shown: Shown
+) -> list[dict[str, Scalar]]:
+    """Return the first partitions, those with the most of what is totalled first."""
+    first = next(iter(shown.totals.values()))
+    order = np.argsort(-said.evidence[first].values[places], kind="stable")
+    chosen = places[order][:SHOWN]
+    index = commits.snapshot.partitions.index
+    row = commits.snapshot.commits.row[commits.places[chosen]]
+    topic = np.searchsorted(index.starts, row, side="right") - 1
+    numbers = (row - index.starts[topic]).tolist()
+    columns = {name: said.evidence[name].take(chosen).to_list() for name in shown.each}
+    return [
+        {
+            "topic": index.topics[position],
+            "partition": numbers[place],
+            **{name: values[place] for name, values in columns.items()},
+        }
+        for place, position in enumerate(topic.tolist())
+    ]
+
+
+def _largest(values: NDArray[T], starts: Int64s) -> NDArray[T]:
+    found: NDArray[T] = np.maximum.reduceat(values, starts) if len(starts) else values[:0]
+    return found
+
+
+def _sums(values: Int64s, starts: Int64s) -> Int64s:
+    found: Int64s = np.add.reduceat(values, starts) if len(starts) else values[:0]
+    return found
+
+
+def _sum(column: Column, decides: Bools, starts: Int64s) -> Column:
+    counted = column.where(decides)
+    return Column(_sums(counted.values, starts), _largest(counted.valid, starts))
+
+
+def _most(column: Column, decides: Bools, starts: Int64s) -> Column:
+    counted = column.where(decides)
+    return Column(_largest(counted.values, starts), _largest(counted.valid, starts))

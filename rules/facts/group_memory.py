@@ -1,0 +1,157 @@
+"""When each group was last seen at work, so that a stopped consumer is told from an abandoned group.
+
+A fleet has hundreds of groups that nobody uses any more: their offsets stay for a week. A group was
+at work when it had members, or when a commit of it went forward: some clients commit without being
+members. A commit that goes back or appears may be a person's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+import numpy as np
+
+from rules.facts.column import Bools, Column, Int64s
+from rules.facts.commit_memory import CommitMemory, matching_commits
+from rules.facts.groups import Group
+from rules.facts.snapshot import Snapshot
+from rules.facts.standing import either
+
+FORGOTTEN_AFTER: Final = timedelta(hours=24)  # of a group that no round could list
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GroupMemory:
+    """One row per group; times in microseconds since 1970-01-01 UTC, by our own clock."""
+
+    group_ids: tuple[str, ...]
+    seen_us: Int64s  # the last look that listed it
+    active_us: Column  # the last look that saw it at work; absent: none since it is known
+    epoch: Column  # of its members (KIP-848), as last told
+    joined: Column  # 1 where members had joined it, 0 for a group that only commits, as last told
+
+    @classmethod
+    def none(cls) -> GroupMemory:
+        """Return what is known before the first round."""
+        nothing = Column.absent(0)
+        seen = np.zeros(0, np.int64)
+        return cls(group_ids=(), seen_us=seen, active_us=nothing, epoch=nothing, joined=nothing)
+
+    def active_of(self, groups: Sequence[Group]) -> Column:
+        """Return when each of these groups was last seen at work."""
+        return self.active_us.take(self._find([group.group_id for group in groups]))
+
+    def were_made_anew(self, groups: Sequence[Group]) -> Bools:
+        """Mark the groups that are not the ones that are remembered: deleted, and made again.
+
+        An epoch only grows while a group lasts, and who was joined once is no mere name for commits.
+        """
+        places = self._find([group.group_id for group in groups])
+        epoch, joined = self.epoch.take(places), self.joined.take(places)
+        now_epoch, now_joined = _epochs(groups), _joined_ones(groups)
+        is_younger = epoch.valid & now_epoch.valid & (now_epoch.values < epoch.values)
+        was_left = joined.valid & now_joined.valid & (now_joined.values < joined.values)
+        anew: Bools = is_younger | was_left
+        return anew
+
+    def _find(self, names: Sequence[str]) -> Int64s:
+        place = {name: position for position, name in enumerate(self.group_ids)}
+        return np.array([place.get(name, -1) for name in names], np.int64)
+
+
+def have_members(groups: Sequence[Group]) -> Column:
+    """Return 1 for groups with members and 0 for those without; absent where nobody told.
+
+    A group that was not described has the state that its listing told.
+    """
+    return Column.of(_has_members(group) for group in groups)
+
+
+def _has_members(group: Group) -> int | None:
+    if group.member_count is not None:
+        return int(group.member_count > 0)
+    return None if group.state is None else int(group.state not in ("Empty", "Dead"))
+
+
+def _epochs(groups: Sequence[Group]) -> Column:
+    return Column.of(group.epoch for group in groups)
+
+
+def _joined_ones(groups: Sequence[Group]) -> Column:
+    types = (group.protocol_type for group in groups)
+    return Column.of(None if one is None else int(bool(one)) for one in types)
+
+
+def advance_groups(
+    snapshot: Snapshot, now_us: int, old: GroupMemory, commits: CommitMemory | None
+) -> GroupMemory:
+    """Return the memory one round later; `commits` are those of the round before."""
+    members = have_members(snapshot.groups)
+    works = (members.valid & (members.values == 1)) | _went_forward(snapshot, commits)
+    before = old.active_of(snapshot.groups)
+    places = old._find([group.group_id for group in snapshot.groups])  # noqa: SLF001 - its own kind
+    epochs, joined = _epochs(snapshot.groups), _joined_ones(snapshot.groups)
+    fresh = GroupMemory(
+        group_ids=tuple(group.group_id for group in snapshot.groups),
+        seen_us=np.full(len(snapshot.groups), now_us, np.int64),
+        active_us=Column(np.where(works, now_us, before.values), works | before.valid),
+        epoch=either(epochs.valid, epochs, old.epoch.take(places)),
+        joined=either(joined.valid, joined, old.joined.take(places)),
+    )
+    if snapshot.groups_complete:
+        return fresh
+    oldest = now_us - FORGOTTEN_AFTER // timedelta(microseconds=1)
+    return _joined(fresh, old, old.seen_us > oldest)
+
+
+def groups_under(stored: GroupMemory, seen: GroupMemory) -> GroupMemory:
+    """Return the memory of a process that could read an earlier one's only after some rounds."""
+    places = stored._find(seen.group_ids)  # noqa: SLF001 - its own kind
+    before = stored.active_us.take(places)
+    mine = seen.active_us
+    merged = GroupMemory(
+        group_ids=seen.group_ids,
+        seen_us=seen.seen_us,
+        active_us=Column(
+            np.maximum(
+                np.where(mine.valid, mine.values, 0), np.where(before.valid, before.values, 0)
+            ),
+            mine.valid | before.valid,
+        ),
+        epoch=either(seen.epoch.valid, seen.epoch, stored.epoch.take(places)),
+        joined=either(seen.joined.valid, seen.joined, stored.joined.take(places)),
+    )
+    return _joined(merged, stored, np.ones(len(stored.group_ids), np.bool_))
+
+
+def _joined(fresh: GroupMemory, old: GroupMemory, is_kept: Bools) -> GroupMemory:
+    """Add the groups of `old` that `fresh` does not have."""
+    names = set(fresh.group_ids)
+    kept = [
+        place
+        for place, name in enumerate(old.group_ids)
+        if name not in names and bool(is_kept[place])
+    ]
+    if not kept:
+        return fresh
+    places = np.array(kept, np.int64)
+    return GroupMemory(
+        group_ids=(*fresh.group_ids, *(old.group_ids[place] for place in kept)),
+        seen_us=np.concatenate([fresh.seen_us, old.seen_us[places]]),
+        active_us=fresh.active_us.joined(old.active_us.take(places)),
+        epoch=fresh.epoch.joined(old.epoch.take(places)),
+        joined=fresh.joined.joined(old.joined.take(places)),
+    )
+
+
+def _went_forward(snapshot: Snapshot, old: CommitMemory | None) -> Bools:
+    moved = np.zeros(len(snapshot.groups), np.bool_)
+    if old is None or not len(snapshot.commits):
+        return moved
+    before = old.standing.values.take(matching_commits(snapshot, old, needs_id=False))
+    forward = before.valid & (snapshot.commits.committed_offset > before.values)
+    moved[snapshot.commits.group[forward]] = True
+    return moved

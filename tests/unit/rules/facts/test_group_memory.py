@@ -1,0 +1,89 @@
+"""What is remembered of groups, over rounds that could not list them and over restarts."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rules.facts.gap import GapScope
+from rules.facts.group_memory import GroupMemory, groups_under, have_members
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, advance, laid_under, shifted
+from tests.factories import NOON, at, commits, gap, group, snapshot
+
+
+def after(*looks: dict[str, Any], seconds: int = 15) -> Memory:
+    memory: Memory | None = None
+    for number, look in enumerate(looks):
+        memory = advance(snapshot(taken_at=at(number * seconds), **look), memory)
+    assert memory is not None
+    return memory
+
+
+def active(memory: Memory | GroupMemory) -> dict[str, datetime | None]:
+    known = memory.groups if isinstance(memory, Memory) else memory
+    times = known.active_us.to_list()
+    return {
+        name: None if time is None else NOON + timedelta(microseconds=time - microseconds(NOON))
+        for name, time in zip(known.group_ids, times, strict=True)
+    }
+
+
+def look(members: int | None = 1, committed: int = 50, **more: Any) -> dict[str, Any]:
+    return {
+        "groups": (group(member_count=members),),
+        "commits": commits((0, 0, committed)),
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("looks", "expected"),
+    [
+        pytest.param((look(0), look(0)), None, id="never"),
+        pytest.param((look(1), look(0), look(0)), at(0), id="had-members"),
+        pytest.param((look(0), look(0, 60), look(0, 60)), at(15), id="went-forward"),
+        pytest.param((look(0), look(0, 40), look(0, 40)), None, id="went-back"),
+        pytest.param((look(1), {}, look(0)), None, id="deleted-and-made-anew"),
+        pytest.param(
+            (look(1), {"gaps": (gap(scope=GapScope.GROUPS),)}, look(0)), at(0), id="not-listed"
+        ),
+    ],
+)
+def test_when_a_group_was_at_work(
+    looks: tuple[dict[str, Any], ...], expected: datetime | None
+) -> None:
+    assert active(after(*looks)) == {"billing": expected}
+
+
+def test_a_group_that_could_not_be_listed_for_a_day_is_forgotten() -> None:
+    hidden = {"gaps": (gap(scope=GapScope.GROUPS),)}
+    assert active(after(look(1), hidden, seconds=86_399)) == {"billing": at(0)}
+    assert active(after(look(1), hidden, seconds=86_400)) == {}
+
+
+def test_without_a_description_the_state_of_the_listing_tells() -> None:
+    told = [
+        group(member_count=None, state=state)
+        for state in ("Empty", "Dead", "Stable", "PreparingRebalance", None)
+    ]
+    assert have_members(told).to_list() == [0, 0, 1, 1, None]
+    assert have_members([group(member_count=0, state="Stable")]).to_list() == [0]
+
+
+def test_what_an_earlier_process_saw_is_laid_under() -> None:
+    stored = after(look(1, groups=(group("billing"), group("audit", epoch=4))))
+    seen = after(look(0), look(0))
+    merged = laid_under(stored, seen)
+    assert active(merged) == {"billing": at(0), "audit": at(0)}
+    assert merged.groups.epoch.to_list() == [None, 4]
+    assert active(groups_under(GroupMemory.none(), seen.groups)) == {"billing": None}
+
+
+def test_a_clock_that_was_set_moves_what_is_remembered() -> None:
+    moved = shifted(after(look(1)), 60_000_000)
+    assert active(moved) == {"billing": at(60)}
+    back = advance(snapshot(taken_at=at(-30), **look(0)), after(look(1)))
+    assert active(back) == {"billing": at(-30)}

@@ -1,0 +1,56 @@
+"""What a service may say of a healthy application whose instances are killed.
+
+Nothing above info but one thing that is true: `producer_fenced`. A killed instance leaves its
+transaction open; its successor takes the transactional id over, or the timeout is over, and the
+coordinator aborts what was open. That is what the rule tells. So each transactional id may be named
+once per kill, and only when an instance has been killed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+FENCED: Final = "producer_fenced"
+LOUD: Final = frozenset({"warning", "critical"})
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a service said of one subject."""
+
+    rule: str
+    severity: str
+    reason: str
+    subject: tuple[tuple[str, str], ...]
+
+
+def said_of(findings: Iterable[Mapping[str, Any]]) -> list[Said]:
+    """Return every breach of a list of findings, as the API gives them."""
+    return [
+        Said(
+            rule=one["rule"],
+            severity=one["severity"],
+            reason=one["reason"],
+            subject=tuple(sorted((name, str(value)) for name, value in one["labels"].items())),
+        )
+        for one in findings
+        if one["verdict"] == "breach"
+    ]
+
+
+def false_alarms(said: Sequence[Said], *, kills: int) -> list[Said]:
+    """Return what is above info and not true, whatever was killed so many times in all."""
+    loud = [one for one in said if one.severity in LOUD]
+    fenced = Counter(one.subject for one in loud if one.rule == FENCED)
+    return [one for one in loud if one.rule != FENCED or fenced[one.subject] > kills]
+
+
+def by_rule(said: Iterable[Said]) -> str:
+    """Count what was said, the loudest first, as a cell of a table."""
+    counts = Counter((one.severity, one.rule) for one in said)
+    order = ["critical", "warning", "info"]
+    ranked = sorted(counts.items(), key=lambda item: (order.index(item[0][0]), item[0][1]))
+    return ", ".join(f"{count} {rule} ({severity})" for (severity, rule), count in ranked) or "none"

@@ -105,16 +105,17 @@ baseline-quality: $(READY) ## what baselines find in simulated weeks, by class o
 
 LOGGED := --log-cli-level=INFO --log-disable=httpx2
 VERSIONS ?= 3.3.2 4.4.0
-FAULT_FAMILIES := tests/faults $(addprefix tests/integration/test_,$(addsuffix .py, \
-  faults loss loss_faults loss_returned loss_unseen hold_ups transactions tx sequence_faults))
+FAULT_FAMILIES := $(patsubst %,tests/integration/test_%.py, \
+  faults loss loss_faults loss_returned loss_unseen hold_ups transactions tx sequence_faults)
 
 applications: $(READY) ## the same by itself for 15 minutes each
 	@APPLICATION_SECONDS=900 $(BIN)/python -m pytest tests/applications -q $(LOGGED)
 
 versions: $(READY) ## the fault families on the oldest and the newest Kafka that the sandbox runs
-	@failed=; for version in $(VERSIONS); do echo "== Kafka $$version"; \
-	  SANDBOX_KAFKA_VERSION=$$version $(BIN)/python -m pytest -q $(FAULT_FAMILIES) || failed+=" $$version"; \
-	done; test -z "$$failed" || { echo "FAILED on$$failed"; exit 1; }
+	@failed=; for version in $(VERSIONS); do for tests in tests/faults '$(FAULT_FAMILIES)'; do \
+	  echo "== Kafka $$version: $$tests"; \
+	  SANDBOX_KAFKA_VERSION=$$version $(BIN)/python -m pytest -q $$tests || failed+=" $$version"; \
+	done; done; test -z "$$failed" || { echo "FAILED on$$failed"; exit 1; }
 
 QUIET := -m pytest $(HEALTHY) -q --log-cli-level=INFO --log-disable=httpx2
 

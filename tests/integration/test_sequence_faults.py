@@ -14,6 +14,7 @@ from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, make_fault
 from tests.integration.outside import EXCEPTION, lines_with, on_leader, only, values_on
+from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 pytestmark = pytest.mark.integration
 
@@ -30,7 +31,15 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("form", SequenceForm)
+@pytest.mark.parametrize(
+    "form",
+    [
+        SequenceForm.OUT_OF_ORDER,
+        SequenceForm.NEW_EPOCH,
+        pytest.param(SequenceForm.EARLIEST_SEEN, marks=VERIFICATION),
+        pytest.param(SequenceForm.EXPECTED_ZERO, marks=TRANSACTIONS_V2),
+    ],
+)
 def test_a_batch_that_comes_too_early_is_refused_once_and_taken_later(
     cluster: Sandbox, form: SequenceForm
 ) -> None:
@@ -130,12 +139,14 @@ def test_a_client_that_begins_its_epochs_above_zero_is_refused_for_ever(cluster:
         assert values_on(cluster, truth.topic) == [0, 1]
 
 
+@PRODUCER_EXPIRATION
 def test_a_leader_that_has_forgotten_a_producer_takes_any_sequence(cluster: Sandbox) -> None:
     with make_fault("sequence-state-expired", cluster, batch=2) as truth:
         assert (truth.episodes, truth.rule) == ((), None)
         assert values_on(cluster, truth.topic) == [0, 1, 12345, 12346]
 
 
+@TRANSACTIONS_V2
 def test_with_transactions_v2_a_forgotten_producer_is_refused(cluster: Sandbox) -> None:
     form = SequenceForm.EXPECTED_ZERO
     with make_fault("sequence-state-expired", cluster, batch=2, form=form) as truth:

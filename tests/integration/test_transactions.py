@@ -37,6 +37,7 @@ from tests.integration.clients import (
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import only, why_of
 from tests.integration.old_brokers import MISSING, old_brokers
+from tests.kafka_release import SCRAM_USERS
 
 pytestmark = pytest.mark.integration
 
@@ -275,6 +276,7 @@ def allow(operation: str, resource: str, name: str = "*") -> Permission:
         pytest.param("describe", False, Sight.UNPROVEN, id="describe-this-one"),
     ],
 )
+@SCRAM_USERS
 def test_sight_is_what_the_permissions_are(
     admin: SandboxAdmin,
     limited: MakeReader,
@@ -323,6 +325,7 @@ def test_one_other_permission_on_a_name_hides_nothing_from_those_who_may_see_all
         admin.revoke(others)
 
 
+@SCRAM_USERS
 def test_without_read_on_the_topic_its_holder_stays_unknown(
     limited: MakeReader, opened: OpenTransaction
 ) -> None:

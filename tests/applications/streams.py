@@ -14,7 +14,9 @@ from tests.applications.load import CommittedReader, Feeder
 
 PARTITIONS: Final = 4
 CUSTOMERS: Final = 17  # as in OrderCounts.java
-RATE: Final = 150.0
+RATE: Final = 300.0
+# Many batches of each transaction are under way at once, and some overtake its first one.
+SMALL_BATCHES: Final = {"producer.batch.size": "300", "producer.linger.ms": "0"}
 SHORT: Final = {"consumer.session.timeout.ms": "6000", "consumer.heartbeat.interval.ms": "1500"}
 
 
@@ -74,7 +76,8 @@ def settings(ground: Ground, stem: str, number: int) -> dict[str, str]:
         "application.id": stem,
         "processing.guarantee": "exactly_once_v2",
         "replication.factor": "3",
-        "num.stream.threads": "1",
+        "num.stream.threads": "2",
+        **SMALL_BATCHES,
         "state.dir": str(ground.folder / f"streams-{number}/state"),
         **(SHORT if ground.is_short else {}),
     }

@@ -11,6 +11,8 @@ from typing import Final
 from service.sandbox.cluster import Sandbox
 from service.sandbox.commands import JAVA_FLAGS, marker
 from service.sandbox.properties import render
+from service.sandbox.releases import Release
+from tests.applications.java_classes import VERSION
 
 HEAP: Final = "-Xmx192m"
 END_SECONDS: Final = 30.0
@@ -78,7 +80,7 @@ class JavaProcess:
             HEAP,
             marker(self.cluster.directory),
             *JAVA_FLAGS,
-            state.release.log_flag,
+            Release(VERSION).log_flag,
             f"-Dkafka.logs.dir={self.folder}",
             "-cp",
             self.class_path,

@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 FENCED: Final = "producer_fenced"
+# Of an event in the service's log, what is not of its subject.
+NO_LABELS: Final = frozenset(
+    {"time", "level", "event", "rule", "step", "verdict", "reason", "severity", "evidence"}
+)
 LOUD: Final = frozenset({"warning", "critical"})
 
 
@@ -27,17 +31,19 @@ class Said:
     subject: tuple[tuple[str, str], ...]
 
 
-def said_of(findings: Iterable[Mapping[str, Any]]) -> list[Said]:
-    """Return every breach of a list of findings, as the API gives them."""
+def said_of(events: Iterable[Mapping[str, Any]]) -> list[Said]:
+    """Return every breach that was logged, also what was taken back later: it had been told."""
     return [
         Said(
             rule=one["rule"],
             severity=one["severity"],
             reason=one["reason"],
-            subject=tuple(sorted((name, str(value)) for name, value in one["labels"].items())),
+            subject=tuple(
+                sorted((name, str(value)) for name, value in one.items() if name not in NO_LABELS)
+            ),
         )
-        for one in findings
-        if one["verdict"] == "breach"
+        for one in events
+        if one.get("verdict") == "breach"
     ]
 
 

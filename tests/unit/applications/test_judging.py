@@ -43,19 +43,24 @@ def test_only_a_cut_after_a_kill_is_true(told: list[Said], kills: int, wrong: li
     assert false_alarms(told, kills=kills) == wrong
 
 
-def finding(verdict: str) -> dict[str, Any]:
+def event(**more: str) -> dict[str, Any]:
     return {
+        "time": "2026-01-01T00:00:00Z",
+        "event": "finding",
         "rule": "producer_fenced",
-        "severity": "warning",
+        "step": "opened",
         "reason": "timeout",
-        "verdict": verdict,
-        "labels": {"transactional_id": "a", "cluster": "c"},
+        "cluster": "c",
+        "transactional_id": "a",
+        **more,
     }
 
 
-def test_only_a_breach_is_said() -> None:
-    [one] = said_of([finding("breach"), finding("unknown")])
+def test_only_a_breach_is_said_and_its_subject_is_what_labels_it() -> None:
+    ended, doubted = event(), event(verdict="unknown")
+    [one] = said_of([event(verdict="breach", severity="warning"), doubted, ended])
     assert one.subject == (("cluster", "c"), ("transactional_id", "a"))
+    assert (one.rule, one.severity, one.reason) == ("producer_fenced", "warning", "timeout")
 
 
 def test_what_was_said_is_counted_the_loudest_first() -> None:

@@ -23,6 +23,11 @@ class Ground:
     mark: str  # of the names of its topics, groups and transactional ids
     is_short: bool  # shorter time-outs, so that a kill and what follows fit
 
+    @property
+    def rebalance_delay_ms(self) -> str:
+        """How long Connect keeps a lost worker's tasks for it; five minutes by default."""
+        return "3000" if self.is_short else "20000"
+
 
 @dataclass(frozen=True)
 class Running:

@@ -87,7 +87,7 @@ def settings(ground: Ground, stem: str, port: int) -> dict[str, str]:
         "exactly.once.source.support": "enabled",
         "listeners": f"http://{ports.HOST}:{port}",
         "plugin.discovery": "service_load",
-        "scheduled.rebalance.max.delay.ms": "3000" if ground.is_short else "20000",
+        "scheduled.rebalance.max.delay.ms": ground.rebalance_delay_ms,
     }
 
 

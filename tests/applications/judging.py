@@ -1,9 +1,14 @@
 """What a service may say of a healthy application whose instances are killed.
 
-Nothing above info but one thing that is true: `producer_fenced`. A killed instance leaves its
-transaction open; its successor takes the transactional id over, or the timeout is over, and the
-coordinator aborts what was open. That is what the rule tells. So each transactional id may be named
-once per kill, and only when an instance has been killed.
+Nothing above info but two things that are true, and only where an instance has been killed:
+
+- `producer_fenced`. A killed instance leaves its transaction open; its successor takes the
+  transactional id over, or the timeout is over, and the coordinator aborts what was open.
+- `read_committed_consumers_blocked` with the reason `overdue`. Nobody took the transactional id over
+  before the timeout: who reads the output has waited for it a minute or longer, and waits until the
+  coordinator looks the next time. Where a successor is there in time nothing is said.
+
+Each subject may be named so once per kill.
 """
 
 from __future__ import annotations
@@ -14,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 FENCED: Final = "producer_fenced"
+BLOCKED: Final = ("read_committed_consumers_blocked", "overdue")
 # Of an event in the service's log, what is not of its subject.
 NO_LABELS: Final = frozenset(
     {"time", "level", "event", "rule", "step", "verdict", "reason", "severity", "evidence"}
@@ -50,8 +56,13 @@ def said_of(events: Iterable[Mapping[str, Any]]) -> list[Said]:
 def false_alarms(said: Sequence[Said], *, kills: int) -> list[Said]:
     """Return what is above info and not true, whatever was killed so many times in all."""
     loud = [one for one in said if one.severity in LOUD]
-    fenced = Counter(one.subject for one in loud if one.rule == FENCED)
-    return [one for one in loud if one.rule != FENCED or fenced[one.subject] > kills]
+    times = Counter((one.rule, one.subject) for one in loud)
+    return [one for one in loud if not follows_a_kill(one) or times[one.rule, one.subject] > kills]
+
+
+def follows_a_kill(one: Said) -> bool:
+    """Whether it is what a killed instance leads to."""
+    return one.rule == FENCED or (one.rule, one.reason) == BLOCKED
 
 
 def by_rule(said: Iterable[Said]) -> str:

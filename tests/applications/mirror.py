@@ -72,6 +72,7 @@ def settings(ground: Ground, topic: str, port: int) -> dict[str, str]:
         "listeners": f"http://{ports.HOST}:{port}",
         "plugin.discovery": "service_load",
         "tasks.max": "2",
+        "scheduled.rebalance.max.delay.ms": ground.rebalance_delay_ms,
         **{f"{name}.factor": "3" for name in (*factors, *more)},
         "offset.storage.partitions": "5",
         "status.storage.partitions": "3",

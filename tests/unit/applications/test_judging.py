@@ -9,11 +9,13 @@ import pytest
 from tests.applications.judging import Said, by_rule, false_alarms, said_of
 
 
-def said(rule: str, severity: str, subject: str = "a") -> Said:
-    return Said(rule, severity, "any", (("transactional_id", subject),))
+def said(rule: str, severity: str, subject: str = "a", reason: str = "any") -> Said:
+    return Said(rule, severity, reason, (("transactional_id", subject),))
 
 
 FENCED = said("producer_fenced", "warning")
+WAITED = said("read_committed_consumers_blocked", "warning", reason="overdue")
+HANGS = said("read_committed_consumers_blocked", "warning", reason="hanging")
 
 
 @pytest.mark.parametrize(
@@ -24,6 +26,9 @@ FENCED = said("producer_fenced", "warning")
         pytest.param([FENCED], 1, [], id="what a kill left open was cut"),
         pytest.param([FENCED, said("producer_fenced", "warning", "b")], 1, [], id="of two ids"),
         pytest.param([FENCED], 0, [FENCED], id="nobody was killed"),
+        pytest.param([WAITED, FENCED], 1, [], id="readers waited for what was cut"),
+        pytest.param([WAITED], 0, [WAITED], id="readers waited for nobody who was killed"),
+        pytest.param([HANGS], 1, [HANGS], id="nothing hangs after a kill"),
         pytest.param([FENCED] * 3, 2, [FENCED] * 3, id="more often than somebody was killed"),
         pytest.param(
             [FENCED, said("sequence_gap_loss", "critical")],

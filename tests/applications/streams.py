@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import random
 from collections import Counter
 from contextlib import ExitStack
 from typing import Final
@@ -12,9 +14,11 @@ from tests.applications.java_process import JavaProcess
 from tests.applications.kafka_producer import NumberProducer
 from tests.applications.load import CommittedReader, Feeder
 
+logger = logging.getLogger(__name__)
+
 PARTITIONS: Final = 4
 CUSTOMERS: Final = 17  # as in OrderCounts.java
-RATE: Final = 300.0
+RATES: Final = (20.0, 80.0, 300.0)  # a quiet application is another one than a busy one
 # Many batches of each transaction are under way at once, and some overtake its first one.
 SMALL_BATCHES: Final = {"producer.batch.size": "300", "producer.linger.ms": "0"}
 SHORT: Final = {"consumer.session.timeout.ms": "6000", "consumer.heartbeat.interval.ms": "1500"}
@@ -48,7 +52,9 @@ class StreamsApplication:
         reader = CommittedReader(cluster.bootstrap_servers, counts)
         undo.callback(reader.stop)
         self._producer = NumberProducer(cluster.bootstrap_servers, orders)
-        return Running(instances, Feeder(self._producer.send, RATE), reader)
+        rate = random.choice(RATES)
+        logger.info("%g orders per second", rate)
+        return Running(instances, Feeder(self._producer.send, rate), reader)
 
     def flush(self) -> None:
         """Wait until all orders are acknowledged."""

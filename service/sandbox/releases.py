@@ -55,7 +55,7 @@ class Release:
     @property
     def elects_unclean(self) -> bool:
         """Whether its controller obeys unclean.leader.election.enable by itself (KAFKA-12670)."""
-        return not self._is_before(4, 0)
+        return not self._is_before(3, 9)
 
     @property
     def verifies_transactions(self) -> bool:

@@ -10,7 +10,7 @@ READY := $(VENV)/.ready
 # which give way (~), and then those that leave theirs alone. Areas are dealt out so that the lanes of a
 # stage take as long. What stands between two such stages runs alone.
 FIRST := story breaking ~layers | ~brokerless steady
-ALONE := spark healthy
+ALONE := spark healthy applications-short
 LAST := faults | ~types ~unit ~property
 AREAS := lint integration $(filter-out |,$(subst ~,,$(FIRST) $(LAST))) $(ALONE)
 # Hundreds of processes are started, and each reads five hundred modules of ours.
@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 RERUNS := $(if $(filter true,$(CI)),--reruns 1 --rerun-show-tracebacks -r aR)
 PYTEST := $(BIN)/python -m pytest -q $(RERUNS)
 
-.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
+.PHONY: help setup demo test check $(AREAS) coverage bench baseline-quality applications versions quiet quiet-long ordinary-trouble loss-long returned-long tail-long nightly-kills property-long golden lock kafka-lock format clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-16s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ faults: $(READY) ## every fault of sequences on real brokers with real clients, 
 story: $(READY) ## the demo as a user runs it: to the end, interrupted, left running
 	@$(PYTEST) tests/story
 
+applications-short: $(READY) ## Kafka Streams, Connect and MirrorMaker 2 for a minute, killed and back: no false alarm
+	@$(PYTEST) tests/applications
+
 coverage: $(READY) ## branch coverage of the unit and property tests
 	@$(BIN)/coverage run -m pytest tests/unit tests/property -q && $(BIN)/coverage report
 
@@ -100,6 +103,20 @@ bench: $(READY) ## measure a round and the sandbox; prints figures, asserts none
 
 baseline-quality: $(READY) ## what baselines find in simulated weeks, by class of incident, and what they tell for nothing
 	@$(BIN)/python -m pytest tests/bench/test_bench_quality.py -q -s
+
+LOGGED := --log-cli-level=INFO --log-disable=httpx2
+VERSIONS ?= 3.3.2 4.4.0
+FAULT_FAMILIES := $(patsubst %,tests/integration/test_%.py, \
+  faults loss loss_faults loss_returned loss_unseen hold_ups transactions tx sequence_faults)
+
+applications: $(READY) ## the same by itself for 15 minutes each
+	@APPLICATION_SECONDS=900 $(BIN)/python -m pytest tests/applications -q $(LOGGED)
+
+versions: $(READY) ## the fault families on the oldest and the newest Kafka that the sandbox runs
+	@failed=; for version in $(VERSIONS); do for tests in tests/faults '$(FAULT_FAMILIES)'; do \
+	  echo "== Kafka $$version: $$tests"; \
+	  SANDBOX_KAFKA_VERSION=$$version $(BIN)/python -m pytest -q $$tests || failed+=" $$version"; \
+	done; done; test -z "$$failed" || { echo "FAILED on$$failed"; exit 1; }
 
 QUIET := -m pytest $(HEALTHY) -q --log-cli-level=INFO --log-disable=httpx2
 
@@ -134,7 +151,7 @@ lock: $(READY) ## pin requirements.txt again from pyproject.toml, and its part f
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
 
 kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
-	@$(BIN)/python -m service.sandbox.jars service/sandbox/locks/*.lock
+	@$(BIN)/python -m service.sandbox.jars service/sandbox/locks/*.lock tests/applications/application-jars.lock
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from service.sandbox.faults import needed_release
 from service.sandbox.releases import DEFAULT_VERSION
 
 VERSION: Final = os.environ.get("SANDBOX_KAFKA_VERSION", DEFAULT_VERSION)
@@ -18,7 +19,11 @@ def needs_kafka(version: str) -> pytest.MarkDecorator:
     return getattr(pytest.mark, MARKER)(version)  # type: ignore[no-any-return]
 
 
-TRANSACTIONS_V2: Final = needs_kafka("4.0")
+TRANSACTIONS_V2: Final = needs_kafka(needed_release.TRANSACTIONS_V2)
+ELIGIBLE_REPLICAS: Final = needs_kafka(needed_release.ELIGIBLE_REPLICAS)
+VERIFICATION: Final = needs_kafka(needed_release.VERIFICATION)
+PRODUCER_EXPIRATION: Final = needs_kafka(needed_release.PRODUCER_EXPIRATION)
+SCRAM_USERS: Final = needs_kafka("3.5")  # KIP-900
 
 
 def numbers(version: str) -> tuple[int, ...]:

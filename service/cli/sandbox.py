@@ -296,6 +296,9 @@ def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
         click.echo(f"Its options stay until `down`: {_as_flags(report.options)}")
     for node in report.paused:
         click.echo(f"Node {node} is paused and stays so: tidemark sandbox resume {node}")
+    users = ", ".join(f"{user.name} / {user.password}" for user in (ADMIN, OBSERVER))
+    if not sandbox.state.release.has_scram_users:
+        users = "none: Kafka keeps them since 3.5"
     where = (
         ""
         if sandbox.directory == _open(None).directory
@@ -304,7 +307,7 @@ def _print_up(sandbox: Sandbox, report: UpReport, *, changed: bool) -> None:
     click.echo(f"""
   bootstrap servers  {sandbox.bootstrap_servers}  (no password, may do everything)
   SASL_PLAINTEXT     {sandbox.sasl_bootstrap_servers}  (SCRAM-SHA-512 and -256)
-    users            {ADMIN.name} / {ADMIN.password}, {OBSERVER.name} / {OBSERVER.password}
+    users            {users}
   TLS                {sandbox.tls_bootstrap_servers}  (no password)
     trust            {sandbox.tls_ca_file}
   metrics            {sandbox.metrics_url(1)}

@@ -70,7 +70,7 @@ def tool_command(state: SandboxState, main_class: str, *, scratch: Path) -> list
     `main_class` is the tool's name in the newest release; an older one may have it elsewhere.
     """
     folder, jars = Path(state.cache) / "jars", read_lock(state.release.lock_file)
-    tool = find_class(folder, jars, main_class)
+    tool = find_class(folder, jars, main_class, state.release.version)
     is_own = tool.revision == state.release.version  # the archive is of the brokers' classes
     return [
         state.java,

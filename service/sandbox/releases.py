@@ -48,6 +48,16 @@ class Release:
         return not self._is_before(4, 0)
 
     @property
+    def terminates_by_name(self) -> bool:
+        """Whether kafka-transactions.sh knows forceTerminateTransaction (KIP-939)."""
+        return not self._is_before(4, 1)
+
+    @property
+    def elects_unclean(self) -> bool:
+        """Whether its controller obeys unclean.leader.election.enable by itself (KAFKA-12670)."""
+        return not self._is_before(3, 9)
+
+    @property
     def verifies_transactions(self) -> bool:
         """Whether a leader asks the coordinator before it opens a transaction (KIP-890, part 1)."""
         return not self._is_before(3, 6)

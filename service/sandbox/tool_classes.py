@@ -28,12 +28,14 @@ class ToolClass:
     revision: str
 
 
-def find_class(folder: Path, jars: Iterable[Jar], main_class: str) -> ToolClass:
+def find_class(folder: Path, jars: Iterable[Jar], main_class: str, version: str) -> ToolClass:
     """Return the class that these jars have for a tool, or raise when they have none.
 
-    `main_class` is its name in a newer release.
+    `main_class` is its name in a newer release, `version` that of the brokers, whose own classes
+    come first.
     """
     holders = [jar for jar in jars if jar.name in HOLDERS]
+    holders.sort(key=lambda jar: jar.revision != version)
     simple = main_class.rpartition(".")[2]
     for name in (main_class, *(f"{package}.{simple}" for package in OLD_PACKAGES)):
         for jar in holders:

@@ -13,7 +13,7 @@ from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
 from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
-from tests.kafka_release import TRANSACTIONS_V2, needs_kafka
+from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
 
@@ -32,9 +32,7 @@ REORDERINGS = [
         marks=TRANSACTIONS_V2,
     ),
     pytest.param({"form": SequenceForm.NEW_EPOCH}, id="at the start of an epoch"),
-    pytest.param(
-        {"form": SequenceForm.EARLIEST_SEEN}, id="earliest seen", marks=needs_kafka("3.6")
-    ),
+    pytest.param({"form": SequenceForm.EARLIEST_SEEN}, id="earliest seen", marks=VERIFICATION),
 ]
 
 
@@ -55,7 +53,12 @@ def test_a_reordering_is_harmless(
         pytest.param("sequence-stale-retry", {"other_borders": True}, id="other batch borders"),
         pytest.param("sequence-stale-retry", {"resend": True}, id="sent again in a new epoch"),
         pytest.param("sequence-restart", {}, id="new epochs that begin above zero"),
-        pytest.param("sequence-state-expired", {}, id="a producer that is forgotten"),
+        pytest.param(
+            "sequence-state-expired",
+            {},
+            id="a producer that is forgotten",
+            marks=PRODUCER_EXPIRATION,
+        ),
     ],
 )
 def test_a_repetition_or_a_mistake_of_a_client_loses_nothing(

@@ -42,6 +42,7 @@ from tests.integration.fault_truths import (
     setting,
 )
 from tests.integration.looking import ends, only
+from tests.kafka_release import VERIFICATION
 
 pytestmark = pytest.mark.integration
 NONE = "-1"
@@ -177,6 +178,7 @@ def test_an_unlisted_producer_hangs_and_no_coordinator_knows_it(
     assert ends(reader, topic) == RELEASED
 
 
+@VERIFICATION
 def test_the_setting_of_a_broker_is_what_it_was_before_a_transaction_hangs(
     cluster: Sandbox, admin: SandboxAdmin, new_name: Named
 ) -> None:

@@ -21,6 +21,7 @@ from service.sandbox.tools import run_quietly
 from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
 from tests.integration.watching import Watch
+from tests.kafka_release import SCRAM_USERS
 
 pytestmark = pytest.mark.integration
 
@@ -202,6 +203,7 @@ def short_sighted(
     admin.delete_user(user.name)
 
 
+@SCRAM_USERS
 def test_who_may_not_see_transactional_ids_cannot_say_that_one_hangs(
     cluster: Sandbox, short_sighted: Watch
 ) -> None:

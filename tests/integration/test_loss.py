@@ -28,6 +28,7 @@ from tests.integration.looking import ends, only, partition
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
 from tests.integration.test_loss_returned import UNCLEAN, logs_of
 from tests.integration.watching import Watch, told
+from tests.kafka_release import ELIGIBLE_REPLICAS, TRANSACTIONS_V2
 
 pytestmark = pytest.mark.integration
 
@@ -132,8 +133,8 @@ def test_committed_loss_is_told_to_the_offset(
 @pytest.mark.parametrize(
     "fault",
     [
-        "unreplicated-loss",
-        "unclean-without-loss",
+        pytest.param("unreplicated-loss", marks=ELIGIBLE_REPLICAS),
+        pytest.param("unclean-without-loss", marks=ELIGIBLE_REPLICAS),
         "double-failover",
         "topic-recreated",
         "records-deleted",
@@ -192,8 +193,8 @@ def test_a_watcher_that_begins_after_the_loss_finds_it_by_what_groups_had_read(
     ("protocol", "goes_on"),
     [
         pytest.param(Protocol.V1, False, id="v1"),
-        pytest.param(Protocol.V2, False, id="v2"),
-        pytest.param(Protocol.V2, True, id="v2-that-goes-on-at-once"),
+        pytest.param(Protocol.V2, False, id="v2", marks=TRANSACTIONS_V2),
+        pytest.param(Protocol.V2, True, id="v2-that-goes-on-at-once", marks=TRANSACTIONS_V2),
     ],
 )
 def test_a_committed_transaction_that_is_lost_whole_is_named(
@@ -276,6 +277,7 @@ def named(made: WatchedRound, topic: str) -> list[object]:
     return [row["transactional_id"] for row in rows] if isinstance(rows, list) else []
 
 
+@TRANSACTIONS_V2
 def test_the_next_transaction_after_a_lost_one_goes_on_and_no_broker_writes_a_word(
     faults: Sandbox,
 ) -> None:

@@ -32,6 +32,7 @@ from tests.integration.loss_truths import (
     is_down,
     records_on,
 )
+from tests.kafka_release import TRANSACTIONS_V2
 
 pytestmark = pytest.mark.integration
 
@@ -75,7 +76,9 @@ def test_the_command_leaves_the_only_copy_on_the_old_leader_that_is_down(
     assert f"from offset {told['lost_to']} " in returned
 
 
-@pytest.mark.parametrize(("protocol", "kept"), [("v1", KEPT), ("v2", KEPT + 2)])
+@pytest.mark.parametrize(
+    ("protocol", "kept"), [("v1", KEPT), pytest.param("v2", KEPT + 2, marks=TRANSACTIONS_V2)]
+)
 def test_whole_committed_transactions_vanish_and_a_group_has_read_them(
     faults: Sandbox, reader: ClusterReader, protocol: str, kept: int
 ) -> None:

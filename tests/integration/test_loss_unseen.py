@@ -27,6 +27,7 @@ from tests.integration.test_loss_returned import (
     settled,
 )
 from tests.integration.watching import Watch, told
+from tests.kafka_release import ELIGIBLE_REPLICAS
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 
@@ -87,6 +88,7 @@ def test_a_loss_between_two_rounds_is_told_by_log_lines_alone(
         assert len(set(critical)) == 1, told(watch.rounds)
 
 
+@ELIGIBLE_REPLICAS
 def test_a_last_known_leader_that_comes_back_unseen_has_lost_nothing(
     faults: Sandbox, make_reader: MakeReader
 ) -> None:

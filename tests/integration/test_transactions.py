@@ -36,7 +36,9 @@ from tests.integration.clients import (
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import only, why_of
 from tests.integration.old_brokers import MISSING, old_brokers
+from tests.kafka_release import SCRAM_USERS, VERSION, numbers
 
+ASKS_METADATA_FOR_PLACEMENT = numbers(VERSION) < (3, 8)  # before DescribeTopicPartitions
 pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
@@ -139,7 +141,8 @@ def test_a_healthy_cluster_costs_one_listing_per_broker(
     )
     requests = reader.read(only(opened.topic)).report.requests
     assert requests["ListTransactions"] == len(cluster.state.brokers)
-    assert requests["Metadata"] == 2 * len(cluster.state.brokers), "two topics of coordinators"
+    every_broker = 2 * len(cluster.state.brokers)  # two topics of coordinators
+    assert requests["Metadata"] == every_broker + ASKS_METADATA_FOR_PLACEMENT
     assert not requests.keys() & {"DescribeTransactions", "DescribeProducers", "DescribeAcls"}
 
 
@@ -274,6 +277,7 @@ def allow(operation: str, resource: str, name: str = "*") -> Permission:
         pytest.param("describe", False, Sight.UNPROVEN, id="describe-this-one"),
     ],
 )
+@SCRAM_USERS
 def test_sight_is_what_the_permissions_are(
     admin: SandboxAdmin,
     limited: MakeReader,
@@ -322,6 +326,7 @@ def test_one_other_permission_on_a_name_hides_nothing_from_those_who_may_see_all
         admin.revoke(others)
 
 
+@SCRAM_USERS
 def test_without_read_on_the_topic_its_holder_stays_unknown(
     limited: MakeReader, opened: OpenTransaction
 ) -> None:

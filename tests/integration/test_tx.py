@@ -31,6 +31,7 @@ from tests.integration.clients import (
     produce_in_transaction,
     transactional_producer,
 )
+from tests.kafka_release import SCRAM_USERS
 
 pytestmark = pytest.mark.integration
 
@@ -222,6 +223,7 @@ def one_eyed(admin: SandboxAdmin) -> Iterator[tuple[str, ...]]:
     admin.delete_user(user.name)
 
 
+@SCRAM_USERS
 def test_who_may_not_see_ids_is_told_that_it_is_not_certain(
     cluster: Sandbox, one_eyed: tuple[str, ...]
 ) -> None:

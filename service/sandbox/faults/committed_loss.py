@@ -12,6 +12,7 @@ from functools import partial
 from rules.facts.identity import TopicPartition
 from service.sandbox.faults.loss_truth import LossTruth, LostTransaction
 from service.sandbox.faults.replicas import (
+    ask_for_unclean,
     await_alone,
     await_in_sync,
     await_leader,
@@ -68,6 +69,8 @@ def elect_stale(scene: Scene, noted: Before | None = None) -> Before:
     stage, pair, before = scene.stage, scene.pair, noted or scene.before()
     stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
     revive(stage, pair.follower)
+    if scene.is_unclean and not stage.sandbox.state.release.elects_unclean:
+        ask_for_unclean(stage, scene.partitions)
     await_leader(stage, scene.partitions, [pair.follower], above=epochs(before))
     return before
 

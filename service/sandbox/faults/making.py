@@ -12,6 +12,7 @@ from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults.loss_truth import LossTruth
+from service.sandbox.faults.needed_release import require_release
 from service.sandbox.faults.prepared import Prepared
 from service.sandbox.faults.registry import DEFAULT_TIMEOUT, FAULTS, AnyStrike, AnyTruth, Fault
 from service.sandbox.faults.sequence_names import Client
@@ -126,6 +127,7 @@ def _begin(
     if {"client", "form"} & fault.takes:
         _require_fitting(fault, options)
     step = step_of(fault)
+    require_release(name, options, sandbox.state.release)
     with contextlib.ExitStack() as undo:
         stage = Stage(
             sandbox=sandbox,

@@ -70,7 +70,7 @@ def make_open(stage: Stage) -> Truth:
             rule="last_stable_offset_stuck",  # in time; a group that waits is no breach meanwhile
             also=(),
             ends=f"by itself: the coordinator aborts it {seconds:g} s after it began, or soon after",
-            undo=terminate_command(stage, producer),
+            undo=_terminate_command(stage, producer, where, start),
         ),
     )
 
@@ -129,11 +129,15 @@ def open_truth(stage: Stage, producer: RawProducer, start: int, expected: Expect
     )
 
 
-def terminate_command(stage: Stage, producer: RawProducer) -> str:
-    """Return what aborts an open transaction by its name, and fences its owner."""
-    name = producer.transactional_id
-    terminate = ("forceTerminateTransaction", "--transactionalId", name)
-    return stage.command("tool", "kafka-transactions.sh", *terminate)
+def _terminate_command(
+    stage: Stage, producer: RawProducer, where: TopicPartition, start: int
+) -> str:
+    """Return what aborts an open transaction: by its name, or on its partition in older tools."""
+    by_name = ("forceTerminateTransaction", "--transactionalId", producer.transactional_id)
+    place = ("--topic", where.topic, "--partition", str(where.partition))
+    on_partition = ("abort", *place, "--start-offset", str(start))
+    words = by_name if stage.sandbox.state.release.terminates_by_name else on_partition
+    return stage.command("tool", "kafka-transactions.sh", *words)
 
 
 def _abort(stage: Stage, producer: RawProducer, where: TopicPartition) -> None:

@@ -18,12 +18,14 @@ from service.sandbox.faults.stage import Stage
 from service.sandbox.processes import Liveness
 from service.sandbox.readiness import listed_brokers
 from service.sandbox.state import CONTROLLER_ID
-from service.sandbox.workloads.log_requests import log_end
-from service.sandbox.workloads.raw_cluster import Placed, patiently
+from service.sandbox.workloads.log_requests import elect_unclean, log_end
+from service.sandbox.workloads.raw_cluster import Placed, RefusedError, patiently
 
 MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 BROKERS_NEEDED: Final = 3
 NO_LEADER: Final = -1
+# What an election is refused with while the controller does not know yet who died and who is back.
+NOT_ELECTED: Final = frozenset({"ELECTION_NOT_NEEDED", "ELIGIBLE_LEADERS_NOT_AVAILABLE"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,24 @@ def await_leader(
         ),
         f"none of the brokers {sorted(leaders)} became leader of {partitions[0].topic}",
     )
+
+
+def ask_for_unclean(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+    """Ask for an unclean election as soon as there is no leader, until there is one."""
+
+    def has_leader() -> bool:
+        leaders = [one.leader for one in stage.cluster.topic(partitions[0].topic)]
+        if NO_LEADER not in leaders:
+            return False  # the controller has not noticed yet that the old one died
+        try:
+            elect_unclean(stage.cluster, partitions)
+        except RefusedError as refused:
+            if refused.error not in NOT_ELECTED:
+                raise
+            return False
+        return True
+
+    await_condition(has_leader, f"nobody was elected for {partitions[0].topic}")
 
 
 def await_leaderless(stage: Stage, partitions: Sequence[TopicPartition]) -> None:

@@ -38,6 +38,8 @@ from service.sandbox.workloads.raw_producer import ALL_IN_SYNC, append_plain
 
 KEPT: Final = 10  # records that every replica has before anything happens
 
+UNCLEAN_ALLOWED: Final = "unclean.leader.election.enable"
+
 Strike = Callable[[], LossTruth]
 
 
@@ -75,6 +77,11 @@ class Scene:
     def topic(self) -> str:
         """The topic's name."""
         return self.partitions[0].topic
+
+    @property
+    def is_unclean(self) -> bool:
+        """Whether a replica that is not in sync may lead."""
+        return self.settings[UNCLEAN_ALLOWED] == "true"
 
     # -------------------------------------------------------------- before
     def write(self, count: int, *, acks: int = ALL_IN_SYNC) -> None:
@@ -196,7 +203,7 @@ def make_scene(
         replicas=(*both, *(others if has_bystander else ())),
         settings={
             "min.insync.replicas": str(min_isr),
-            "unclean.leader.election.enable": str(is_unclean).lower(),
+            UNCLEAN_ALLOWED: str(is_unclean).lower(),
         },
     )
     if stage.options.topic is None:

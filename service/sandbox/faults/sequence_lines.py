@@ -27,9 +27,9 @@ _FORMS: Final = {
         r"Out of order sequence number for producer (?P<id>\d+) " + _PLACE + r"(?P<incoming>\d+) "
         r"\(incoming seq\. number\), (?P<current>\d+) \(earliest seen sequence\)"
     ),
-    # Without a space before "at": so Kafka writes it from 3.5 to 4.3.
+    # Without a space before "at" from Kafka 3.5 to 4.3.
     SequenceForm.NEW_EPOCH: (
-        r"Invalid sequence number for new epoch of producer (?P<id>\d+)"
+        r"Invalid sequence number for new epoch of producer (?P<id>\d+) ?"
         + _PLACE
         + r"(?P<epoch>\d+) "
         r"\(request epoch\), (?P<incoming>\d+) \(seq\. number\), \d+ \(current producer epoch\)"

@@ -25,6 +25,7 @@ from service.sandbox.workloads.raw_cluster import (
 EARLIEST: Final = -2  # ListOffsets: the first offset still retained
 DEBUGGING: Final = -2  # replica id: sees the log end of whichever replica is asked
 PREFERRED: Final = 0  # ElectLeaders: the first replica of the assignment
+UNCLEAN: Final = 1  # likewise: one that is not in sync, where there is no leader
 CHANGE_TIMEOUT: Final = timedelta(seconds=10)
 
 DELETE_RECORDS: Final = Api(key=21, name="DeleteRecords", oldest=2, newest=2, since="2.4")
@@ -96,6 +97,15 @@ def delete_before(cluster: RawCluster, where: TopicPartition, offset: int) -> No
 
 def elect_preferred(cluster: RawCluster, partitions: Sequence[TopicPartition]) -> None:
     """Give the partitions of one topic back to their preferred leader, which has to be in sync."""
+    _elect(cluster, partitions, PREFERRED)
+
+
+def elect_unclean(cluster: RawCluster, partitions: Sequence[TopicPartition]) -> None:
+    """Let a replica that lives lead the partitions of one topic, in sync or not."""
+    _elect(cluster, partitions, UNCLEAN)
+
+
+def _elect(cluster: RawCluster, partitions: Sequence[TopicPartition], kind: int) -> None:
     topic = partitions[0].topic
     numbers = tuple(where.partition for where in partitions)
 
@@ -104,7 +114,7 @@ def elect_preferred(cluster: RawCluster, partitions: Sequence[TopicPartition]) -
             topic=topic, partitions=numbers
         )
         return codec.message(ELECT_LEADERS, version, "ElectLeadersRequest")(
-            election_type=PREFERRED, topic_partitions=(wanted,)
+            election_type=kind, topic_partitions=(wanted,)
         )
 
     answer = cluster.ask(cluster.any_running(), ELECT_LEADERS, build)

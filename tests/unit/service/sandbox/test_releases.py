@@ -46,6 +46,19 @@ def test_a_release_is_given_the_settings_of_the_log4j_that_it_has(
     assert named.is_file()
 
 
-def test_scram_users_and_share_groups_are_asked_for_where_a_release_knows_them() -> None:
-    assert [v for v in supported() if not Release(v).has_scram_users] == ["3.3.2"]
-    assert [v for v in supported() if Release(v).features] == ["4.1.1"]
+@pytest.mark.parametrize(
+    ("has", "lack_it"),
+    [
+        ("has_scram_users", ["3.3.2"]),
+        ("elects_unclean", ["3.3.2"]),
+        ("verifies_transactions", ["3.3.2"]),
+        ("has_transactions_v2", ["3.3.2", "3.9.2"]),
+        ("terminates_by_name", ["3.3.2", "3.9.2"]),
+    ],
+)
+def test_a_release_has_what_came_before_it(has: str, lack_it: list[str]) -> None:
+    assert [version for version in supported() if not getattr(Release(version), has)] == lack_it
+
+
+def test_share_groups_are_asked_for_where_a_new_cluster_leaves_them_off() -> None:
+    assert [version for version in supported() if Release(version).features] == ["4.1.1"]

@@ -53,10 +53,16 @@ def test_a_tool_is_found_where_a_release_has_it(
         jar(tmp_path, "kafka_2.13", "3.2", *core),
         jar(tmp_path, "kafka-tools", "3.1", *tools),
     ]
-    assert find_class(tmp_path, jars, TOPICS) == found
+    assert find_class(tmp_path, jars, TOPICS, "3.2") == found
 
 
 def test_a_tool_that_came_later_is_refused(tmp_path: Path) -> None:
     jars = [jar(tmp_path, "kafka_2.13", "3.2"), jar(tmp_path, "kafka-tools", "3.2")]
     with pytest.raises(SandboxError, match="no tool TopicCommand: it came with a later release"):
-        find_class(tmp_path, jars, TOPICS)
+        find_class(tmp_path, jars, TOPICS, "3.2")
+
+
+def test_the_brokers_own_class_comes_before_one_of_another_release(tmp_path: Path) -> None:
+    name = "kafka.tools.StorageTool"
+    jars = [jar(tmp_path, "kafka_2.13", revision, name) for revision in ("3.1", "3.2")]
+    assert find_class(tmp_path, jars, name, "3.2") == ToolClass(name, "3.2")

@@ -58,6 +58,17 @@ def refusal(**changes: object) -> Refusal:
             id="a new epoch, without a space",
         ),
         pytest.param(
+            OUT_OF_ORDER + "Invalid sequence number for new epoch of producer 2001 at offset 13 in "
+            "partition orders-a-0: 1 (request epoch), 5 (seq. number), 0 (current producer epoch)",
+            refusal(
+                form=SequenceForm.NEW_EPOCH,
+                incoming_sequence=5,
+                current_sequence=None,
+                producer_epoch=1,
+            ),
+            id="a new epoch, with a space",
+        ),
+        pytest.param(
             OUT_OF_ORDER + "Invalid sequence number for producer 2001 at offset 13 in partition "
             "orders-a-0: 7 (incoming seq. number). Expected sequence 0 for transactions v2 idempotent "
             "producer with no existing state.",

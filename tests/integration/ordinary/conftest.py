@@ -10,4 +10,4 @@ from tests.integration.ordinary.plan import PLAN
 
 @pytest.fixture(scope="session")
 def sandbox_options() -> SandboxOptions:
-    return SandboxOptions(realistic=PLAN.is_realistic)
+    return SandboxOptions(realistic=PLAN.realistic)

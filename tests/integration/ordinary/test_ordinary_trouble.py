@@ -119,7 +119,6 @@ def make_trouble(cluster: Sandbox, folder: Path, stem: str, undo: ExitStack) -> 
         pool=load.pool,
         chance=chance,
     )
-    services.wait_rounds(1)
     troubles.make_all()
     services.wait_rounds(1)
     services.stop()

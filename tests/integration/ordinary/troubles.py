@@ -165,7 +165,7 @@ class Troubles:
     def _freeze_coordinator(self, *, is_of_groups: bool) -> None:
         broker = self._coordinator(is_of_groups=is_of_groups)
         least = SESSION_SECONDS[self.plan.realistic]
-        seconds = self.chance.uniform(least + 1, 2 * least + 1)
+        seconds = self.chance.uniform(least + 3, 2 * least + 5)
         with self._noted(f"freeze of a coordinator: broker {broker}, {seconds:.1f} s"):
             self.operator.freeze(broker, seconds)
 

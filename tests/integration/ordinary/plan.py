@@ -33,6 +33,7 @@ class Plan:
     abandoned_groups: int = 500
     rate: int = 120  # records per second, in all
     pause_factor: float = 1.0  # of the times between two actions
+    actions_unseen: int = 3  # at most, without a complete round of both services
     most_seconds: float = 3600.0  # after which something hangs
 
 
@@ -51,6 +52,7 @@ SHORT: Final = Plan(  # on the fast cluster of the run; transactions go on besid
     abandoned_groups=40,
     rate=60,
     pause_factor=0.4,
+    actions_unseen=100,
     most_seconds=420.0,
 )
 

@@ -118,6 +118,7 @@ def make_trouble(cluster: Sandbox, folder: Path, stem: str, undo: ExitStack) -> 
         groups=load.groups,
         pool=load.pool,
         chance=chance,
+        await_complete=services.wait_complete,
     )
     troubles.make_all()
     services.wait_rounds(1)

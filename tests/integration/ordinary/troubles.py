@@ -57,6 +57,7 @@ class Troubles:
     groups: Sequence[str]
     pool: Pool
     chance: random.Random
+    await_complete: Callable[[], None]  # until each service has had a complete round
     families: list[Family] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # what ended a family early
@@ -202,8 +203,11 @@ class Troubles:
         self._pause(1, 4)
 
     def _settle(self, shortest: float, longest: float) -> None:
+        """Let the cluster heal; now and then so long that nobody can be blind for minutes."""
         self.operator.wait_whole()
         self._pause(shortest, longest)
+        if len(self.actions) % self.plan.actions_unseen == 0:
+            self.await_complete()
 
     def _pause(self, shortest: float, longest: float) -> None:
         pause(self.plan.pause_factor * self.chance.uniform(shortest, longest))

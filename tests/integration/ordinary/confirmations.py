@@ -75,8 +75,8 @@ def group_stood(finding: ReportedFinding, truth: Truth) -> str | None:
     commit, begin = commit_of(finding), _begin(finding, STALLED_SECONDS)
     if not truth.is_in_use(commit[0]):
         return None
-    if truth.made_no_progress(commit, begin, finding.last_breach, STALLED_SECONDS):
-        return "no commit made progress"
+    if truth.stood_still(commit, begin, finding.last_breach, STALLED_SECONDS):
+        return "its commit stood before records"
     return None
 
 
@@ -98,16 +98,16 @@ def was_unclean(finding: ReportedFinding, truth: Truth) -> str | None:
 
 def marker_was_late(finding: ReportedFinding, truth: Truth) -> str | None:
     """A coordinator waits up to 30 s for a frozen leader: `__transaction_state` shows it."""
-    begin, (topic, _) = _begin(finding, STUCK_SECONDS), place_of(finding)
-    if truth.waited_for_markers(topic, begin, finding.last_breach, STUCK_SECONDS):
+    begin = _begin(finding, STUCK_SECONDS)
+    if truth.waited_for_markers(place_of(finding), begin, finding.last_breach, STUCK_SECONDS):
         return "a coordinator waited for its markers"
     return None
 
 
 def transaction_was_long(finding: ReportedFinding, truth: Truth) -> str | None:
     """`__transaction_state` holds so long a transaction."""
-    begin, (topic, _) = _begin(finding, OPEN_SECONDS), place_of(finding)
-    if truth.was_open(topic, begin, finding.last_breach, OPEN_SECONDS):
+    begin = _begin(finding, OPEN_SECONDS)
+    if truth.was_open(place_of(finding), begin, finding.last_breach, OPEN_SECONDS):
         return "a transaction was open for so long"
     return None
 

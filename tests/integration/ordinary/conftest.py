@@ -11,4 +11,4 @@ from tests.kafka_release import VERSION
 
 @pytest.fixture(scope="session")
 def sandbox_options() -> SandboxOptions:
-    return SandboxOptions(kafka_version=VERSION, realistic=PLAN.is_realistic)
+    return SandboxOptions(kafka_version=VERSION, realistic=PLAN.realistic)

@@ -56,7 +56,7 @@ class Committers(Workload):
         return f"{len(self.groups)} committing groups on {self.topic}"
 
     def _run(self) -> None:
-        settings = {"socket.timeout.ms": 10_000, "topic.metadata.refresh.interval.ms": 2000}
+        settings = {"socket.timeout.ms": 6000, "topic.metadata.refresh.interval.ms": 2000}
         config = client_config(self.bootstrap_servers, self.security, self.tally, settings)
         client, waiting = AdminClient(config), dict[str, Future[Any]]()
         due = dict.fromkeys(self.groups, monotonic())

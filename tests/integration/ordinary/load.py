@@ -12,13 +12,14 @@ from service.sandbox.cluster import Sandbox
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.log_reading import committed_offset
 from service.sandbox.workloads.pipeline import TransactionalPipeline
-from tests.integration.ordinary.audited import PATIENT, AuditedProducer
+from tests.integration.ordinary.audited import PATIENT, AuditedProducer, Place
 from tests.integration.ordinary.groups import Committers
 from tests.integration.ordinary.plan import PLAN
-from tests.integration.ordinary.topics import Topics
+from tests.integration.ordinary.topics import OFFSETS, PARTITIONS, Topics
 from tests.integration.ordinary.transactions import Pool
 
 COMMITTERS: Final = 12  # groups on each of two topics
+OFFSETS_PARTITIONS: Final = 50  # of Kafka; the sandbox has fewer
 DRAIN_SECONDS: Final = 120.0
 
 
@@ -49,7 +50,7 @@ class Load:
                 groups=[f"{stem}-committer-{producer.topic}-{n}" for n in range(COMMITTERS)],
                 ends=producer.ends,
             )
-            for producer in (self.orders, self.pairs)
+            for producer in self.producers
         ]
         self.readers = [
             GroupConsumer(servers, topic=topic, group=f"{topic}-readers", protocol=protocol)
@@ -67,6 +68,19 @@ class Load:
         members = [reader.group for reader in self.readers]
         return [*members, *(group for part in self.committers for group in part.groups)]
 
+    @property
+    def producers(self) -> tuple[AuditedProducer, ...]:
+        return self.orders, self.pairs
+
+    @property
+    def writers(self) -> dict[Place, str]:
+        """Return the transactional id that writes to each partition."""
+        pipeline, topics = self.pipeline.group_id, self.topics
+        validated = [(topics.validated, number) for number in range(PARTITIONS)]
+        commits = [(OFFSETS, number) for number in range(OFFSETS_PARTITIONS)]
+        own = {(topics.long, part.partition): part.transactional_id for part in self.pool.parts}
+        return dict.fromkeys([*validated, *commits], pipeline) | own
+
     def start(self, undo: ExitStack) -> None:
         undo.callback(self.pool.stop)
         for part in (*self.readers, self.pipeline, self.pairs, self.orders, *self.committers):
@@ -76,7 +90,7 @@ class Load:
 
     def stop(self) -> None:
         """Let the pipeline pass on what is acknowledged, and end everything."""
-        for producer in (self.orders, self.pairs):
+        for producer in self.producers:
             producer.stop(timeout_seconds=DRAIN_SECONDS)
         self.pool.stop()
         assert wait_until(self._is_drained, timeout_seconds=DRAIN_SECONDS, poll_seconds=1.0), (

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.integration.ordinary.audited import AuditedProducer, Place
-from tests.integration.ordinary.coordinator_logs import read_topic
-from tests.integration.ordinary.topics import Topics
+from tests.integration.ordinary.coordinator_logs import Record
 from tests.integration.ordinary.transactions import Outcome, TransactionResult
 
 # How often each record of a transaction can be read: the same number for all of them.
@@ -28,9 +27,8 @@ class BrokenPromise:
     what: str
 
 
-def check_producer(servers: str, producer: AuditedProducer) -> list[BrokenPromise]:
+def check_producer(producer: AuditedProducer, records: Sequence[Record]) -> list[BrokenPromise]:
     """Compare: each acknowledged record is at its offset, and nowhere else."""
-    records = list(read_topic(servers, producer.topic))
     values = {(record.partition, record.offset): record.value for record in records}
     times = Counter(record.value for record in records)
     broken = []
@@ -47,10 +45,9 @@ def check_producer(servers: str, producer: AuditedProducer) -> list[BrokenPromis
 
 
 def check_transactions(
-    servers: str, topic: str, results: Sequence[TransactionResult]
+    results: Sequence[TransactionResult], records: Sequence[Record]
 ) -> list[BrokenPromise]:
     """Compare: all records of a committed transaction are there once, of an aborted one none is."""
-    records = list(read_topic(servers, topic))
     times: Counter[Any] = Counter(record.value for record in records)
     times.update((record.partition, record.offset) for record in records)
     broken = []
@@ -64,14 +61,15 @@ def check_transactions(
     return broken
 
 
-def check_pipeline(servers: str, topics: Topics, source: AuditedProducer) -> list[BrokenPromise]:
+def check_pipeline(
+    output: str, source: AuditedProducer, records: Sequence[Record]
+) -> list[BrokenPromise]:
     """Compare: each record of the input is in the output once."""
-    records = list(read_topic(servers, topics.validated))
     times = Counter(record.value for record in records)
     partitions = {record.value: record.partition for record in records}
     return [
         BrokenPromise(
-            place=(topics.validated, partitions.get(value, 0)),
+            place=(output, partitions.get(value, 0)),
             what=f"{value!r} was passed on {times[value]} times",
         )
         for value in source.acknowledged.values()

@@ -12,6 +12,7 @@ from typing import Final, Self
 
 import httpx2
 
+from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start, end_processes
@@ -20,6 +21,7 @@ INTERVALS: Final[Mapping[str, float]] = {"A": 5.0, "B": 15.0}
 READS_LOGS: Final = "A"
 POLL_SECONDS: Final = 2.5  # so that no round of either is missed
 PAGE: Final = 1000
+COMPLETE_SECONDS: Final = 120.0
 RANK: Final = ("info", "warning", "critical")
 LIFE: Final = ("last_breach_at", "last_judged_at", "state", "ended_at", "end_reason")
 
@@ -163,6 +165,16 @@ class Services:
         """Wait until each has made so many more rounds."""
         for service in self.all:
             service.served.wait_rounds(count)
+
+    def wait_complete(self) -> None:
+        """Wait until each has made one more complete round."""
+        before = [service.complete_rounds for service in self.all]
+
+        def are_complete() -> bool:
+            counts = [service.complete_rounds for service in self.all]
+            return all(count > first for count, first in zip(counts, before, strict=True))
+
+        assert wait_until(are_complete, timeout_seconds=COMPLETE_SECONDS, poll_seconds=0.5), before
 
     def stop(self) -> None:
         """Read no more, and take all that was stored."""

@@ -1,4 +1,4 @@
-"""What ordinarily happens to a cluster on which nothing is lost: no false warning, and none missing.
+"""What ordinarily happens to a cluster on which nothing is lost is no cause for a warning.
 
 Leaders freeze where unclean elections are allowed, partitions are reassigned, brokers restarted,
 coordinators moved, transactions last 30 to 40 s, and groups stand that nobody uses any more. Two
@@ -118,8 +118,8 @@ def make_trouble(cluster: Sandbox, folder: Path, stem: str, undo: ExitStack) -> 
         groups=load.groups,
         pool=load.pool,
         chance=chance,
+        await_complete=services.wait_complete,
     )
-    services.wait_rounds(1)
     troubles.make_all()
     services.wait_rounds(1)
     services.stop()

@@ -271,11 +271,6 @@ class Pool:
     def results(self) -> list[TransactionResult]:
         return [result for part in self.parts for result in list(part.results)]
 
-    @property
-    def replaced(self) -> dict[str, int]:
-        """How often a new client took over, by transactional id."""
-        return {part.transactional_id: part.counts.restarts for part in self.parts}
-
     def stop(self) -> None:
         """Outcome all of them, side by side."""
         enders = [

@@ -57,6 +57,7 @@ class Troubles:
     groups: Sequence[str]
     pool: Pool
     chance: random.Random
+    await_complete: Callable[[], None]  # until each service has had a complete round
     families: list[Family] = field(default_factory=list)
     actions: list[Action] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # what ended a family early
@@ -133,7 +134,7 @@ class Troubles:
             with self._noted(f"reassignment: {topic}-{partition} from {before} to {after}"):
                 self.operator.reassign(topic, {partition: after})
                 self.operator.elect_preferred([topic])
-            pause(self.chance.uniform(0.5, 7))
+            self._pause(0.5, 7)
         self._settle(1, 3)
 
     def _other_replicas(self, before: list[int], *, leader: int) -> list[int]:
@@ -164,8 +165,8 @@ class Troubles:
 
     def _freeze_coordinator(self, *, is_of_groups: bool) -> None:
         broker = self._coordinator(is_of_groups=is_of_groups)
-        least = SESSION_SECONDS[self.plan.is_realistic]
-        seconds = self.chance.uniform(least + 1, 2 * least + 4)
+        least = SESSION_SECONDS[self.plan.realistic]
+        seconds = self.chance.uniform(least + 3, 2 * least + 5)
         with self._noted(f"freeze of a coordinator: broker {broker}, {seconds:.1f} s"):
             self.operator.freeze(broker, seconds)
 
@@ -199,8 +200,14 @@ class Troubles:
         """Let leaders go home: whoever was away leads nothing, and nothing could happen to it."""
         self.operator.wait_whole()
         self.operator.elect_preferred((*self.topics.busy, OFFSETS, TRANSACTIONS))
-        pause(self.chance.uniform(1, 4))
+        self._pause(1, 4)
 
     def _settle(self, shortest: float, longest: float) -> None:
+        """Let the cluster heal; now and then so long that nobody can be blind for minutes."""
         self.operator.wait_whole()
-        pause(self.chance.uniform(shortest, longest))
+        self._pause(shortest, longest)
+        if len(self.actions) % self.plan.actions_unseen == 0:
+            self.await_complete()
+
+    def _pause(self, shortest: float, longest: float) -> None:
+        pause(self.plan.pause_factor * self.chance.uniform(shortest, longest))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from bisect import bisect_left
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,8 +17,10 @@ from tests.integration.ordinary.audited import AcknowledgementPause, Place
 from tests.integration.ordinary.coordinator_logs import (
     Commit,
     Decision,
+    Record,
     read_commits,
     read_decisions,
+    read_topic,
 )
 from tests.integration.ordinary.load import Load
 from tests.integration.ordinary.placement import PlacementMonitor, PlacementProblem
@@ -43,7 +46,8 @@ class Truth:
     decisions: Sequence[Decision]
     unclean: frozenset[Place]  # whose leader was elected uncleanly, as the controller wrote
     replaced: Mapping[str, int]  # how often a new client took a transactional id over
-    topics: Mapping[str, frozenset[str]]  # that each transactional id writes to
+    writers: Mapping[Place, str]  # the transactional id that writes to a partition
+    readable: Mapping[Place, Sequence[tuple[datetime, int]]]  # since when each offset is
     pauses: Sequence[AcknowledgementPause]
     problems: Sequence[PlacementProblem]
 
@@ -70,84 +74,127 @@ class Truth:
         offsets = [offset for _, offset in self.commits.get(commit, ())]
         return any(after < before for before, after in pairwise(offsets))
 
-    def made_no_progress(
-        self, commit: Commit, begin: datetime, end: datetime, seconds: float
-    ) -> bool:
-        """Whether a group's commit stood for so long within a time.
+    def stood_still(self, name: Commit, begin: datetime, end: datetime, seconds: float) -> bool:
+        """Whether a commit stood for so long within a time, with records to read at its end.
 
-        Without a topic: whether all commits of the group did.
+        Without a topic: whether any commit of the group did.
         """
-        group, topic, _ = commit
-        moves = sorted(
-            after[0]
-            for other, made in self.commits.items()
-            if other == commit or (not topic and other[0] == group)
-            for before, after in pairwise([(begin, -1), *made])
-            if after[1] > before[1]
+        group, topic, _ = name
+        return any(
+            _longest_stand(made, begin, end) >= timedelta(seconds=seconds)
+            and self._has_to_read(commit, end)
+            for commit, made in self.commits.items()
+            if commit == name or (not topic and commit[0] == group)
         )
-        times = [begin, *(at for at in moves if begin <= at <= end), end]
-        longest = max(after - before for before, after in pairwise(times))
-        return longest >= timedelta(seconds=seconds)
+
+    def _has_to_read(self, commit: Commit, at: datetime) -> bool:
+        _, topic, partition = commit
+        committed = [offset for time, offset in self.commits[commit] if time <= at]
+        records = self.readable.get((topic, partition), ())
+        return any(time <= at and offset >= max(committed, default=0) for time, offset in records)
 
     # -------------------------------------------------------------- transactions
     def waited_for_markers(
-        self, topic: str, begin: datetime, end: datetime, seconds: float
+        self, place: Place, begin: datetime, end: datetime, seconds: float
     ) -> bool:
-        """Whether a decided transaction of a topic was not completed for so long."""
+        """Whether a decided transaction of a partition was not completed for so long."""
         return any(
             (decision.completed or end) - decision.at >= timedelta(seconds=seconds)
-            for decision in self._decisions_of(topic, begin, end)
+            for decision in self._decisions_of(place, begin, end)
         )
 
-    def was_open(self, topic: str, begin: datetime, end: datetime, seconds: float) -> bool:
-        """Whether a transaction of a topic lasted for so long, from its begin to its markers."""
+    def was_open(self, place: Place, begin: datetime, end: datetime, seconds: float) -> bool:
+        """Whether a transaction of a partition lasted for so long, from its begin to its markers."""
         return any(
             (decision.completed or end) - decision.began >= timedelta(seconds=seconds)
-            for decision in self._decisions_of(topic, begin, end)
+            for decision in self._decisions_of(place, begin, end)
             if decision.began is not None
         )
 
-    def _decisions_of(self, topic: str, begin: datetime, end: datetime) -> list[Decision]:
+    def _decisions_of(self, place: Place, begin: datetime, end: datetime) -> list[Decision]:
         return [
             decision
             for decision in self.decisions
-            if topic in self.topics.get(decision.transactional_id, ())
+            if decision.transactional_id == self.writers.get(place)
             and decision.at <= end
             and (decision.completed is None or decision.completed >= begin)
         ]
 
 
+def _longest_stand(
+    made: Sequence[tuple[datetime, int]], begin: datetime, end: datetime
+) -> timedelta:
+    """Return for how long at most a commit made no progress within a time."""
+    moves = [after[0] for before, after in pairwise([(begin, -1), *made]) if after[1] > before[1]]
+    times = [begin, *(time for time in moves if begin <= time <= end), end]
+    return max(after - before for before, after in pairwise(times))
+
+
 def read_truth(cluster: Sandbox, load: Load, placement: PlacementMonitor) -> Truth:
     """Read everything; the load has ended, and no broker is missing."""
-    servers, topics, producers = cluster.bootstrap_servers, load.topics, (load.orders, load.pairs)
-    pipeline, unclean = load.pipeline.group_id, unclean_elections(cluster, topics)
-    replaced = {**load.pool.replaced, pipeline: load.pipeline.counts.restarts}
-    outcomes = Counter(result.outcome for result in load.pool.results)
+    servers, topics = cluster.bootstrap_servers, load.topics
+    records = {topic: list(read_topic(servers, topic)) for topic in topics.busy}
+    replaced = {
+        **{part.transactional_id: part.counts.restarts for part in load.pool.parts},
+        load.pipeline.group_id: load.pipeline.counts.restarts,
+    }
+    writers, decisions = load.writers, read_decisions(servers)
+    unclean = unclean_elections(cluster, topics)
     return Truth(
-        broken=[
-            *(broken for producer in producers for broken in check_producer(servers, producer)),
-            *check_transactions(servers, topics.long, load.pool.results),
-            *check_pipeline(servers, topics, load.orders),
-        ],
-        figures={
-            "records acknowledged": sum(len(producer.acknowledged) for producer in producers),
-            "records given up": sum(producer.counts.failed for producer in producers),
-            **{f"long transactions {outcome}": outcomes[outcome] for outcome in Outcome},
+        broken=_broken_promises(load, records),
+        figures=_figures(load)
+        | {
             "transactional clients made anew": sum(replaced.values()),
             "leader changes": placement.leader_changes,
             "unclean elections": len(unclean),
         },
         commits=read_commits(servers),
-        decisions=read_decisions(servers),
+        decisions=decisions,
         unclean=unclean,
         replaced=replaced,
-        topics={
-            **{part.transactional_id: frozenset({topics.long}) for part in load.pool.parts},
-            pipeline: frozenset({topics.validated, OFFSETS}),
-        },
-        pauses=[pause for producer in producers for pause in producer.pauses],
+        writers=writers,
+        readable=_readable(records, writers, decisions),
+        pauses=[pause for producer in load.producers for pause in producer.pauses],
         problems=placement.problems,
     )
+
+
+def _broken_promises(load: Load, records: Mapping[str, Sequence[Record]]) -> list[BrokenPromise]:
+    topics, producers = load.topics, load.producers
+    return [
+        *(broken for one in producers for broken in check_producer(one, records[one.topic])),
+        *check_transactions(load.pool.results, records[topics.long]),
+        *check_pipeline(topics.validated, load.orders, records[topics.validated]),
+    ]
+
+
+def _figures(load: Load) -> dict[str, int]:
+    outcomes = Counter(result.outcome for result in load.pool.results)
+    return {
+        "records acknowledged": sum(len(producer.acknowledged) for producer in load.producers),
+        "records given up": sum(producer.counts.failed for producer in load.producers),
+        **{f"long transactions {outcome}": outcomes[outcome] for outcome in Outcome},
+    }
+
+
+def _readable(
+    records: Mapping[str, Sequence[Record]],
+    writers: Mapping[Place, str],
+    decisions: Sequence[Decision],
+) -> dict[Place, list[tuple[datetime, int]]]:
+    """Return since when each record can be read: in a transaction, since its markers are there."""
+    completed: dict[str, list[datetime]] = defaultdict(list)
+    for decision in decisions:
+        if decision.completed is not None:
+            completed[decision.transactional_id].append(decision.completed)
+    readable: dict[Place, list[tuple[datetime, int]]] = defaultdict(list)
+    for topic, written in records.items():
+        for record in written:
+            ends = completed.get(writers.get((topic, record.partition), ""), [])
+            number = bisect_left(ends, record.at)
+            at = ends[number] if number < len(ends) else record.at
+            readable[topic, record.partition].append((at, record.offset))
+    return readable
 
 
 def unclean_elections(cluster: Sandbox, topics: Topics) -> frozenset[Place]:

@@ -26,7 +26,8 @@ QUIET = Truth(
     decisions=[],
     unclean=frozenset(),
     replaced={},
-    topics={"pipeline": frozenset({"orders"})},
+    writers={("orders", 0): "pipeline"},
+    readable={("orders", 0): [(datetime(2026, 11, 23, 7, tzinfo=UTC), 20)]},
     pauses=[],
     problems=[],
 )
@@ -100,6 +101,7 @@ CASES = [
     Case("consumer_group_stalled", commits((200, 5), (62, 9)), True, "nothing for 62 s"),
     Case("consumer_group_stalled", commits((200, 5), (62, 9), (30, 10)), False, "30 s ago"),
     Case("consumer_group_stalled", commits((200, 5)), False, "it is abandoned"),
+    Case("consumer_group_stalled", commits((200, 5), (62, 21)), False, "nothing is left to read"),
     Case("high_watermark_stuck", paused(31, 0), True, "31 s without an acknowledgement"),
     Case("high_watermark_stuck", paused(20, 0), False, "20 s are allowed"),
     Case("high_watermark_stuck", paused(131, 100), False, "it was over long before"),

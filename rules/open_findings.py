@@ -216,8 +216,9 @@ def _rebased(change: Change, stored: OpenFinding | None) -> Change:
         return change
     said = change.finding
     is_new = said is not None and (said.reason, said.evidence) != (stored.reason, stored.evidence)
-    happened = stored.kind is Kind.EVENT and is_new
-    return replace(change, step=Step.AGAIN if happened else Step.STILL, before=stored.verdict)
+    if said is not None and is_new and stored.kind is Kind.EVENT:
+        return _again(stored, said)
+    return replace(change, step=Step.STILL, before=stored.verdict)
 
 
 def _judged(

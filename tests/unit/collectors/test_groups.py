@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -75,7 +76,8 @@ def test_a_described_group_has_members_and_its_newest_state() -> None:
             (FIRST, DESCRIBE_GROUPS): classic_groups(("billing", "Stable", 3, 0)),
         }
     )
-    assert found == (group("billing", group_type=GroupType.CLASSIC, member_count=3),)
+    billing = group("billing", group_type=GroupType.CLASSIC, member_count=3)
+    assert found == (replace(billing, protocol_type="consumer"),)
     assert session.gaps == []
 
 

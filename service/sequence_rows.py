@@ -10,8 +10,9 @@ from datetime import datetime, timedelta
 
 from rules.facts.episodes import Episode, LeaderChange
 from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.sequence_verdicts import Arrival, SequenceClass
 from rules.facts.times import EPOCH
+from rules.sequence.arrivals import told_arrival
 from rules.sequence.explained import Explained, explain_episode
 from service.snapshot_rows import Row
 
@@ -29,7 +30,7 @@ def episode_row(episode: Episode) -> Row:
         "last_seen": _time(episode.last_seen_us),
         "state": "open" if episode.ended_us is None else "ended",
         "ended_at": _time(episode.ended_us),
-        "is_looking": not episode.is_told,
+        "is_looking": not episode.is_told or told_arrival(episode) is Arrival.AWAITED,
         "next_command": next_command(episode),
     }
 

@@ -12,8 +12,10 @@ Inputs:
     As sequence_gap_loss: the brokers' log lines, batch headers, the leader's memory of the producer.
 
 Thresholds:
-    None. A refused batch that is not above the last sequence is such a retry; `resent` says that the
-    producer has written under a newer epoch since.
+    A refused batch that is not above the last sequence is such a retry; `resent` says that the
+    producer has written under a newer epoch since. What is not proven is told when a client would
+    have given up (120 seconds). `state_lost` needs a producer that wrote there before: at its first
+    transaction a leader has no state of it.
 
 False positives:
     Reasons `stale_retry` and `state_lost`: nothing is there twice if the client gives the batch up.
@@ -60,6 +62,7 @@ class Why(Reason):
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
@@ -81,4 +84,5 @@ REASONS: Final = Reasons(
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
+    investigating=Why.INVESTIGATING,
 )

@@ -11,7 +11,8 @@ Inputs:
     As sequence_gap_loss: the brokers' log lines, batch headers, leader epochs.
 
 Thresholds:
-    Two epochs that began above 0, or the same batch three times and not healed within 120 seconds.
+    Two epochs that began above 0 while the broker had the same older one, or the same batch three
+    times and not healed within 120 seconds.
     Confirmed (`phase`) where the producer's batches before were appended in the leader epoch that is
     still current, so that the missing records cannot have been lost.
 
@@ -55,6 +56,7 @@ class Why(Reason):
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
@@ -74,4 +76,5 @@ REASONS: Final = Reasons(
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
+    investigating=Why.INVESTIGATING,
 )

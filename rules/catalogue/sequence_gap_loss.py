@@ -20,15 +20,16 @@ Inputs:
 Thresholds:
     Confirmed (`lost`): the new leader is proven to lack committed records, or the leader changed
     uncleanly and what is missing did not come within 120 seconds, for which clients try again by
-    default. Suspected (`possibly_lost`): a gap of more records than five batches in flight, or the
-    same batch again and again, while a proof is missing; it is told once nothing more is expected to
-    be found out soon. A suspicion beside a loss that was confirmed in the last day does not replace
+    default. Suspected (`possibly_lost`): the leader changed in between, uncleanly or in a way that was
+    not seen whole, and a proof is missing. It is told when a client would have given up: until then,
+    and while nothing was seen of the partition, it is UNKNOWN (`investigating`). However large a gap
+    is, without a change of leader it is no loss. A suspicion beside a loss that was confirmed in the last day does not replace
     it: the finding stays `lost`, and `episodes` has both.
 
 False positives:
     Confirmed: a client that drops its own batches while an unclean election happens; its gap then
-    bounds a loss that may be smaller. Suspected: everything that a proof is missing for; `settles`
-    says which.
+    bounds a loss that may be smaller. Suspected: a leader change that seems unclean, and a client
+    that gave up its own batches during it; `settles` says what would decide.
 
 Runbook:
     `lost_from` to `lost_to` is gone from the partition, of this producer at most `at_most_records`.
@@ -79,6 +80,7 @@ class Why(Reason):
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
@@ -99,6 +101,7 @@ REASONS: Final = Reasons(
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
+    investigating=Why.INVESTIGATING,
     lasting=Why.LOST,
     refuted=(SequenceClass.LOSS, Why.REFUTED),
 )

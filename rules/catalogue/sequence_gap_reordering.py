@@ -1,4 +1,4 @@
-"""A gap in a producer's sequence is harmless: proven.
+"""Nothing acknowledged is missing behind a gap in a producer's sequence: proven.
 
 Detects:
     Batches that a broker refused because earlier sequences were missing, where it is proven that no
@@ -7,23 +7,30 @@ Detects:
 
 Why it matters:
     The line in the broker's log is an ERROR, and looks like the one of a true loss. This says that
-    nobody has to look.
+    no acknowledged record is gone, and whether the refused batch itself came after all.
 
 Inputs:
     As sequence_gap_loss.
 
 Thresholds:
-    None. It is proven by continuity: the last accepted batch was appended in the leader epoch that
-    is still current, and while an epoch lasts its leader loses nothing that it appended; or by what
-    was missing, which came.
+    It is proven by continuity: the last accepted batch was appended in the leader epoch that is still
+    current, and while an epoch lasts its leader loses nothing that it appended; or by what was
+    missing, which came. `arrival` says what became of the refused batch: `arrived` is a later entry
+    of its producer epoch that holds it; `newer_epoch`, that this epoch is over without it;
+    `not_arrived`, that nothing came within 120 seconds, for which clients try again by default;
+    `awaited`, that its client may still send it. It is told again when that has changed.
 
 False positives:
     None are known. Epochs of producers are no proof of anything: librdkafka raises its own after a
     healed reordering, Java after a true loss.
 
 Runbook:
-    Nothing has to be done for the records. Many of them tell of a network that breaks connections,
-    or of brokers that answer slowly. Reason `client_failure`: exactly one producer of the topic had
+    `arrival` is `arrived`: nothing has to be done. Many of them tell of a network that breaks
+    connections, or of brokers that answer slowly; at the start of transactions v2 they are usual.
+    Reason `not_arrived`: no acknowledged record is missing, and at least `unwritten_records` of this
+    producer were not written; its client gave them up, and its application must have got an error.
+    `newer_epoch`: they are there only if the client sent them once more, as librdkafka does. Look at
+    the errors of the application. Reason `client_failure`: exactly one producer of the topic had
     records fail at that time: look at its application.
 """
 
@@ -33,7 +40,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.episodes import Episode
-from rules.facts.sequence_verdicts import SequenceClass
+from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.judgement import Judgement, Reason
 from rules.sequence.telling import Reasons, judge_episodes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind
@@ -45,7 +52,7 @@ RULE: Final = RuleMeta(
     kind=Kind.EVENT,
     severity=Severity.INFO,
     for_=timedelta(0),
-    summary="A gap in a producer's sequence is harmless: nothing acknowledged is missing.",
+    summary="Nothing acknowledged is missing behind a gap in a producer's sequence.",
     forgets=True,
 )
 
@@ -56,10 +63,12 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     REORDERED = "reordered"
     CLIENT_FAILURE = "client_failure"
+    NOT_ARRIVED = "not_arrived"  # and the refused batch did not come
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
@@ -72,6 +81,8 @@ def _why(episode: Episode) -> Why | None:
         return None
     if episode.verdict.class_ is SequenceClass.REORDERING:
         return Why.REORDERED
+    if episode.verdict.reason is SequenceReason.NOT_ARRIVED:
+        return Why.NOT_ARRIVED
     return Why.CLIENT_FAILURE if episode.verdict.class_ is SequenceClass.CLIENT_FAILURE else None
 
 
@@ -82,4 +93,5 @@ REASONS: Final = Reasons(
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
+    investigating=Why.INVESTIGATING,
 )

@@ -1,8 +1,8 @@
 """Why a producer's sequence has a gap could not be found out.
 
 Detects:
-    Batches that a broker refused because earlier sequences were missing, where nothing speaks for a
-    loss and nothing proves that none happened.
+    Batches that a broker refused because earlier sequences were missing, where nothing proves that no
+    acknowledged record is, and no change of leader is known that could have lost one.
 
 Why it matters:
     It is most likely harmless, and it is not known. Tidemark says so instead of guessing.
@@ -11,8 +11,9 @@ Inputs:
     As sequence_gap_loss. What is missing is the finding's `why`.
 
 Thresholds:
-    It is told when a client would have given up (120 seconds after the last line), and the partition
-    had been looked at six times or cannot be looked at. `clean_changes` is told at once.
+    It is told when a client would have given up (120 seconds after the line), and the partition had
+    been looked at six times or cannot be looked at; five minutes after the line at the latest. A
+    round in which a partition is not seen, or its leader does not answer, counts for nothing.
 
 False positives:
     Not applicable: it says what is not known.
@@ -58,6 +59,7 @@ class Why(Reason):
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
     TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
+    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
@@ -80,4 +82,5 @@ REASONS: Final = Reasons(
     log_not_read=Why.LOG_NOT_READ,
     too_many=Why.TOO_MANY,
     partition_not_told=Why.PARTITION_NOT_TOLD,
+    investigating=Why.INVESTIGATING,
 )

@@ -17,7 +17,7 @@ from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.leaderships import Leaderships, leaderships_under
 from rules.facts.producers import ProducerState
 from rules.facts.refusals import Refusal, merged, order
-from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceVerdict
+from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, SequenceVerdict
 
 # Topic and partition, producer id; None: the line does not tell it.
 EpisodeKey: TypeAlias = tuple[TopicPartition | None, int | None]
@@ -71,6 +71,7 @@ class Told:
     is_resent: bool
     told_us: int
     times: int  # how often something was told of it
+    arrival: Arrival | None = None  # None: nothing was told of it
 
     @property
     def is_confirmed(self) -> bool:
@@ -92,6 +93,11 @@ class Episode:
     last_seen_us: int
     leader_epoch: int | None  # of the partition, when it was first seen
     verdict: SequenceVerdict
+    # What was known of the partition's leaders when it was last seen: since which epoch every change
+    # is known, and since which one every change was clean for certain.
+    seen_epoch: int | None = None
+    watched_from: int | None = None
+    clean_from: int | None = None
     leading: int = 0  # the place of the refusal that decides
     largest_batch: int | None = None  # records, of whatever producer, near there
     # When the log was last looked through around the refusals, and from there on to its end.
@@ -105,6 +111,8 @@ class Episode:
     asked_in_all: int = 0
     is_asking: bool = False  # this round wants to know more, and the next one will
     is_waiting: bool = False  # it would ask, if not so many others did
+    # An answer or a client's retry may still change what is said: it is not known yet.
+    is_investigated: bool = False
     told: Told | None = None
     ended_us: int | None = None
 
@@ -131,7 +139,8 @@ class Episode:
     @property
     def is_told(self) -> bool:
         """Whether what is said of it may be told: it is proven, or no answer is awaited."""
-        return self.verdict.is_confirmed or not (self.is_asking or self.is_waiting)
+        is_open = self.is_investigated or self.is_asking or self.is_waiting
+        return self.verdict.is_confirmed or not is_open
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -190,6 +199,7 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
     keys = [one.key for one in refusals]
     counted = sum(one.count for one in (*stored.refusals, *seen.refusals))
     twice = counted - sum(one.count for one in refusals)
+    is_same_epoch = stored.seen_epoch is not None and seen.seen_epoch in (None, stored.seen_epoch)
     return replace(
         seen,
         id=stored.id,
@@ -199,6 +209,9 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
         first_seen_us=min(stored.first_seen_us, seen.first_seen_us),
         last_seen_us=max(stored.last_seen_us, seen.last_seen_us),
         leader_epoch=stored.leader_epoch,
+        seen_epoch=_latest(stored.seen_epoch, seen.seen_epoch),
+        watched_from=stored.watched_from if is_same_epoch else seen.watched_from,
+        clean_from=stored.clean_from if is_same_epoch else seen.clean_from,
         verdict=stored.verdict,
         leading=keys.index(stored.shown.key),
         largest_batch=_latest(stored.largest_batch, seen.largest_batch),

@@ -13,9 +13,10 @@ from typing import Final, TypeAlias
 from rules.facts.broker_log import SequenceForm, SequenceRefused
 from rules.facts.identity import BrokerId
 from rules.facts.last_look import microseconds
-from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
+from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceReason
 
 TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
+GIVEN_UP: Final = (Arrival.NOT_ARRIVED, Arrival.NOT_KNOWN)  # until it is refused once more
 SEQUENCES: Final = 2**31  # int32 without a sign: 0 follows 2^31-1
 
 RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None, BrokerId | None]
@@ -70,6 +71,10 @@ class Refusal:
     # proven. Once proven it stays so.
     proof: SequenceReason | None = None
     proof_leader_epoch: int | None = None
+    # Whether the epoch with which the log goes on from the offset holds the refused batch, and what
+    # became of it; told only of what is proven.
+    came: bool = False
+    arrival: Arrival = Arrival.AWAITED
 
     @property
     def key(self) -> RefusalKey:
@@ -90,7 +95,9 @@ class Refusal:
         A new epoch that does not begin at 0 may be a client's bug, where nothing comes later.
         """
         is_new_epoch = self.form is SequenceForm.NEW_EPOCH
-        return self.proof is not None and not (is_new_epoch and self.proof in CONTINUITY)
+        if self.proof is None or (is_new_epoch and self.proof in CONTINUITY):
+            return False
+        return self.arrival is not Arrival.AWAITED
 
     @property
     def first_us(self) -> int | None:
@@ -138,7 +145,9 @@ def merged(known: Refusal, again: Refusal) -> Refusal:
         return known
     times = tuple(sorted({*known.times_us, *new})[-TIMES_KEPT:])
     twice = len(again.times_us) - len(new)
-    return replace(known, count=known.count + again.count - twice, times_us=times)
+    count = known.count + again.count - twice
+    arrival = Arrival.AWAITED if known.arrival in GIVEN_UP else known.arrival
+    return replace(known, count=count, times_us=times, arrival=arrival)
 
 
 def order(refusal: Refusal) -> tuple[int, int, int, str]:

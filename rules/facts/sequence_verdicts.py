@@ -49,6 +49,7 @@ class SequenceReason(StrEnum):
     MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # as above: it was another one before
     PERSISTED = "persisted"  # the refused batch itself is in the log
     RECORD_ERROR = "record_error"  # one producer of the topic, and no other, had records fail
+    NOT_ARRIVED = "not_arrived"  # by continuity; and the refused batch did not come in time
 
     # What was acknowledged to a producer that the leader has forgotten may be there, or not.
     NO_STATE = "no_state"  # the leader knows nothing of the producer, and it did not heal
@@ -82,6 +83,31 @@ CONTINUITY: Final = (
     SequenceReason.FIRST_LEADER_EPOCH,
     SequenceReason.MOVED_IN_LEADER_EPOCH,
 )
+
+
+# Nothing but the lines is known yet.
+BY_LINES: Final = (
+    SequenceReason.SMALL_GAP,
+    SequenceReason.TRANSACTION_START,
+    SequenceReason.MOVES_ON,
+    SequenceReason.LARGE_GAP,
+    SequenceReason.SAME_AGAIN,
+    SequenceReason.BEHIND,
+    SequenceReason.EPOCHS_ABOVE_ZERO,
+    SequenceReason.LOOKING,
+)
+# Why a log could not be looked through.
+UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.LOOK_FAILED)
+
+
+class Arrival(StrEnum):
+    """Whether a refused batch came after all, where nothing acknowledged is missing before it."""
+
+    AWAITED = "awaited"  # not yet: its client may still send it
+    ARRIVED = "arrived"
+    NEWER_EPOCH = "newer_epoch"  # not in its own producer epoch, which is over
+    NOT_ARRIVED = "not_arrived"  # not in the time in which a client tries again
+    NOT_KNOWN = "not_known"  # it could not be looked for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

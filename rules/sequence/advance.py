@@ -12,9 +12,16 @@ from typing import Final
 from rules.facts.changed import changed
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import CONTINUITY, Phase, SequenceClass, SequenceReason
+from rules.facts.sequence_verdicts import (
+    CONTINUITY,
+    Arrival,
+    Phase,
+    SequenceClass,
+    SequenceReason,
+)
 from rules.facts.times import MICROSECOND
 from rules.sequence.answers import proven, with_answers
+from rules.sequence.arrivals import INVESTIGATED
 from rules.sequence.changes import advance_changes
 from rules.sequence.classify import (
     ASKED_AT_ONCE,
@@ -79,19 +86,34 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     if refusals is not episode.refusals:
         episode = changed(episode, refusals=refusals)
     if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
-        return replace(episode, is_asking=False, is_waiting=False)  # nothing is left to refute it
+        return replace(  # nothing is left to refute it
+            episode, is_asking=False, is_waiting=False, is_investigated=False
+        )
+    asked, in_all = _asked(episode, sight)
+    if (asked, in_all) != (episode.asked, episode.asked_in_all):
+        episode = changed(episode, asked=asked, asked_in_all=in_all)
     decided = _still_said(episode, refusals, leading(episode, sight, only_failed))
     place = refusals.index(decided.refusal)
     is_asking = _wants_more(episode, decided, sight)
+    is_open = not decided.verdict.is_confirmed
     return changed(
         episode,
         verdict=decided.verdict,
         leading=place,
         is_asking=is_asking,
         is_waiting=False,
-        asked=episode.asked + is_asking,
-        asked_in_all=episode.asked_in_all + is_asking,
+        is_investigated=is_open and not is_final(episode, decided.refusal, sight),
+        asked=asked + is_asking,
+        asked_in_all=in_all + is_asking,
     )
+
+
+def _asked(episode: Episode, sight: Sight) -> tuple[int, int]:
+    """Return how often it was asked: not where nobody answered, and anew where all is settled."""
+    is_silence = sight.is_silent or sight.look_trouble is SequenceReason.LOOK_FAILED
+    unanswered = int(episode.is_asking and is_silence)
+    is_settled = all(one.is_settled for one in episode.refusals)
+    return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
 
 
 def _still_said(episode: Episode, refusals: tuple[Refusal, ...], decided: Decided) -> Decided:
@@ -113,6 +135,8 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
     told, said = episode.told, decided.verdict
     if told is None or told.class_ is not SequenceClass.CLIENT_FAILURE or not told.is_confirmed:
         return decided
+    if told.arrival is Arrival.NOT_ARRIVED:
+        return decided  # that is remembered of the refusal itself
     if said.class_ not in CLIENTS or said.reason not in MAY_BE_THE_CLIENTS:
         return decided
     class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
@@ -125,11 +149,24 @@ def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
     if sight.trouble is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
     if decided.verdict.is_confirmed:
-        is_loss = decided.verdict.class_ is SequenceClass.LOSS
-        return _may_heal(episode, sight) if is_loss else _may_be_resent(episode, decided)
+        if decided.verdict.class_ is SequenceClass.LOSS:
+            return _may_heal(episode, sight)
+        return _may_be_resent(episode, decided) or _may_arrive(episode, sight)
     if is_patient(episode, sight):
         return episode.asked < ASKED_AT_ONCE
-    return episode.asked < ASKED_IN_A_ROW or _comes_to_the_end(episode, decided, sight)
+    is_in_time = sight.now_us < decided.refusal.seen_us + INVESTIGATED // MICROSECOND
+    is_due = is_in_time and episode.asked < ASKED_IN_A_ROW
+    return is_due or _comes_to_the_end(episode, decided, sight)
+
+
+def _may_arrive(episode: Episode, sight: Sight) -> bool:
+    """Whether to look if a batch comes after all before which nothing acknowledged is missing."""
+    awaited = [one for one in episode.refusals if one.arrival is Arrival.AWAITED]
+    if not any(one.proof is not None for one in awaited):
+        return False
+    if is_patient(episode, sight):
+        return episode.asked < ASKED_AT_ONCE
+    return _is_late_look_open(episode, sight)
 
 
 def _may_heal(episode: Episode, sight: Sight) -> bool:
@@ -140,6 +177,11 @@ def _may_heal(episode: Episode, sight: Sight) -> bool:
     if is_patient(episode, sight):
         looked = episode.batches_looked_us
         return looked is None or sight.now_us >= looked + LOSS_LOOKED_AT // MICROSECOND
+    return _is_late_look_open(episode, sight)
+
+
+def _is_late_look_open(episode: Episode, sight: Sight) -> bool:
+    """Whether the log is still to be looked through to its end after a client gave up."""
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     is_soon = sight.now_us < late + LOOKED_LATE // MICROSECOND
     return is_soon and (episode.end_looked_us or 0) < late
@@ -165,4 +207,4 @@ def _is_over(episode: Episode, sight: Sight) -> bool:
     waits = LOSS_ENDS_AFTER if is_loss else ENDS_AFTER
     if sight.now_us < episode.last_seen_us + waits // MICROSECOND:
         return False
-    return episode.verdict.is_confirmed or is_final(episode, sight)
+    return episode.verdict.is_confirmed or is_final(episode, episode.shown, sight)

@@ -11,6 +11,7 @@ from rules.facts.episodes import Episode, LeaderChange, StateLook
 from rules.facts.identity import TopicPartition
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import SequenceReason
+from rules.sequence.arrivals import arrival_of
 from rules.sequence.log_entries import looked_up, reaches
 from rules.sequence.proofs import proof_of
 from rules.sequence.sight import Sight
@@ -23,6 +24,8 @@ def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownC
     """Return an episode with all that this round found out of it."""
     if sight.trouble is SequenceReason.TOPIC_RECREATED:
         return episode
+    if sight.leader_epoch is not None and not sight.is_change_untold:
+        episode = _with_leaders(episode, sight)
     known = () if episode.name is None else changes.get(episode.name, ())
     if known:
         by_epoch = {one.leader_epoch: one for one in (*episode.changes, *known)}
@@ -32,6 +35,15 @@ def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownC
         episode = _with_batches(episode, found, sight.now_us, _end(sights, sight))
     look = _state_look(episode, sights, sight)
     return episode if look is None else _with_state(episode, look)
+
+
+def _with_leaders(episode: Episode, sight: Sight) -> Episode:
+    """Return an episode that keeps what is known of the leaders of its partition."""
+    news = sight.leader_epoch, sight.watched_from, sight.clean_from
+    if news == (episode.seen_epoch, episode.watched_from, episode.clean_from):
+        return episode
+    epoch, watched, clean = news
+    return changed(episode, seen_epoch=epoch, watched_from=watched, clean_from=clean)
 
 
 def proven(episode: Episode, sight: Sight) -> tuple[Refusal, ...]:
@@ -44,10 +56,11 @@ def proven(episode: Episode, sight: Sight) -> tuple[Refusal, ...]:
 def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
     proof = proof_of(refusal, episode, sight)
     is_new = proof is not None and refusal.proof_leader_epoch is None
-    if proof is refusal.proof and not is_new:
-        return refusal
-    epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
-    return changed(refusal, proof=proof, proof_leader_epoch=epoch)
+    if proof is not refusal.proof or is_new:
+        epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
+        refusal = changed(refusal, proof=proof, proof_leader_epoch=epoch)
+    arrival = arrival_of(refusal, episode, sight)
+    return refusal if arrival is refusal.arrival else changed(refusal, arrival=arrival)
 
 
 def _end(sights: Sights, sight: Sight) -> int | None:

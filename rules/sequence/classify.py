@@ -6,7 +6,7 @@ reordering of the same producer are a loss. Confirmed is only what is proven (DE
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final
 
@@ -14,13 +14,17 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.refusals import Refusal
 from rules.facts.sequence_verdicts import (
+    BY_LINES,
     CONTINUITY,
+    UNREAD,
+    Arrival,
     Phase,
     SequenceClass,
     SequenceReason,
     SequenceVerdict,
 )
 from rules.facts.times import EPOCH, MICROSECOND
+from rules.sequence.arrivals import INVESTIGATED, was_looked_at_late
 from rules.sequence.between import appended_in, lies_between, may_lie_between
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 from rules.sequence.sight import (
@@ -50,10 +54,26 @@ def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_:
     suspicions = suspicions_of(episode.refusals, episode.largest_batch)
     judged = [_judged(episode, suspicion, sight) for suspicion in suspicions]
     worst = judged[0] if len(judged) == 1 else min(judged, key=_badness)
+    if sight.is_silent and not worst.verdict.is_confirmed:
+        return min(_in_silence(episode, judged, sight), key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
         return Decided(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))
     return worst
+
+
+def _in_silence(episode: Episode, judged: list[Decided], sight: Sight) -> list[Decided]:
+    """Return what was said before, and what is said of new refusals: nothing else is known."""
+    known = [one for one in judged if one.refusal.seen_us < sight.now_us]
+    if not known:
+        return judged
+    keys = [one.refusal.key for one in known]
+    shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].refusal
+    new = [one for one in judged if one.refusal.seen_us >= sight.now_us]
+    said = episode.verdict
+    if said.reason in BY_LINES and sight.trouble is not None:
+        said = replace(said, reason=sight.trouble)
+    return [Decided(refusal=shown, verdict=said), *new]
 
 
 def is_patient(episode: Episode, sight: Sight) -> bool:
@@ -61,12 +81,17 @@ def is_patient(episode: Episode, sight: Sight) -> bool:
     return sight.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
 
 
-def is_final(episode: Episode, sight: Sight) -> bool:
-    """Whether nothing more can be found out."""
-    if is_patient(episode, sight):
+def is_final(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
+    """Whether nothing more is awaited that could change what is said of a refusal.
+
+    A producer that is refused again and again makes nobody wait for ever.
+    """
+    age_us = sight.now_us - refusal.seen_us
+    if age_us < DELIVERY_TIMEOUT // MICROSECOND:
         return False
     is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
-    return sight.trouble is not None or is_exhausted
+    is_unseen = sight.trouble is not None and not sight.is_silent
+    return is_unseen or is_exhausted or age_us >= INVESTIGATED // MICROSECOND
 
 
 def _badness(one: Decided) -> tuple[int, int, int, int]:
@@ -100,6 +125,14 @@ def _harmless(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdi
         return _said(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
     if reason in CONTINUITY and refusal.form is SequenceForm.NEW_EPOCH:
         return _restart(episode, refusal, reason, sight)
+    return _in_order(refusal, reason)
+
+
+def _in_order(refusal: Refusal, reason: SequenceReason) -> SequenceVerdict:
+    """Say that batches came in another order, or, where one did not come at all, that it did not."""
+    if refusal.arrival is Arrival.NOT_ARRIVED and reason is not SequenceReason.FILLED:
+        not_arrived = SequenceReason.NOT_ARRIVED
+        return _said(SequenceClass.CLIENT_FAILURE, Phase.CONFIRMED, not_arrived)
     return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
 
 
@@ -121,11 +154,11 @@ def _restart(
         one.count for one in unfilled if one.incoming_sequence == refusal.incoming_sequence
     )
     if repeats < REPEATS:
-        return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
-    if _was_looked_at_late(episode):
+        return _in_order(refusal, reason)
+    if was_looked_at_late(episode):
         above = SequenceReason.EPOCHS_ABOVE_ZERO
         return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
-    phase = Phase.CONFIRMED if is_final(episode, sight) else Phase.SUSPECTED
+    phase = Phase.CONFIRMED if is_final(episode, refusal, sight) else Phase.SUSPECTED
     return _said(SequenceClass.REORDERING, phase, reason)
 
 
@@ -135,19 +168,12 @@ def _was_looked_at(episode: Episode, refusal: Refusal) -> bool:
     return looked is not None and looked > refusal.seen_us
 
 
-def _was_looked_at_late(episode: Episode) -> bool:
-    """Whether all that came was looked at when a client would have given up: it did not heal."""
-    looked = episode.end_looked_us
-    late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    return looked is not None and looked >= late
-
-
 def _may_be_the_clients(one: Decided) -> bool:
     """Whether nothing acknowledged is missing, and what is missing did not come."""
     if is_behind(one.refusal):
         return False
     verdict = one.verdict
-    if verdict.reason is SequenceReason.CLEAN_CHANGES:
+    if verdict.reason in (SequenceReason.CLEAN_CHANGES, SequenceReason.NOT_ARRIVED):
         return True
     return verdict.class_ is SequenceClass.REORDERING and verdict.reason in CONTINUITY
 
@@ -171,7 +197,7 @@ def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVer
         return _lost(Phase.SUSPECTED, _missing(episode, refusal, sight), refusal)
     unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
     if unclean is not None:
-        if _was_looked_at_late(episode):
+        if was_looked_at_late(episode):
             return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal, unclean)
         return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, refusal)
     if _may_have_changed(episode, refusal, sight):
@@ -193,11 +219,11 @@ def _by_clean_changes(
     if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
         return None
     if sight.is_change_untold:
-        return _suspected(suspicion, SequenceReason.CHANGE_NOT_TOLD)
+        return _not_known(episode, suspicion, sight, SequenceReason.CHANGE_NOT_TOLD)
     if sight.watched_from is None or sight.watched_from > appended:
-        if is_patient(episode, sight):
-            return _suspected(suspicion, SequenceReason.CHANGES_UNSEEN)
-        return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
+        if suspicion.class_ is SequenceClass.LOSS:
+            return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
+        return _not_known(episode, suspicion, sight, SequenceReason.CHANGES_UNSEEN)
     if any(one.leader_epoch > appended for one in episode.changes):
         return None  # it is known that they came after the refusal
     is_later = _was_refused_in(appended, suspicion.refusal, episode)
@@ -216,7 +242,7 @@ def _by_watched_changes(
         return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
     seeming = SequenceReason.SEEMINGLY_CLEAN
     if suspicion.class_ is SequenceClass.LOSS:
-        return _suspected(suspicion, seeming)
+        return _lost(Phase.SUSPECTED, seeming, suspicion.refusal)
     return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
@@ -239,14 +265,25 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
         return None
     if _may_have_lost_all(episode, refusal, sight):
         is_told = appended_in(refusal) is None and suspicion.class_ is SequenceClass.LOSS
-        return _suspected(suspicion, SequenceReason.SEEMINGLY_CLEAN) if is_told else None
+        return _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, refusal) if is_told else None
+    if not _had_state(episode, refusal):
+        return None
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     if look.looked_us >= late and not is_patient(episode, sight):
         return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
-    if is_final(episode, sight):
+    if is_final(episode, refusal, sight):
         return None  # whether it still knows nothing was not told
     return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
+
+
+def _had_state(episode: Episode, refusal: Refusal) -> bool:
+    """Whether a leader ever had a state of the producer: at its first transaction there is none."""
+    if refusal.form is not SequenceForm.EXPECTED_ZERO:
+        return True
+    look = episode.first_state
+    is_remembered = look is not None and look.state is not None
+    return is_remembered or refusal.before is not None or refusal.marker is not None
 
 
 def _may_have_lost_all(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
@@ -266,11 +303,25 @@ def _may_have_lost_all(episode: Episode, refusal: Refusal, sight: Sight) -> bool
 def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict:
     """Say what the numbers suspect, and what is missing once it was asked for."""
     missing = _missing(episode, suspicion.refusal, sight)
-    if suspicion.class_ is SequenceClass.REORDERING and is_final(episode, sight):
-        return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, missing)
-    is_asked = sight.trouble is not None or episode.asked >= ASKED_AT_ONCE
-    reason = missing if is_asked else suspicion.reason
-    return _suspected(suspicion, reason)
+    is_asked = missing in UNREAD or episode.asked >= ASKED_AT_ONCE
+    is_open = sight.trouble is None and not is_final(episode, suspicion.refusal, sight)
+    if is_asked or not is_open:
+        return _not_known(episode, suspicion, sight, missing)
+    return _not_known(episode, suspicion, sight, suspicion.reason)
+
+
+def _not_known(
+    episode: Episode, suspicion: Suspicion, sight: Sight, reason: SequenceReason
+) -> SequenceVerdict:
+    """Say what is suspected while that may still be proven: without a change of leader no loss.
+
+    That more is missing than may be in flight is no ground by itself: what was not seen is not known.
+    """
+    class_ = suspicion.class_
+    is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.refusal, sight)
+    if is_over or class_ is SequenceClass.LOSS:
+        class_ = SequenceClass.UNDETERMINED
+    return _said(class_, Phase.SUSPECTED, reason)
 
 
 def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason:
@@ -278,20 +329,15 @@ def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason
         return sight.trouble
     if sight.is_change_untold:
         return SequenceReason.CHANGE_NOT_TOLD
-    if sight.look_trouble is not None:
-        return sight.look_trouble
     if not _was_looked_at(episode, refusal):
-        is_over = is_final(episode, sight)
+        if sight.look_trouble is not None:
+            return sight.look_trouble
+        if episode.verdict.reason in UNREAD:
+            return episode.verdict.reason  # until it can be looked through
+        is_over = is_final(episode, refusal, sight)
         return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
     is_found = appended_in(refusal) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
-
-
-def _suspected(suspicion: Suspicion, reason: SequenceReason) -> SequenceVerdict:
-    """Say what the numbers suspect; a loss is bounded by its gap."""
-    if suspicion.class_ is SequenceClass.LOSS:
-        return _lost(Phase.SUSPECTED, reason, suspicion.refusal)
-    return _said(suspicion.class_, Phase.SUSPECTED, reason)
 
 
 def _lost(

@@ -9,7 +9,14 @@ from rules.evidence import Evidence, EvidenceValue
 from rules.facts.broker_log import SequenceRefused
 from rules.facts.episodes import Episode
 from rules.facts.refusals import Refusal, distinct, refusal_of
-from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+from rules.facts.sequence_verdicts import (
+    Arrival,
+    Phase,
+    SequenceClass,
+    SequenceReason,
+    SequenceVerdict,
+)
+from rules.sequence.arrivals import told_arrival, unwritten_records
 from rules.sequence.facts_told import for_and_against, looked_up_told
 from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
@@ -19,7 +26,7 @@ from rules.sequence.numbers import (
     standing_with,
     suspicion_of,
 )
-from rules.sequence.words import WORDS
+from rules.sequence.words import ARRIVALS, WORDS, counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,10 @@ class Explained:
     refusals: int  # how often it was refused
     verdict: SequenceVerdict
     evidence: Evidence
+    # Whether the refused batch came, where nothing acknowledged is missing, and how many records at
+    # least were not written if it did not.
+    arrival: Arrival | None = None
+    unwritten: int | None = None
 
     @property
     def class_(self) -> SequenceClass:
@@ -55,18 +66,24 @@ class Explained:
 
     @property
     def means(self) -> str:
-        """Return the verdict in a sentence."""
-        return WORDS[self.reason].means
+        """Return the verdict in a sentence, and whether the refused batch came."""
+        said = WORDS[self.reason].means
+        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
+        if came is None:
+            return said
+        return f"{said} {came.means.format(records=counted(self.unwritten or 0, 'record'))}"
 
     @property
     def settles(self) -> str | None:
         """Return what would settle it; None where it is settled."""
-        return WORDS[self.reason].settles
+        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
+        return WORDS[self.reason].settles if came is None else came.settles
 
     @property
     def check(self) -> str:
         """Return what to do."""
-        return WORDS[self.reason].check
+        came = None if self.arrival is None else ARRIVALS.get(self.arrival)
+        return WORDS[self.reason].check if came is None else came.check
 
 
 def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = None) -> Explained:
@@ -103,7 +120,9 @@ def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = Non
 
 def explain_episode(episode: Episode) -> Explained:
     """Explain an episode by all that was found out of it."""
-    shown = episode.shown
+    shown, arrival = episode.shown, told_arrival(episode)
+    is_missing = arrival in (Arrival.NOT_ARRIVED, Arrival.NEWER_EPOCH)
+    unwritten = unwritten_records(shown, episode) if is_missing else None
     return Explained(
         producer_id=episode.producer_id,
         producer_epoch=producer_epoch_of(shown),
@@ -115,9 +134,13 @@ def explain_episode(episode: Episode) -> Explained:
         gap=gap_of(shown),
         refusals=episode.refusal_count,
         verdict=episode.verdict,
+        arrival=arrival,
+        unwritten=unwritten,
         evidence={
             **numbers_told(shown, episode.refusals, episode.largest_batch),
             "refusals": episode.refusal_count,
+            "arrival": None if arrival is None else str(arrival),
+            "unwritten_records": unwritten,
             **looked_up_told(episode, shown),
             **for_and_against(episode, shown),
         },

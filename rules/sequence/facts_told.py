@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
 from rules.facts.refusals import Refusal
-from rules.facts.sequence_verdicts import CONTINUITY, SequenceClass, SequenceReason
+from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
 from rules.loss.told import moment
+from rules.sequence.arrivals import told_arrival
 from rules.sequence.log_entries import last_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
@@ -23,6 +24,7 @@ from rules.sequence.numbers import (
 from rules.sequence.proofs import is_filled
 
 Fact: TypeAlias = tuple[str, SequenceClass]  # a sentence, and the class that it speaks for
+CLIENT_FAILURE: Final = SequenceClass.CLIENT_FAILURE
 HARMLESS = frozenset(
     {SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE, SequenceClass.SEQUENCE_RESTART}
 )
@@ -103,6 +105,8 @@ def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
             ),
             SequenceClass.LOSS,
         )
+    if told_arrival(episode) is Arrival.NOT_ARRIVED and refusal.arrival is Arrival.NOT_ARRIVED:
+        yield "nothing of it came, up to the end of the log two minutes later", CLIENT_FAILURE
     if look is not None and look.state is None:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
 
@@ -120,12 +124,12 @@ def _leaders(episode: Episode) -> Iterator[Fact]:
     if reason is SequenceReason.RECORD_ERROR:
         yield (
             "exactly one producer of the topic had records fail at that time",
-            SequenceClass.CLIENT_FAILURE,
+            CLIENT_FAILURE,
         )
     if reason is SequenceReason.CLEAN_CHANGES:
         yield (
             "every leader change since the last accepted batch was clean",
-            SequenceClass.CLIENT_FAILURE,
+            CLIENT_FAILURE,
         )
     for change in episode.changes:
         yield _change_fact(change), SequenceClass.LOSS

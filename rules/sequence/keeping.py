@@ -69,11 +69,23 @@ def _is_open(episode: Episode) -> bool:
 
 
 def _ended(episode: Episode, now_us: int) -> Episode:
-    """Return an episode that is over; what was not proven harmless by now is not known to be."""
+    """Return an episode that is over; what was not proven harmless by now is not known to be.
+
+    Neither is what had to go before it was investigated.
+    """
     said = episode.verdict
-    if said.class_ is SequenceClass.REORDERING and not said.is_confirmed:
-        said = replace(said, class_=SequenceClass.UNDETERMINED)
-    ended = replace(episode, verdict=said, ended_us=now_us, is_asking=False, is_waiting=False)
+    is_cut_short = said.class_ is SequenceClass.LOSS and episode.is_investigated
+    is_open = said.class_ is SequenceClass.REORDERING or is_cut_short
+    if is_open and not said.is_confirmed:
+        said = replace(said, class_=SequenceClass.UNDETERMINED, at_most_records=None)
+    ended = replace(
+        episode,
+        verdict=said,
+        ended_us=now_us,
+        is_asking=False,
+        is_waiting=False,
+        is_investigated=False,
+    )
     return with_told(ended, now_us)
 
 

@@ -99,11 +99,28 @@ def _looked_up(refusal: Refusal, entries: Sequence[LogEntry], found: BatchesOf) 
     return changed(
         refusal,
         before=last if is_known else refusal.before,
-        marker=_marker_after(last, earlier) if is_whole else refusal.marker,
-        nothing_from=found.looked_from if is_whole and not is_known else None,
+        marker=(_marker_after(last, earlier) if is_whole else None) or refusal.marker,
+        nothing_from=_nothing_from(refusal, found, is_whole=is_whole, is_known=is_known),
         after=after[0] if after and is_whole else refusal.after,
+        came=refusal.came or (is_whole and _has_come(refusal, after)),
         proof=_persisted(refusal, before) or refusal.proof,
     )
+
+
+def _nothing_from(
+    refusal: Refusal, found: BatchesOf, *, is_whole: bool, is_known: bool
+) -> int | None:
+    """Return from where on nothing was found before the batch; a look that fell short takes nothing back."""
+    if is_known:
+        return None
+    return found.looked_from if is_whole else refusal.nothing_from
+
+
+def _has_come(refusal: Refusal, after: Sequence[LogEntry]) -> bool:
+    """Whether the producer epoch with which the log goes on holds the refused batch."""
+    epoch = after[0].producer_epoch if after else None
+    sequence = refusal.incoming_sequence
+    return any(one.producer_epoch == epoch and one.holds(sequence) for one in after)
 
 
 def _marker_after(last: LogEntry | None, earlier: Sequence[LogEntry]) -> LogEntry | None:

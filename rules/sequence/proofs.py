@@ -81,14 +81,30 @@ def is_filled(refusal: Refusal, episode: Episode) -> bool:
     """Whether what was missing came later."""
     if refusal.after is None and episode.last_state is None:
         return False
-    return _is_next(refusal.after, refusal) or _state_moved(refusal, episode)
+    return is_next(refusal, episode) or _state_moved(refusal, episode)
 
 
-def _is_next(entry: LogEntry | None, refusal: Refusal) -> bool:
-    """Whether an entry is the batch that the broker waited for, of the same producer epoch."""
+def is_next(refusal: Refusal, episode: Episode) -> bool:
+    """Whether the log goes on with the batch that the broker waited for, of the same producer epoch."""
+    entry = refusal.after
     if entry is None or entry.base_sequence != expected_sequence(refusal):
         return False
-    return is_of_epoch(refusal, entry.producer_epoch)
+    return is_of_epoch(refusal, entry.producer_epoch) or _begins(entry, refusal, episode)
+
+
+def _begins(entry: LogEntry, refusal: Refusal, episode: Episode) -> bool:
+    """Whether an entry begins the very transaction whose later batch was refused at its start.
+
+    Its epoch is not told, and is that of the last marker only where the producer wrote here in the
+    transaction before. A newer transaction would have the marker of this one in front of it.
+    """
+    if refusal.form is not SequenceForm.EXPECTED_ZERO or refusal.offset is None:
+        return False
+    if entry.leader_epoch != episode.leader_epoch:
+        return False
+    if refusal.marker is None:
+        return refusal.before is None
+    return entry.producer_epoch > refusal.marker.producer_epoch
 
 
 def _state_moved(refusal: Refusal, episode: Episode) -> bool:

@@ -27,6 +27,7 @@ class Sight:
     now_us: int
     row: int | None = None  # of the snapshot; None: it has no such partition
     leader_epoch: int | None = None  # in the leader's own answer
+    known_epoch: int | None = None  # of the last round that saw it; None: it was never seen
     epoch_since_us: int | None = None  # the round that first saw it
     watched_from: int | None = None  # since which epoch every change is known
     clean_from: int | None = None  # since which one every change was clean for certain
@@ -34,6 +35,11 @@ class Sight:
     is_change_untold: bool = False
     trouble: SequenceReason | None = None  # why nothing can be asked
     look_trouble: SequenceReason | None = None  # why what was asked was not answered
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether a partition that was seen before is not seen in this round: that says nothing."""
+        return self.trouble is SequenceReason.PARTITION_NOT_SEEN and self.known_epoch is not None
 
     def is_after(self, refusal: Refusal) -> bool:
         """Whether the leader epoch of this round was seen after the refusal."""

@@ -50,7 +50,11 @@ class Sights:
         row = row_of(self.snapshot, episode.name)
         if row is None or episode.name is None:
             told = SequenceReason.PARTITION_NOT_TOLD, SequenceReason.PARTITION_NOT_SEEN
-            return Sight(now_us=self.now_us, trouble=told[episode.name is not None])
+            return Sight(
+                now_us=self.now_us,
+                known_epoch=episode.seen_epoch,
+                trouble=told[episode.name is not None],
+            )
         epoch = self.snapshot.offsets.leader_epoch[row]
         trouble = self._trouble(episode, epoch)
         if trouble is SequenceReason.TOPIC_RECREATED:
@@ -58,14 +62,19 @@ class Sights:
         watch = self.leaderships
         is_same = watch.partitions is self.snapshot.partitions
         known = row if is_same else watch.row(episode.name)
-        is_unanswered = episode.asked > 0 and episode.key not in self.batches
+        watched = None if known is None else watch.watched_from[known]
+        clean = None if known is None else watch.clean_from[known]
+        is_kept = epoch is not None and epoch == episode.seen_epoch
+        is_asked = episode.is_asking or episode.asked > 0
+        is_unanswered = is_asked and episode.key not in self.batches
         return Sight(
             now_us=self.now_us,
             row=row,
             leader_epoch=epoch,
+            known_epoch=episode.seen_epoch,
             epoch_since_us=None if known is None else watch.since_us[known],
-            watched_from=None if known is None else watch.watched_from[known],
-            clean_from=None if known is None else watch.clean_from[known],
+            watched_from=_earlier(episode.watched_from, watched, is_same=is_kept),
+            clean_from=_earlier(episode.clean_from, clean, is_same=is_kept),
             is_change_untold=row in self.untold,
             trouble=trouble,
             look_trouble=self._look_trouble(episode.name) if is_unanswered else None,
@@ -87,6 +96,16 @@ class Sights:
         if GapCause.NOT_AUTHORIZED in causes:
             return SequenceReason.NOT_READABLE
         return SequenceReason.LOOK_FAILED if causes else None
+
+
+def _earlier(kept: int | None, known: int | None, *, is_same: bool) -> int | None:
+    """Return since when leaders are known: in the same epoch what was known before still holds.
+
+    A partition that was not seen for a round is watched anew; its leader has not changed meanwhile.
+    """
+    if not is_same or kept is None:
+        return known
+    return kept if known is None else min(kept, known)
 
 
 def _may_be_of(gap: Gap, name: TopicPartition) -> bool:

@@ -11,6 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.broker_log import BrokerLog
 from rules.facts.column import marked
@@ -41,6 +43,7 @@ class Reasons:
     log_not_read: Reason
     too_many: Reason
     partition_not_told: Reason
+    investigating: Reason
     # Where an episode is remembered for this reason, what is new is told beside it.
     lasting: Reason | None = None
     # Where what was told as this class is proven to be something else, it is told for this reason.
@@ -77,6 +80,7 @@ def judge_episodes(
         episodes = told.get(names[position])
         return _details(view, episodes, new) if episodes else _unknown_details(view, quiet)
 
+    awaited = _awaited(view) if quiet[0] is Verdict.OK else ()
     places: dict[Reason, list[int]] = {}
     for place, name in enumerate(names):
         if name in told:
@@ -87,6 +91,13 @@ def judge_episodes(
         [
             Case(marked(len(names), found), Verdict.BREACH, reason)
             for reason, found in places.items()
+        ]
+        + [
+            Case(
+                np.array([name in awaited for name in names], np.bool_),
+                Verdict.UNKNOWN,
+                reasons.investigating,
+            )
         ],
         quiet,
         details=details,
@@ -153,6 +164,12 @@ def _quiet(view: View, reasons: Reasons) -> tuple[Verdict, Reason]:
         return Verdict.UNKNOWN, reasons.partition_not_told
     log: BrokerLog = view.snapshot.broker_log
     return Verdict.OK, reasons.nothing_new if log.is_read else reasons.no_source
+
+
+def _awaited(view: View) -> frozenset[TopicPartition | None]:
+    """Return the partitions of which it is still to be found out what an episode is."""
+    known = view.memory.sequences.open.values()
+    return frozenset(one.name for one in known if not one.verdict.is_confirmed)
 
 
 def _nameless(view: View) -> list[Episode]:

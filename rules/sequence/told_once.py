@@ -12,6 +12,7 @@ from typing import Final
 
 from rules.facts.episodes import Episode, Told
 from rules.facts.times import MICROSECOND
+from rules.sequence.arrivals import told_arrival
 
 # Since it was told, of a producer that is refused all the while: a finding expires after a day.
 TOLD_AGAIN: Final = timedelta(hours=23)
@@ -25,7 +26,10 @@ def with_told(episode: Episode, now_us: int) -> Episode:
     told = _telling(episode, now_us)
     if before is None:
         return replace(episode, told=told)
-    is_same = replace(told, told_us=before.told_us, times=before.times) == before
+    # What was told before arrivals were known is not told again for these alone.
+    arrival = None if before.arrival is None else told.arrival
+    same = replace(told, told_us=before.told_us, times=before.times, arrival=arrival)
+    is_same = same == before
     goes_on = episode.last_seen_us >= before.told_us + TOLD_AGAIN // MICROSECOND
     return episode if is_same and not goes_on else replace(episode, told=told)
 
@@ -40,4 +44,5 @@ def _telling(episode: Episode, now_us: int) -> Told:
         is_resent=episode.is_resent,
         told_us=now_us,
         times=1 if episode.told is None else episode.told.times + 1,
+        arrival=told_arrival(episode),
     )

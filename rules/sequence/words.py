@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from rules.facts.sequence_verdicts import Arrival
 from rules.facts.sequence_verdicts import SequenceReason as Why
 
 LOOK_AT_LOG: Final = (
@@ -38,6 +39,42 @@ class Words:
     means: str
     settles: str | None
     check: str
+
+
+LOOK_AT_ERRORS: Final = (
+    "Look at the errors of the producing application: what it was told to have failed was not "
+    "written."
+)
+
+# What is said beside a proof that nothing acknowledged is missing; `records` at least.
+ARRIVALS: Final[Mapping[Arrival, Words]] = {
+    Arrival.AWAITED: Words(
+        "Whether the refused batch itself arrives is not known yet.",
+        "The log from the refused batch on, looked through to its end two minutes later: a client "
+        "tries again for so long.",
+        READ_AGAIN,
+    ),
+    Arrival.NEWER_EPOCH: Words(
+        "The refused batch did not arrive in its own producer epoch, which is over (at least "
+        "{records}). Its records are there only if the client sent them once more under a newer "
+        "epoch, as librdkafka does; Java gives them up and tells its application.",
+        None,
+        LOOK_AT_ERRORS,
+    ),
+    Arrival.NOT_ARRIVED: Words(
+        "The refused batch did not come: at least {records} of this producer were not written.",
+        None,
+        LOOK_AT_ERRORS,
+    ),
+    Arrival.NOT_KNOWN: Words(
+        "Whether the refused batch itself arrived could not be looked for.", None, LOOK_AT_ERRORS
+    ),
+}
+
+
+def counted(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 WORDS: Final[Mapping[Why, Words]] = {
@@ -119,7 +156,14 @@ WORDS: Final[Mapping[Why, Words]] = {
         "No acknowledged record is missing, and exactly one producer of the topic had records fail "
         "at that time: it gave them up and told its application.",
         None,
-        "Look at the errors of that application: what it was told to have failed was not written.",
+        LOOK_AT_ERRORS,
+    ),
+    Why.NOT_ARRIVED: Words(
+        "No acknowledged record is missing, and this batch did not arrive: neither it nor what was "
+        "missing before it came within 120 s, for which clients try again by default (librdkafka: "
+        "300 s). Its client has given it up, and its application must have got an error.",
+        None,
+        LOOK_AT_ERRORS,
     ),
     Why.NO_STATE: Words(
         "The leader knows nothing of this producer: its state expired or was truncated, and the "
@@ -223,7 +267,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.BATCH_NOT_FOUND: Words(
         "The last accepted batch is not in the part of the log that was looked through: deleted, "
-        "compacted, or too far back.",
+        "compacted, too far back, or there was none.",
         "kafka-dump-log.sh on the leader: the batch with this producer id and last sequence.",
         COMPARE,
     ),

@@ -23,7 +23,13 @@ from rules.facts.episodes import (
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.producers import ProducerState
 from rules.facts.refusals import LogEntry, Refusal
-from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
+from rules.facts.sequence_verdicts import (
+    Arrival,
+    Phase,
+    SequenceClass,
+    SequenceReason,
+    SequenceVerdict,
+)
 
 Row = dict[str, Any]
 
@@ -94,6 +100,7 @@ def _episode(row: Mapping[str, Any]) -> Episode:
         changes=tuple(_change(one) for one in row.get("changes", ())),
         is_asking=bool(row.get("is_asking")),
         is_waiting=bool(row.get("is_waiting")),
+        is_investigated=bool(row.get("is_investigated")),
         told=_told(row.get("told")),
     )
 
@@ -110,7 +117,14 @@ def _refusal(row: Mapping[str, Any]) -> Refusal:
         marker=_entry(row.get("marker")),
         after=_entry(row.get("after")),
         proof=None if proof is None else SequenceReason(proof),
+        came=bool(row.get("came")),
+        arrival=Arrival(row.get("arrival", _arrival_before(proof))),
     )
+
+
+def _arrival_before(proof: str | None) -> Arrival:
+    """Return what an older checkpoint means, which did not tell arrivals."""
+    return Arrival.ARRIVED if proof == SequenceReason.FILLED else Arrival.AWAITED
 
 
 def _verdict(row: Mapping[str, Any]) -> SequenceVerdict:
@@ -130,6 +144,7 @@ def _told(row: Mapping[str, Any] | None) -> Told | None:
         class_=SequenceClass(row["class_"]),
         phase=Phase(row["phase"]),
         is_resent=bool(row["is_resent"]),
+        arrival=None if row.get("arrival") is None else Arrival(row["arrival"]),
     )
 
 
@@ -166,6 +181,9 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "first_seen_us",
         "last_seen_us",
         "leader_epoch",
+        "seen_epoch",
+        "watched_from",
+        "clean_from",
         "leading",
         "largest_batch",
         "batches_looked_us",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import shutil
 import tempfile
 import uuid
@@ -12,10 +13,14 @@ from pathlib import Path
 import pytest
 
 from rules.facts.broker_log import SequenceForm
+from rules.facts.identity import TopicPartition
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.sequenced_producer import new_producer
+from service.sandbox.workloads.topics import ensure_topics
 from tests.conftest import mending
-from tests.faults.matrix import Matrix
+from tests.faults.matrix import GivenUp, Matrix
 from tests.faults.printed import strike_by_command, undo_by_command
 from tests.integration.conftest import (  # noqa: F401 - fixtures
     admin,
@@ -59,7 +64,7 @@ def undo(cluster: Sandbox) -> Iterator[contextlib.ExitStack]:  # noqa: F811
         yield stack
 
 
-# Two of the faults are sure only when a client's delivery timeout has passed: they come first, and
+# Three of the faults are sure only when a client's delivery timeout has passed: they come first, and
 # are asked for when that time is over anyway. What is forgotten is sure only while its leader stays,
 # and so it is asked for before any other broker dies.
 @pytest.fixture(scope="session", autouse=True)
@@ -88,3 +93,32 @@ def forgotten(
     made = undo.enter_context(prepare_sequence("sequence-state-expired", cluster, form=form))
     matrix.await_watched(made.topic)
     return made.strike()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def given_up(
+    cluster: Sandbox,  # noqa: F811
+    matrix: Matrix,
+    burst: SequenceTruth,  # that moves leaders
+) -> GivenUp:
+    """Let clients give up batches that a broker refused again and again; nothing is lost."""
+    topic = f"sequence-given-up-{uuid.uuid4().hex[:8]}"
+    ensure_topics(cluster.bootstrap_servers, topic, partitions=1)
+    where, gap, times = TopicPartition(topic, 0), random.randint(5, 60), random.randint(3, 9)
+    with RawCluster(cluster) as brokers:
+        ends, goes_on = new_producer(brokers, f"{topic}-1"), new_producer(brokers, f"{topic}-2")
+        for producer in (ends, goes_on):
+            producer.send(where, 0, 3)
+        matrix.await_watched(topic)
+        for producer in (ends, goes_on):
+            for _ in range(times):
+                producer.expect_refusal(where, 3 + gap, 30)
+        goes_on.producer_epoch = 1
+        goes_on.send(where, 0, 4)
+    return GivenUp(
+        topic=topic,
+        gap=gap,
+        times=times,
+        ends=ends.producer_id,
+        goes_on=goes_on.producer_id,
+    )

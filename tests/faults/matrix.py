@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +26,17 @@ from tests.integration.serve.served import Document, Served, Start
 SEEN_SECONDS: Final = 90.0  # from the blow on; two rounds and an election, on a busy machine
 PATIENCE_SECONDS: Final = 240.0  # where a client's delivery timeout has to pass first
 INTERVAL: Final = 0.5  # the least that a service takes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenUp:
+    """Two producers whose batch of 30 records was refused, and given up, behind as large a gap."""
+
+    topic: str
+    gap: int
+    times: int  # how often each was refused
+    ends: int  # the producer that writes no more
+    goes_on: int  # the one that writes on under a newer epoch
 
 
 class Matrix:

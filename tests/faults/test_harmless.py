@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from rules.facts.broker_log import SequenceForm
+from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
-from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
+from tests.faults.matrix import PATIENCE_SECONDS, SEEN_SECONDS, Matrix, assert_told, strike
 from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
@@ -43,6 +44,18 @@ def test_a_reordering_is_harmless(
     truth = strike(matrix, cluster, "sequence-reordering", options)
     rounds = matrix.rounds_until_told(truth.topic, "sequence_gap_reordering")
     assert rounds <= ROUNDS, matrix.episodes(truth.topic)
+    [told] = truth.episodes
+    assert_arrived(matrix, truth.topic, "arrived" if told.is_healed else "newer_epoch")
+
+
+def assert_arrived(matrix: Matrix, topic: str, arrival: str) -> None:
+    """Assert that it is said whether the refused batches came."""
+
+    def said() -> list[str]:
+        return [one["evidence"]["arrival"] for one in matrix.episodes(topic)]
+
+    wait_until(lambda: said() == [arrival], timeout_seconds=SEEN_SECONDS, poll_seconds=0.3)
+    assert said() == [arrival], matrix.episodes(topic)
 
 
 @pytest.mark.parametrize(

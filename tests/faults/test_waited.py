@@ -8,10 +8,12 @@ from __future__ import annotations
 import pytest
 
 from rules.facts.sequence_verdicts import SequenceClass
+from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
-from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told
+from tests.faults.matrix import PATIENCE_SECONDS, GivenUp, Matrix, assert_told
 from tests.integration.outside import EXCEPTION, lines_with, only, values_on
+from tests.integration.serve.served import Document
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
@@ -40,6 +42,33 @@ def test_the_command_makes_the_textbook_loss(cluster: Sandbox, burst: SequenceTr
     )
     assert lines_with(cluster, told.broker_id, EXCEPTION + text) == told.lines == 3
     assert values_on(cluster, burst.topic) == [0, 1, 2]
+
+
+def test_what_a_client_gave_up_is_no_loss_and_did_not_arrive(
+    matrix: Matrix, given_up: GivenUp
+) -> None:
+    def events() -> dict[int, Document]:
+        return {one["producer_id"]: one for one in matrix.episodes(given_up.topic)}
+
+    assert wait_until(
+        lambda: events().get(given_up.ends, {}).get("reason") == "not_arrived",
+        timeout_seconds=PATIENCE_SECONDS,
+        poll_seconds=0.5,
+    ), events()
+    ended, goes_on = events()[given_up.ends], events()[given_up.goes_on]
+    for event in (ended, goes_on):
+        assert (event["phase"], event["gap"]) == ("confirmed", given_up.gap)
+        assert event["refusals"] == given_up.times
+        assert event["evidence"]["unwritten_records"] == given_up.gap + 1, event
+        assert f"at least {given_up.gap + 1} records" in event["means"]
+        assert "o acknowledged record is missing" in event["means"]
+        assert "errors of the producing application" in event["check"]
+        assert not event["is_looking"]
+    assert (ended["class"], goes_on["class"]) == ("client_failure", "reordering")
+    assert goes_on["evidence"]["arrival"] == "newer_epoch"
+    found = matrix.breaches(given_up.topic)
+    assert set(found) == {"sequence_gap_reordering"}
+    assert {one["severity"] for one in found["sequence_gap_reordering"]} == {"info"}
 
 
 def test_a_burst_between_two_looks_is_told_when_it_cannot_heal_any_more(

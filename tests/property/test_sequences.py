@@ -4,21 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from enum import Enum
+from typing import Final
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from rules.catalogue import (
+    duplicates_possible,
+    producer_sequence_bug,
+    sequence_gap_loss,
+    sequence_gap_reordering,
+    sequence_gap_undetermined,
+)
 from rules.facts.broker_log import SequenceRefused
-from rules.facts.episodes import Episode
+from rules.facts.episodes import Episode, EpisodeKey
+from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.sequence_verdicts import SequenceClass
+from rules.judgement import Judgement
 from rules.loss.remembered import remember_losses
 from rules.question import BatchesQuestion
 from rules.sequence.advance import with_sequences
 from rules.sequence.asking import questions_of
 from rules.sequence.numbers import by_numbers
+from rules.verdict import Severity, Verdict
 from rules.view import View
+from tests.factories import partitions, unseen_offsets
 from tests.property.sequenced import Act, Course, World, courses
+from tests.unit.rules.sequence.case_looks import SILENT
 from tests.unit.rules.sequence.stage import Look
 
 Order = Callable[[list[SequenceRefused]], list[SequenceRefused]]
@@ -28,7 +42,44 @@ HARMLESS = (
     SequenceClass.SEQUENCE_RESTART,
     SequenceClass.CLIENT_FAILURE,
 )
+RULES = (
+    sequence_gap_loss,
+    sequence_gap_reordering,
+    sequence_gap_undetermined,
+    duplicates_possible,
+    producer_sequence_bug,
+)
 AFTER = ((Act.LOOK, 1),) * 5 + ((Act.WAIT, 1),) + ((Act.LOOK, 1),) * 5  # until nothing is asked
+
+
+class Silence(Enum):
+    """How a round sees nothing of the partition."""
+
+    LEADER = "leader"  # it does not answer
+    PARTITION = "partition"  # no broker tells of it
+    LOG = "log"  # the leader answers, and its log cannot be looked through
+
+    def of(self, look: Look) -> Look:
+        """Return a look that is silent in this way."""
+        match self:
+            case Silence.LEADER:
+                return replace(look, more={"offsets": unseen_offsets(1)})
+            case Silence.PARTITION:
+                return replace(look, more={"partitions": partitions({"other": 1})})
+            case Silence.LOG:
+                return replace(look, gaps=(SILENT,), found=(), states=None)
+
+
+def badness(episode: Episode) -> int:
+    """Return how bad it is what is said: harmless, not known, a suspected loss, a proven one."""
+    if episode.verdict.class_ is SequenceClass.LOSS:
+        return 3 if episode.verdict.is_confirmed else 2
+    return 0 if episode.verdict.is_confirmed and episode.verdict.class_ in HARMLESS else 1
+
+
+def by_key(view: View) -> dict[EpisodeKey, Episode]:
+    """Return the latest episode of each producer."""
+    return {one.key: one for one in view.memory.sequences.episodes}
 
 
 class Watch:
@@ -44,12 +95,20 @@ class Watch:
 
     def run(self, course: Iterable[tuple[Act, int]]) -> Watch:
         """Let everything happen, and then look until nothing is asked any more."""
-        self._round([])
+        self.begin()
         for act, size in (*course, *AFTER):
-            self.world.act(act, size)
-            if act is Act.LOOK:
-                self._look()
+            self.act(act, size)
         return self
+
+    def begin(self) -> None:
+        """Make the first round."""
+        self._round([])
+
+    def act(self, act: Act, size: int) -> None:
+        """Let something happen, and look where that is what happens."""
+        self.world.act(act, size)
+        if act is Act.LOOK:
+            self._look()
 
     def _look(self) -> None:
         new = [one.line for one in self.world.told[self._read :]]
@@ -65,15 +124,19 @@ class Watch:
         asked = bool(self.views) and any(
             isinstance(one, BatchesQuestion) for one in questions_of(self.views[-1])
         )
-        seen = self._look_of(lines, asked=asked).snapshot()
+        self._make(self.world.look(lines, asked=asked))
+
+    def silent_round(self, silence: Silence) -> None:
+        """Make a round more, in which nobody answers."""
+        self._make(silence.of(self.world.look([], asked=False)))
+
+    def _make(self, look: Look) -> None:
+        seen = look.snapshot()
         memory = advance(seen, self._memory)
         view = View(snapshot=seen, memory=memory, before=self._memory, now=seen.taken_at)
         view = replace(view, memory=replace(memory, losses=remember_losses(view)))
         self.views.append(with_sequences(view))
         self._memory = self.views[-1].memory
-
-    def _look_of(self, lines: list[SequenceRefused], *, asked: bool) -> Look:
-        return self.world.look(lines, asked=asked)
 
     @property
     def episodes(self) -> tuple[Episode, ...]:
@@ -148,6 +211,81 @@ def test_a_round_split_in_two_never_says_less_at_last(course: Course) -> None:
         if verdict.is_confirmed:
             assert split[key].is_confirmed
             assert split[key].class_ is verdict.class_
+
+
+silences: Final = st.lists(st.sampled_from(Silence), min_size=1, max_size=3)
+# A batch is given up, and another one refused behind a clean change of leader.
+SKIPPED: Final = [(Act.WRITE, 1), (Act.LOOK, 1), (Act.CHANGE, 1), (Act.GIVE_UP, 3), (Act.WRITE, 1)]
+
+
+def far(course: Course) -> Course:
+    """Return a course in which more is given up than may be in flight."""
+    return [(act, size * 20 if act is Act.GIVE_UP else size) for act, size in course]
+
+
+@given(courses, silences, st.booleans())
+@example(SKIPPED, [Silence.LEADER], False)
+@example(SKIPPED, [Silence.PARTITION], False)
+@example(SKIPPED, [Silence.LOG, Silence.LEADER], True)
+def test_a_silent_round_never_makes_a_verdict_worse(
+    course: Course,
+    silent: list[Silence],
+    is_unclean_allowed: bool,  # noqa: FBT001 - given by Hypothesis
+) -> None:
+    watch = Watch()
+    watch.world.is_unclean_allowed = is_unclean_allowed
+    watch.begin()
+    for act, size in (*far(course), *AFTER):
+        watch.act(act, size)
+        for silence in silent if act is Act.LOOK else ():
+            before = by_key(watch.views[-1])
+            watch.silent_round(silence)
+            for key, one in by_key(watch.views[-1]).items():
+                assert badness(one) <= badness(before[key]), (silence, before[key], one)
+            for rule in RULES:
+                assert not is_warned(rule.judge(watch.views[-1])), (silence, before)
+
+
+def is_warned(judgement: Judgement) -> bool:
+    """Whether a round tells more than information."""
+    told = judgement.findings(Verdict.BREACH)
+    return any(finding.severity is not Severity.INFO for finding in told)
+
+
+@given(courses, st.integers(0, 50), silences, st.booleans())
+@example(SKIPPED, 6, [Silence.LEADER, Silence.LOG], False)
+@example(SKIPPED, 7, [Silence.PARTITION], False)
+def test_a_silent_round_changes_nothing_that_is_said_at_last(
+    course: Course,
+    at: int,
+    silent: list[Silence],
+    is_unclean_allowed: bool,  # noqa: FBT001 - given by Hypothesis
+) -> None:
+    """What nobody answered is asked once more."""
+    silenced, whole = Watch(), Watch()
+    for watch in (silenced, whole):
+        watch.world.is_unclean_allowed = is_unclean_allowed
+        watch.begin()
+        for number, (act, size) in enumerate((*far(course), *AFTER, *AFTER)):
+            watch.act(act, size)
+            if watch is silenced and number == min(at, len(course)) + 1:
+                for silence in silent:
+                    watch.silent_round(silence)
+    for key, one in by_key(silenced.views[-1]).items():
+        known = by_key(whole.views[-1])[key]
+        assert badness(one) <= badness(known), (known, one)
+
+
+@given(courses)
+def test_nobody_is_warned_while_an_answer_is_awaited(course: Course) -> None:
+    """A line is told of as a loss when that is proven, or when its client has given up."""
+    watch = Watch().run(course)
+    for view in watch.views:
+        for finding in sequence_gap_loss.judge(view).findings(Verdict.BREACH):
+            if finding.severity is Severity.WARNING:
+                told = finding.evidence["episode"]
+                [one] = [one for one in view.memory.sequences.episodes if one.id == told]
+                assert microseconds(view.now) >= one.shown.seen_us + 120_000_000
 
 
 @given(courses)

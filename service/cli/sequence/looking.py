@@ -100,7 +100,9 @@ class _Rounds:
         view = view_of_round(replace(snapshot, broker_log=log), self._memory)
         self._memory = self.given.put_into(view.memory)
         self.ends |= _ends(view)
-        self.questions = (*questions_of(view), *_of_epochs(view, self.ends))
+        is_open = any(not one.verdict.is_confirmed for one in view.memory.sequences.episodes)
+        asked = questions_of(view) if is_open else ()  # nobody waits for a client here
+        self.questions = (*asked, *_of_epochs(view, self.ends))
         return view
 
 

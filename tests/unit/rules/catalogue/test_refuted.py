@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from rules.catalogue import sequence_gap_loss, sequence_gap_reordering
@@ -11,10 +12,10 @@ from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next
 from rules.verdict import Severity, Verdict
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from tests.unit.rules.catalogue.sequence_rules import breaches
-from tests.unit.rules.sequence.case_looks import ALONE, NOT_READABLE, OLD_BATCH, of_2
+from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import refused
-from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
+from tests.unit.rules.sequence.stage import PATIENCE, batch, found, play
 
 TEXTBOOK: Final = CASES["textbook"].looks
 CAME: Final = batch(100, 3, 24, leader_epoch=6)  # what was missing, after all
@@ -67,23 +68,23 @@ def test_what_is_only_suspected_of_another_producer_is_what_is_left() -> None:
     looks = (
         ALONE,
         of_2(11, lines=both, ends=((0, 5, 100),)),
-        *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(7)),
-        HEALED,
+        *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(4)),
+        *(of_2(12 + PATIENCE + n, found=[found(OLD_BATCH)]) for n in range(5)),
+        replace(HEALED, second=20 + PATIENCE),
     )
     said = [one for one in breaches(play(looks)) if one[1] == "loss"]
-    assert said == [(2, "loss", "lost"), (4, "loss", "lost"), (9, "loss", "possibly_lost")]
+    assert said == [(2, "loss", "lost"), (9, "loss", "lost"), (11, "loss", "possibly_lost")]
     [finding] = sequence_gap_loss.judge(play(looks)[-1]).findings(Verdict.BREACH)
     assert finding.evidence["producer_id"] == 9
 
 
 def test_a_suspicion_that_was_told_is_refuted_too() -> None:
-    line = refused(600, 2, offset=100)
+    late = 20 + PATIENCE
     looks = (
-        Look(second=0),
-        Look(second=11, lines=(line,), gaps=(NOT_READABLE,)),
-        *(Look(second=12 + n, gaps=(NOT_READABLE,)) for n in range(5)),
-        Look(second=30, lines=(refused(601, 2, offset=100, second=29),)),
-        *(Look(second=31 + n, found=[found(batch(97, 0, 3))]) for n in range(3)),
+        *CASES["no-read-and-a-loss"].looks,
+        of_2(late, lines=(refused(28, 2, broker=2, second=late - 1),)),
+        of_2(late + 1, found=[found(OLD_BATCH, CAME, batch(124, 27, 2, leader_epoch=6))]),
+        of_2(late + 2),
     )
     said = [one[1:] for one in breaches(play(looks))]
     assert said == [

@@ -45,9 +45,13 @@ TOLD: Final = {
         says=[(3, "loss", "lost")],
     ),
     "no-offsets": Told(
-        because="there is nothing to wait for: the numbers are all there is",
-        says=[(1, "loss", "possibly_lost")],
+        because="numbers alone warn nobody: what is not known is said when a client has given up",
+        says=[(3, "undetermined", "undetermined")],
     ),
+    "unclean-and-waiting": Told(because="a client may still send what is missing", says=[]),
+    "seemingly-clean": Told(because="likewise", says=[]),
+    "leader-does-not-answer": Told(because="that nobody answers says nothing", says=[]),
+    "starts-of-several-transactions": Told(because="each is a healthy one", says=[]),
     "no-offsets-and-a-small-gap": Told(
         because="what is not known is said when a client would have given up",
         says=[(3, "undetermined", "undetermined")],
@@ -57,7 +61,8 @@ TOLD: Final = {
         says=[(9, "undetermined", "undetermined")],
     ),
     "no-read-and-a-loss": Told(
-        because="committed_records_lost pages; this one warns", says=[(4, "loss", "possibly_lost")]
+        because="committed_records_lost pages; this one warns when a client has given up",
+        says=[(9, "loss", "possibly_lost")],
     ),
     "stale-retry": Told(
         because="its records are there already", says=[(2, "duplicates", "stale_retry")]

@@ -220,11 +220,11 @@ def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> Non
 def test_who_was_not_asked_about_is_not_forgotten() -> None:
     """Of the producers of a partition only those are told that somebody asked about."""
     lines = (refused(6, 2), refused(7, 2, producer_id=8))
-    proven = found(batch(97, 0, 3))
+    healed = found(batch(97, 0, 3), batch(100, 3, 3), batch(103, 6, 3))
     looks = (
         Look(second=0),
         Look(second=11, lines=lines),
-        Look(second=12, found=[proven], states=remembered(2)),
+        Look(second=12, found=[healed], states=remembered(2)),
         Look(second=13, states={}),
     )
     by_id = {one.producer_id: one for one in after(*looks).episodes}

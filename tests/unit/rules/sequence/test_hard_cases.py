@@ -42,6 +42,7 @@ from tests.unit.rules.sequence.stage import (
     verdict,
     watched,
 )
+from tests.unit.rules.sequence.unseen_cases import WROTE_BEFORE
 
 MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
 BEGUN_ANEW: Final = batch(100, 0, 3, leader_epoch=6, epoch=1)
@@ -79,7 +80,7 @@ CASES: Final = {
             Look(second=11, epoch=0, more=again(), lines=(refused(5000, 2, topic_id=OLD_ID),)),
             Look(second=12, epoch=0, more=again()),
         ),
-        says=("loss", SUSPECTED, "topic_recreated"),
+        says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
     "loss-of-a-topic-that-is-gone": Case(
         because="the old topic lost its records, whatever the new one's leader epoch is",
@@ -250,7 +251,7 @@ CASES: Final = {
                     epoch=6,
                     is_unclean_allowed=False,
                     states={},
-                    found=[found()],
+                    found=[WROTE_BEFORE],
                 )
                 for second in (12, 140, 141, 142)
             ),

@@ -26,6 +26,13 @@ from tests.unit.rules.sequence.stage import (
     Look,
     batch,
     found,
+    marker,
+)
+
+# A transaction before, and its marker: its leader had a state of the producer.
+WROTE_BEFORE: Final = found(batch(90, 0, 3), markers=(marker(93, epoch=1),))
+WROTE_IN_0: Final = found(
+    batch(90, 0, 3, leader_epoch=0), markers=(marker(93, epoch=1, leader_epoch=0),)
 )
 
 UNSEEN: Final = {
@@ -35,7 +42,7 @@ UNSEEN: Final = {
         looks=(
             Look(second=0),
             Look(second=11, lines=(expected_zero(7),)),
-            Look(second=12, states={}, found=[found()]),
+            Look(second=12, states={}, found=[WROTE_BEFORE]),
         ),
         says=("producer_state_lost", SUSPECTED, "healing"),
     ),
@@ -44,9 +51,9 @@ UNSEEN: Final = {
         looks=(
             Look(second=0, epoch=0),
             Look(second=11, epoch=0, lines=(expected_zero(7),)),
-            Look(second=12, epoch=0, states={}, found=[found()]),
+            Look(second=12, epoch=0, states={}, found=[WROTE_IN_0]),
             Look(second=11 + PATIENCE, epoch=0),
-            Look(second=12 + PATIENCE, epoch=0, states={}, found=[found()]),
+            Look(second=12 + PATIENCE, epoch=0, states={}, found=[WROTE_IN_0]),
         ),
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
@@ -55,20 +62,39 @@ UNSEEN: Final = {
         looks=(
             Look(second=0),
             Look(second=11, lines=(expected_zero(7),)),
-            Look(second=12, states={}, found=[found()]),
+            Look(second=12, states={}, found=[WROTE_BEFORE]),
             Look(second=11 + PATIENCE),
-            Look(second=12 + PATIENCE, states={}, found=[found()]),
+            Look(second=12 + PATIENCE, states={}, found=[WROTE_BEFORE]),
         ),
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
+    "no-state-before-the-first-transaction": Case(
+        because="it never wrote here: there is no state that could be lost",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(7),)),
+            Look(second=12, states={}, found=[found(largest=None)]),
+        ),
+        says=("reordering", SUSPECTED, "transaction_start"),
+    ),
+    "no-state-and-the-first-transaction-never-came": Case(
+        because="likewise, and nothing is known of what was missing",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(7),)),
+            *(Look(second=12 + n, states={}, found=[found()]) for n in range(4)),
+            *(Look(second=12 + PATIENCE + n, states={}, found=[found()]) for n in range(5)),
+        ),
+        says=("undetermined", SUSPECTED, "batch_not_found"),
+    ),
     # ---------------------------------------------------------------- what is missing
     "no-offsets": Case(
-        because="there is only the line: nothing can be proven",
+        because="there is only the line: that nothing is seen is no ground to suspect a loss",
         looks=tuple(
             Look(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
             for second, lines in ((0, ()), (11, (refused(27, 2),)), (12, ()), (300, ()))
         ),
-        says=("loss", SUSPECTED, "partition_not_seen"),
+        says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
     "no-offsets-and-a-small-gap": Case(
         because="nothing speaks for a loss, and nothing is proven",
@@ -99,7 +125,12 @@ UNSEEN: Final = {
     ),
     "no-read-and-a-loss": Case(
         because="what is lost is proven by itself; that it is this producer's is suspected",
-        looks=(ALONE, line_of_2(), *(of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4))),
+        looks=(
+            ALONE,
+            line_of_2(),
+            *(of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4)),
+            *(of_2(12 + PATIENCE + n, gaps=(NOT_READABLE,)) for n in range(5)),
+        ),
         says=("loss", SUSPECTED, "not_readable"),
     ),
     "leader-does-not-answer": Case(
@@ -109,7 +140,7 @@ UNSEEN: Final = {
             Look(second=11, lines=(refused(27, 2),)),
             *(Look(second=12 + n, gaps=(SILENT,)) for n in range(4)),
         ),
-        says=("loss", SUSPECTED, "look_failed"),
+        says=("undetermined", SUSPECTED, "look_failed"),
     ),
     "batch-not-found": Case(
         because="the last batch is not where it was looked for",
@@ -128,12 +159,12 @@ UNSEEN: Final = {
             Look(second=11, lines=(refused(27, 2, topic_id=topic_id("orders", creation=1)),)),
             Look(second=12, found=[found(batch(97, 0, 3))]),
         ),
-        says=("loss", SUSPECTED, "topic_recreated"),
+        says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
     "partition-not-told": Case(
         because="a broker before 2.2 does not tell it",
         looks=(Look(second=0), Look(second=11, lines=(refused(27, 2, topic=None),))),
-        says=("loss", SUSPECTED, "partition_not_told"),
+        says=("undetermined", SUSPECTED, "partition_not_told"),
     ),
     "producer-not-told": Case(
         because="a broker before 2.2 does not tell it either",

@@ -9,6 +9,8 @@ import pytest
 
 from rules.errors import StoreError
 from rules.facts.memory import Memory
+from rules.facts.sequence_verdicts import Arrival
+from rules.sequence.telling import newly_told
 from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from service.storage.sequence_format import plain_sequences, sequences_of
 from tests.unit.rules.sequence.case_looks import ALONE, of_2
@@ -57,6 +59,30 @@ def test_a_restart_after_every_round_changes_no_verdict(name: str) -> None:
     [stayed] = play(looks)[-1].memory.sequences.episodes
     [found] = play(looks, between=restarted)[-1].memory.sequences.episodes
     assert found == stayed
+
+
+def older(memory: Memory) -> Memory:
+    """Return the memory as a process reads it that an older release had stored."""
+    kept = plain_sequences(memory.sequences)
+    for episode in kept["open"]:
+        for name in ("is_investigated", "seen_epoch", "watched_from", "clean_from"):
+            episode.pop(name, None)
+        for one in (*episode["refusals"], episode.get("told") or {}):
+            one.pop("arrival", None)
+            one.pop("came", None)
+    read = sequences_of(kept)
+    return replace(memory, sequences=replace(read, leaderships=memory.sequences.leaderships))
+
+
+@pytest.mark.parametrize("name", ["filled", "same-leader-epoch", "textbook", "stale-retry"])
+def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> None:
+    looks = CASES[name].looks
+    last = replace(looks[-1], second=20, lines=(), found=())
+    read = older(play(looks)[-1].memory)
+    arrivals = {one.arrival for episode in read.sequences.open.values() for one in episode.refusals}
+    assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
+    views = play((*looks, last), between=older)
+    assert [newly_told(view) for view in views][-1] == ()
 
 
 def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:

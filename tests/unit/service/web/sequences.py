@@ -11,6 +11,7 @@ from starlette.testclient import TestClient
 from rules.facts.broker_log import BrokerLog
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.view import View
+from tests.unit.rules.sequence.case_looks import ALONE, line_of_2
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import Look, batch, found, play
 from tests.unit.service.web.given import client_of
@@ -33,9 +34,10 @@ LOSS: Final = (
 REORDERING: Final = (
     Look(second=0),
     Look(second=11, lines=(refused(6, 2),)),
-    Look(second=12, found=[found(OLD_BATCH)]),
+    Look(second=12, found=[found(OLD_BATCH, batch(100, 3, 3), batch(103, 6, 3))]),
 )
-SUSPECTED: Final = (Look(second=0), Look(second=11, lines=(refused(27, 2),)))
+SUSPECTED: Final = (ALONE, line_of_2())
+INVESTIGATED: Final = (Look(second=0), Look(second=11, lines=(refused(27, 2),)))
 
 
 def after(*looks: Look) -> View:

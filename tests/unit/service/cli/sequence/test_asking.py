@@ -14,6 +14,7 @@ from service.keeping import KeepingStatus
 from service.latest import RoundOutcome
 from tests.unit.service.cli.app_api import AppApi, judgements
 from tests.unit.service.web.sequences import (
+    INVESTIGATED,
     LOSS,
     REORDERING,
     SUSPECTED,
@@ -65,10 +66,16 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 
 @pytest.mark.parametrize(
     ("looks", "code"),
-    [(LOSS, ExitCode.LOST), (SUSPECTED, ExitCode.LOST), (REORDERING, ExitCode.OK)],
+    [
+        (LOSS, ExitCode.LOST),
+        (SUSPECTED, ExitCode.LOST),
+        (INVESTIGATED, ExitCode.INCOMPLETE),
+        (REORDERING, ExitCode.OK),
+    ],
 )
 def test_records_that_are_or_may_be_lost_have_a_code(looks: Any, code: ExitCode) -> None:
-    assert asking.ask(api(after(*looks)), {}).exit_code is code
+    view = after(*looks)
+    assert asking.ask(api(view, judgements=judgements(view)), {}).exit_code is code
 
 
 def test_a_filter_that_names_nothing_there_is_told() -> None:

@@ -1,0 +1,109 @@
+"""What healthy applications make brokers write: batches that overtake the first one of a transaction.
+
+Kafka Streams does so all the time, with transactions v2. One service sees everything, one no
+partition: neither may take it for a loss, at any moment.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rules.facts.identity import TopicPartition
+from service.sandbox.cluster import Sandbox
+from service.sandbox.faults.sequence_writer import in_transaction, overtake_start
+from service.sandbox.workloads.raw_cluster import RawCluster
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.sandbox.workloads.topics import ensure_topics
+from tests.faults.matrix import Matrix
+from tests.integration.serve.served import end_processes
+
+LONGER_THAN_ASKED = 45  # transactions: one episode is looked into in 40 rounds at most
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+
+@pytest.fixture(scope="module")
+def blind(cluster: Sandbox, short_folder: Path) -> Iterator[Matrix]:
+    """Start a service that reads the logs and sees no partition."""
+    folder = short_folder / "starts"
+    folder.mkdir()
+    made = Matrix(cluster, folder, topics="nothing")
+    try:
+        yield made
+    finally:
+        made.served.kill()
+        end_processes(folder / "data")
+
+
+@contextlib.contextmanager
+def producer_on(cluster: Sandbox, topic: str) -> Iterator[RawProducer]:
+    ensure_topics(cluster.bootstrap_servers, topic, partitions=1)
+    with RawCluster(cluster) as brokers:
+        made = RawProducer(cluster=brokers, transactional_id=topic, protocol=Protocol.V2)
+        made.begin()
+        yield made
+
+
+def assert_harmless(matrix: Matrix, topic: str) -> None:
+    """Assert that nothing is called a loss, and nobody is told more than an information."""
+    for event in matrix.episodes(topic):
+        assert event["class"] not in ("loss", "producer_state_lost", "client_failure"), event
+    for rows in matrix.breaches(topic).values():
+        assert {row["severity"] for row in rows} == {"info"}, rows
+
+
+def sizes_of(numbers: random.Random) -> list[int]:
+    """Return how many records the batches of one transaction have; often they are the same."""
+    if numbers.random() < 0.6:
+        return [20, 7]
+    return [numbers.randint(1, 200) for _ in range(numbers.randint(2, 5))]
+
+
+@pytest.mark.parametrize("seed", [3, random.randint(10, 10_000)])
+def test_starts_of_transactions_that_are_overtaken_are_harmless_however_many(
+    cluster: Sandbox, matrix: Matrix, blind: Matrix, seed: int
+) -> None:
+    numbers, topic = random.Random(seed), f"sequence-starts-{uuid.uuid4().hex[:8]}"
+    where = TopicPartition(topic, 0)
+    with producer_on(cluster, topic) as owner:
+        matrix.await_watched(topic)
+        refused = 0
+        for number in range(LONGER_THAN_ASKED + numbers.randint(0, 10)):
+            refused += overtake_start(
+                owner, where, sizes_of(numbers), commit=numbers.random() < 0.9
+            )
+            if number > 2:  # before, so that one round reads several
+                matrix.served.wait_rounds(1)
+            assert_harmless(matrix, topic)
+            assert_harmless(blind, topic)
+    matrix.await_breach(topic, "sequence_gap_reordering")
+    matrix.served.wait_rounds(3)
+    [event] = matrix.episodes(topic)
+    assert (event["class"], event["phase"]) == ("reordering", "confirmed"), (seed, event)
+    assert event["refusals"] == refused
+    assert set(matrix.breaches(topic)) == {"sequence_gap_reordering"}
+    assert_harmless(matrix, topic)
+    assert_harmless(blind, topic)
+
+
+@pytest.mark.parametrize("others", [1, random.randint(2, 5)])
+def test_a_start_that_is_aborted_before_anything_came_loses_no_state(
+    cluster: Sandbox, matrix: Matrix, others: int
+) -> None:
+    """The producer never wrote there: a leader without its state has lost nothing."""
+    topic = f"sequence-starts-{uuid.uuid4().hex[:8]}"
+    where = TopicPartition(topic, 0)
+    with producer_on(cluster, topic) as owner:
+        matrix.await_watched(topic)
+        for _ in range(others):
+            in_transaction(owner).expect_refusal(where, 30, 5)
+            owner.end(commit=False)
+        overtake_start(owner, where, [4, 6])
+        matrix.served.wait_rounds(4)
+        assert_harmless(matrix, topic)

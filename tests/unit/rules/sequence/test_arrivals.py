@@ -1,0 +1,239 @@
+"""Whether a refused batch came after all, where it is proven that nothing acknowledged is missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import pytest
+
+from rules.sequence.explained import explain_episode
+from rules.sequence.words import NOTHING
+from tests.unit.rules.catalogue.sequence_rules import breaches
+from tests.unit.rules.sequence.case_looks import NOT_READABLE
+from tests.unit.rules.sequence.lines import earliest_seen, expected_zero, new_epoch, refused
+from tests.unit.rules.sequence.stage import (
+    PATIENCE,
+    Look,
+    batch,
+    found,
+    marker,
+    play,
+    remembered,
+    watched,
+)
+
+BEFORE: Final = batch(97, 0, 3)
+REFUSED: Final = (
+    Look(second=0),
+    Look(second=11, lines=[refused(33, 2, second=4 + n) for n in range(6)]),
+)
+UNREAD: Final = Look(second=11 + PATIENCE)
+LATE: Final = 12 + PATIENCE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What the rounds saw, what is said of the batch, and how many records did not come."""
+
+    because: str
+    looks: tuple[Look, ...]
+    arrival: str
+    reason: str
+    unwritten: int | None = None
+
+
+CASES: Final = {
+    "not-yet": Case(
+        because="its client may still send it",
+        looks=(*REFUSED, Look(second=12, found=[found(BEFORE)])),
+        arrival="awaited",
+        reason="same_leader_epoch",
+    ),
+    "given-up": Case(
+        because="nothing came up to the end of the log, in the time of a client: 30 records and it",
+        looks=(
+            *REFUSED,
+            Look(second=12, found=[found(BEFORE)]),
+            UNREAD,
+            Look(second=LATE, found=[found(BEFORE)]),
+        ),
+        arrival="not_arrived",
+        reason="not_arrived",
+        unwritten=31,
+    ),
+    "given-up-at-the-start-of-an-epoch": Case(
+        because="likewise, where the epoch is told",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(new_epoch(8, 1),)),
+            Look(second=12, found=[found(BEFORE)]),
+            UNREAD,
+            Look(second=LATE, found=[found(BEFORE)]),
+        ),
+        arrival="not_arrived",
+        reason="not_arrived",
+        unwritten=9,
+    ),
+    "healed": Case(
+        because="a later entry of the same epoch holds it",
+        looks=(
+            *REFUSED,
+            Look(second=12, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
+        ),
+        arrival="arrived",
+        reason="filled",
+    ),
+    "healed-at-the-second-look": Case(
+        because="continuity was proven before it came",
+        looks=(
+            *REFUSED,
+            Look(second=12, found=[found(BEFORE)]),
+            Look(second=13, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
+        ),
+        arrival="arrived",
+        reason="filled",
+    ),
+    "healed-by-the-state": Case(
+        because="the leader remembers a later sequence",
+        looks=(
+            *REFUSED,
+            Look(second=12, states=remembered(2)),
+            Look(second=13, states=remembered(62)),
+        ),
+        arrival="arrived",
+        reason="filled",
+    ),
+    "only-what-was-missing": Case(
+        because="the batch itself has not come yet",
+        looks=(*REFUSED, Look(second=12, found=[found(BEFORE, batch(100, 3, 30))])),
+        arrival="awaited",
+        reason="filled",
+    ),
+    "under-a-newer-epoch": Case(
+        because="whether the client sent it once more is not told by the log",
+        looks=(*REFUSED, Look(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))])),
+        arrival="newer_epoch",
+        reason="same_leader_epoch",
+        unwritten=31,
+    ),
+    "a-transaction-that-was-aborted": Case(
+        because="its marker is the next that the producer has there",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(8),)),
+            Look(
+                second=12,
+                found=[
+                    found(
+                        batch(90, 0),
+                        batch(101, 0, 9, epoch=2),
+                        markers=(marker(91, epoch=1), marker(100, epoch=2)),
+                    )
+                ],
+                states=remembered(8, epoch=2),
+            ),
+        ),
+        arrival="newer_epoch",
+        reason="same_leader_epoch",
+        unwritten=9,
+    ),
+    "a-transaction-of-a-producer-that-wrote-elsewhere": Case(
+        because="its epoch is above the one of the last marker here",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(8),)),
+            Look(
+                second=12,
+                found=[
+                    found(
+                        batch(90, 0),
+                        batch(100, 0, 8, epoch=7),
+                        batch(108, 8, 2, epoch=7),
+                        markers=(marker(91, epoch=1),),
+                    )
+                ],
+                states=remembered(9, epoch=7),
+            ),
+        ),
+        arrival="arrived",
+        reason="filled",
+    ),
+    "the-first-transaction-of-a-later-epoch": Case(
+        because="likewise, of a producer that never wrote here",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(expected_zero(8),)),
+            Look(
+                second=12,
+                found=[found(batch(100, 0, 8, epoch=7), batch(108, 8, 2, epoch=7))],
+                states=remembered(9, epoch=7),
+            ),
+        ),
+        arrival="arrived",
+        reason="filled",
+    ),
+    "earliest-seen-of-a-new-instance": Case(
+        because="the line tells no epoch, and the one before is of an older instance",
+        looks=(
+            Look(second=0),
+            Look(second=11, lines=(earliest_seen(3, 0),)),
+            Look(
+                second=12,
+                found=[found(BEFORE, batch(100, 0, 3, epoch=1), batch(103, 3, 3, epoch=1))],
+            ),
+        ),
+        arrival="arrived",
+        reason="earliest_seen",
+    ),
+    "nobody-may-read": Case(
+        because="the lines prove that nothing is lost, and nobody could look for the batch",
+        looks=(
+            Look(second=0, epoch=0),
+            Look(second=11, epoch=0, lines=(refused(33, 2),)),
+            *(
+                Look(second=second, epoch=0, gaps=(NOT_READABLE,))
+                for second in (12, 13, 14, 15, 150, 151, 152, 400)
+            ),
+        ),
+        arrival="not_known",
+        reason="first_leader_epoch",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_case(case: Case) -> None:
+    said = explain_episode(watched(*case.looks))
+    assert (said.phase, said.reason) == ("confirmed", case.reason), case.because
+    assert (said.evidence["arrival"], said.evidence["unwritten_records"]) == (
+        case.arrival,
+        case.unwritten,
+    ), case.because
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
+def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) -> None:
+    said = explain_episode(watched(*case.looks))
+    assert (said.check == NOTHING) == (case.arrival == "arrived")
+    if case.unwritten is not None:
+        assert f"at least {case.unwritten} records" in said.means
+    assert (said.settles is not None) == (case.arrival == "awaited")
+
+
+def test_both_are_told_and_the_second_when_it_is_known() -> None:
+    assert breaches(play((*CASES["given-up"].looks, Look(second=LATE + 1)))) == [
+        (2, "reordering", "reordered"),
+        (4, "reordering", "not_arrived"),
+    ]
+    assert breaches(play(CASES["healed-at-the-second-look"].looks)) == [
+        (2, "reordering", "reordered"),
+        (3, "reordering", "reordered"),
+    ]
+    assert breaches(play(CASES["healed"].looks)) == [(2, "reordering", "reordered")]
+
+
+def test_a_batch_that_is_refused_once_more_is_awaited_again() -> None:
+    again = Look(second=LATE + 5, lines=(refused(33, 2, second=LATE + 4),))
+    said = explain_episode(watched(*CASES["given-up"].looks, again))
+    assert (said.reason, said.evidence["arrival"]) == ("same_leader_epoch", "awaited")

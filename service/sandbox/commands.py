@@ -67,7 +67,7 @@ def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
 def tool_command(state: SandboxState, main_class: str, *, scratch: Path) -> list[str]:
     """Return the beginning of a Kafka tool's command; its arguments follow.
 
-    `main_class` is the tool's name in the newest release; an older one may have it elsewhere.
+    `main_class` is the tool's name in some release; others may have it elsewhere.
     """
     folder, jars = Path(state.cache) / "jars", read_lock(state.release.lock_file)
     tool = find_class(folder, jars, main_class, state.release.version)

@@ -1,6 +1,6 @@
 """Under which name a release has the class of a tool.
 
-Most tools moved from Kafka's Scala core to kafka-tools between 3.3 and 4.0, one after the other. The
+Most tools moved from Kafka's Scala core to kafka-tools between 3.3 and 4.3, one after the other. The
 jars themselves say where a class is, so that no table of moves has to be kept. kafka-tools may be of
 another release than the brokers where theirs has not been published.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from rules.errors import SandboxError
 from service.sandbox.jars import Jar
 
-OLD_PACKAGES = ("kafka.admin", "kafka.tools")
+PACKAGES = ("org.apache.kafka.tools", "kafka.admin", "kafka.tools")  # the newest first
 HOLDERS = ("kafka_2.13", "kafka-tools")  # the jars that have a tool
 
 
@@ -31,13 +31,13 @@ class ToolClass:
 def find_class(folder: Path, jars: Iterable[Jar], main_class: str, version: str) -> ToolClass:
     """Return the class that these jars have for a tool, or raise when they have none.
 
-    `main_class` is its name in a newer release, `version` that of the brokers, whose own classes
-    come first.
+    `main_class` is its name in some release, `version` that of the brokers, whose own classes come
+    first.
     """
     holders = [jar for jar in jars if jar.name in HOLDERS]
     holders.sort(key=lambda jar: jar.revision != version)
     simple = main_class.rpartition(".")[2]
-    for name in (main_class, *(f"{package}.{simple}" for package in OLD_PACKAGES)):
+    for name in (main_class, *(f"{package}.{simple}" for package in PACKAGES)):
         for jar in holders:
             if name in _classes(folder / jar.file_name):
                 return ToolClass(name, jar.revision)

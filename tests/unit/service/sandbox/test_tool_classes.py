@@ -66,3 +66,10 @@ def test_the_brokers_own_class_comes_before_one_of_another_release(tmp_path: Pat
     name = "kafka.tools.StorageTool"
     jars = [jar(tmp_path, "kafka_2.13", revision, name) for revision in ("3.1", "3.2")]
     assert find_class(tmp_path, jars, name, "3.2") == ToolClass(name, "3.2")
+
+
+def test_a_tool_that_has_moved_since_is_found_by_its_old_name(tmp_path: Path) -> None:
+    moved = "org.apache.kafka.tools.DumpLogSegments"
+    jars = [jar(tmp_path, "kafka_2.13", "3.2"), jar(tmp_path, "kafka-tools", "3.2", moved)]
+    found = find_class(tmp_path, jars, "kafka.tools.DumpLogSegments", "3.2")
+    assert found == ToolClass(moved, "3.2")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final
@@ -18,9 +19,11 @@ from rules.verdict import Severity
 from service.clock import wait_until
 from service.sandbox.admin import SandboxAdmin
 from service.sandbox.cluster import Sandbox
+from service.sandbox.state import CONTROLLER_ID
 from service.watch import WatchedRound
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
+from tests.integration.test_loss_returned import logs_of
 from tests.integration.watching import Watch, told
 
 pytestmark = pytest.mark.integration
@@ -100,7 +103,13 @@ def test_each_loss_of_a_partition_stays_what_it_was(
     """Lost, lost again by the leader that brings the first records back, an election, a deletion."""
     chance = random.Random()
     first, second = chance.randint(21, 90), chance.randint(1, 20)
-    play = Play(faults, Watch(make_reader()), new_name("events"))
+    with closing(logs_of(faults, [CONTROLLER_ID])) as elections:
+        play = Play(faults, Watch(make_reader(), [elections]), new_name("events"))
+        lose_twice_and_elect(play, first, second)
+
+
+def lose_twice_and_elect(play: Play, first: int, second: int) -> None:
+    faults = play.faults
     logger.info("%s: loses %d and then %d", play.topic, first, second)
     play.begin()
     play.leave_alone(LEADER, FOLLOWER)

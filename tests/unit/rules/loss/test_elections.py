@@ -113,5 +113,15 @@ def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_look_s
     second: float, *, is_clean: bool
 ) -> None:
     alone_then = led_by_1(watermark=73)
-    after = led_by_2() | written(updated(1, 2, second=second))
-    assert (play(alone_then, after) == []) is is_clean
+    line = written(updated(1, 2, second=second))
+    assert (play(alone_then, led_by_2() | line) == []) is is_clean
+    assert (play(alone_then, LATER | line, led_by_2()) == []) is is_clean
+
+
+def test_the_last_line_about_who_is_in_sync_counts_also_among_many_in_sync() -> None:
+    before, after = led_by_1(watermark=73), led_by_2()
+    joined = written(alone(), updated(1, 3, second=6), updated(1, 3, 2, second=8))
+    assert play(before, LATER | joined, after) == []
+    all_three, alone_now = led_by_1(watermark=73, isr=(1, 2, 3)), led_by_2(isr=(2,))
+    left = written(updated(1, 3, second=8))
+    assert [one.rule for one in play(all_three, LATER | left, alone_now)] == [POSSIBLY]

@@ -108,9 +108,10 @@ def proofs(view: View) -> tuple[Proof, ...]:
 
 
 def plain_changes(view: View) -> tuple[Proof, ...]:
-    """Return the rest of what this round was told of: changes that seem to be clean, and left all.
+    """Return the changes that seem to be clean, and left all that was committed.
 
-    Where unclean elections are forbidden they are; those are not here.
+    Where unclean elections are forbidden they are; those are not here. What was seen above the high
+    watermark may be missing: such a change is among `proofs` too.
     """
     return _proofs(Changes.of(view), are_plain=True)
 
@@ -122,7 +123,7 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
     ends = changes.epoch_ends
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
-    chosen = is_plain & may_be_unclean(changes) if are_plain else ~is_plain
+    chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
     found = (
         (_proof(changes, place, ELECTIONS[elections[place]], ends[place]), bool(is_unclean[place]))

@@ -2,9 +2,9 @@
 
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
-seems to be clean and to have left everything is kept for an hour where unclean elections are allowed:
-the ISR may have shrunk, and its leader died, between two looks, and then only the lines that it wrote,
-which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
+seems to be clean and to have left all that was committed is kept for an hour where unclean elections
+are allowed: the ISR may have shrunk, and its leader died, between two looks, and then only the lines
+that it wrote, which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
 lines alone (`rules.loss.unseen`).
 """
 
@@ -51,7 +51,7 @@ def remember_losses(view: View) -> LossMemory:
     """Return the memory with what this round proved, and what was written since the last one."""
     memory, now_us = view.memory.losses, microseconds(view.now)
     found = [_told(proof, now_us) for proof in proofs(view) if proof.is_open_ended]
-    plain = [_told(proof, now_us) for proof in plain_changes(view)]
+    plain = [_told(proof, now_us) for proof in plain_changes(view) if not proof.is_open_ended]
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
     memory = replace(memory, new_topics=new_topics(view), controllers=controllers_read(view))

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_look import LastLook
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
@@ -58,6 +58,11 @@ class Proof:
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
+
+    @property
+    def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
+        """Return what tells the change from every other one."""
+        return self.name, self.before.topic_id, self.before.leader_epoch, self.leader_epoch
 
     @property
     def certain(self) -> Span | None:
@@ -102,9 +107,14 @@ class Proof:
 def proofs(view: View) -> tuple[Proof, ...]:
     """Return what this round proves, but for clean changes that left all that was seen.
 
-    One per partition whose older epoch's end was told in this round.
+    One per partition whose older epoch's end was told in this round. Where the new leader has not told
+    all of its own offsets yet the older look is kept, and the same change comes up again: it is told once.
     """
-    return _proofs(Changes.of(view), are_plain=False)
+    found = _proofs(Changes.of(view), are_plain=False)
+    if not found or view.before is None:
+        return found
+    told = {(*one.key, one.leader_epoch) for one in view.before.losses.told}
+    return tuple(one for one in found if one.key not in told)
 
 
 def plain_changes(view: View) -> tuple[Proof, ...]:

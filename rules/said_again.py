@@ -17,6 +17,8 @@ from rules.verdict import SEVERITIES, Severity
 
 LEAST: Final = frozenset({"at_least_offsets"})  # lower bounds: the highest counts
 LASTING: Final = frozenset({"incident"})  # an event belongs to the incident that it was found in
+# What each round tells of the groups that it newly found, and never of all.
+OF_GROUPS: Final = frozenset({"groups_beyond", "group_count"})
 
 
 def said_again(
@@ -27,10 +29,11 @@ def said_again(
         return None
     if not finding.rule.names_events:
         return _sharpened(evidence, finding)
-    if finding.reason in finding.rule.sharpening:
-        kept = {name: evidence[name] for name in LASTING & evidence.keys()}
-        return replace(finding, evidence={**evidence, **finding.evidence, **kept})
     joined = _joined(evidence, finding.evidence)
+    if finding.reason in finding.rule.sharpening:
+        names = (LASTING | LEAST | OF_GROUPS) & evidence.keys()
+        kept = {name: joined[name] for name in names if joined[name] is not None}
+        return replace(finding, evidence={**evidence, **finding.evidence, **kept})
     if finding.severity is not severity:
         return replace(finding, evidence=joined)
     return None if joined == evidence else replace(finding, evidence=joined, reason=reason)

@@ -45,6 +45,7 @@ from rules.by_group import Shown, by_group
 from rules.catalogue.consumer_group_stalled import ABANDONED_AFTER
 from rules.facts.column import Column
 from rules.facts.commit_memory import matching_commits
+from rules.facts.group_memory import have_members
 from rules.judgement import Case, CommitSubjects, Judgement, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
@@ -98,9 +99,10 @@ def judge(view: View) -> Judgement:
     members = Column.of(group.member_count for group in groups).take(commits.group)
     active = view.memory.groups.active_of(groups).take(commits.group)
     is_abandoned = ~active.valid | view.has_stood(active, ABANDONED_AFTER)
+    joined = have_members(groups).take(commits.group)
     is_below = expired.values > 0
     is_told = told.valid & (told.values >= log_start.values)
-    nobody = is_below & members.valid & (members.values == 0)
+    nobody = is_below & joined.valid & (joined.values == 0)
     in_doubt = (overtaken.values > 0) & ~is_below & ~is_told
     said = decide(
         RULE,

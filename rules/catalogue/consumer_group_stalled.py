@@ -46,6 +46,7 @@ Runbook:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
@@ -78,6 +79,7 @@ class Why(Reason):
     MEMBERS_NOT_SEEN = "members_not_seen"  # it stands, and whether it runs was not told
     CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not looked into
     END_NOT_SEEN = "end_not_seen"
+    COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other stands
     READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
     MOVES = "moves"
     NOTHING_TO_READ = "nothing_to_read"
@@ -147,7 +149,26 @@ def judge(view: View) -> Judgement:
         },
         questions=_questions(view),
     )
-    return by_group(judgement, subjects, SHOWN)
+    return by_group(_but_hidden(view, of_commit, judgement), subjects, SHOWN)
+
+
+def _but_hidden(view: View, of_commit: Int64s, said: Judgement) -> Judgement:
+    """Say UNKNOWN instead of OK where the group may have a commit that this round did not show."""
+    snapshot, known = view.snapshot, view.memory.commits
+    if len(known) == len(snapshot.commits):
+        return said
+    is_hidden = np.ones(len(known), np.bool_)
+    seen = matching_commits(snapshot, known)
+    is_hidden[seen[seen >= 0]] = False
+    names = {known.group_ids[group] for group in np.unique(known.group[is_hidden]).tolist()}
+    has_hidden = np.array([group.group_id in names for group in snapshot.groups], np.bool_)
+    changes = has_hidden[of_commit] & (said.verdicts == Verdict.OK)
+    reason = said.reasons.index(Why.COMMIT_NOT_SEEN)
+    return replace(
+        said,
+        verdicts=np.where(changes, np.int8(Verdict.UNKNOWN), said.verdicts),
+        reason=np.where(changes, np.int8(reason), said.reason),
+    )
 
 
 def _oldest_unread(view: View, places: Int64s) -> dict[str, Column]:

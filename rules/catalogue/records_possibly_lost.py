@@ -188,7 +188,8 @@ class _Found:
 def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:
     """Return what is told of an event, by the same order as the reasons."""
     places = found.read.get(key) or found.read_and_proven.get(key, [])
-    is_told = key in found.settled or key in found.unseen or key in found.read
+    others = (found.settled, found.open_ended, found.elected, found.read)
+    is_told = any(key in other for other in others)
     return {
         **_told(view, found.open_ended.get(key), places, found.beyond),
         **(told_election(view, found.elected[key]) if key in found.elected else {}),

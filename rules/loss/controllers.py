@@ -27,9 +27,21 @@ def controllers_read(view: View) -> Mapping[BrokerId, int]:
 
 def is_read_since(view: View, moments_us: Int64s) -> Bools:
     """Mark the moments after which the active controller has written something that was read."""
-    active = view.snapshot.controller
-    wrote_us = controllers_read(view).get(active, 0) if active is not None else 0
-    if view.snapshot.broker_log.is_behind:
-        wrote_us = 0
-    read: Bools = moments_us < wrote_us + CLOCKS_AGREE_US
+    read: Bools = moments_us < _wrote_us(view) + CLOCKS_AGREE_US
     return read
+
+
+def _wrote_us(view: View) -> int:
+    """Return when the active controller wrote last of what was read; 0 where a line of it may be missing.
+
+    What an earlier round read of it counts only while every source is read: after that one looked at the
+    cluster, the log was read for a moment longer.
+    """
+    active, log = view.snapshot.controller, view.snapshot.broker_log
+    if active is None or log.is_behind or not log.is_read:
+        return 0
+    whole = [one for one in log.sources if not (one.trouble or one.unparsed or one.lost_bytes)]
+    if len(whole) == len(log.sources):
+        return controllers_read(view).get(active, 0)
+    times = (at for source in whole for node, at in source.controllers if node == active)
+    return max(map(microseconds, times), default=0)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rules.facts.identity import TopicPartition
+from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_look import LastLook
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
@@ -58,6 +58,11 @@ class Proof:
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
+
+    @property
+    def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
+        """Return what tells the change from every other one."""
+        return self.name, self.before.topic_id, self.before.leader_epoch, self.leader_epoch
 
     @property
     def certain(self) -> Span | None:
@@ -102,15 +107,21 @@ class Proof:
 def proofs(view: View) -> tuple[Proof, ...]:
     """Return what this round proves, but for clean changes that left all that was seen.
 
-    One per partition whose older epoch's end was told in this round.
+    One per partition whose older epoch's end was told in this round. Where the new leader has not told
+    all of its own offsets yet the older look is kept, and the same change comes up again: it is told once.
     """
-    return _proofs(Changes.of(view), are_plain=False)
+    found = _proofs(Changes.of(view), are_plain=False)
+    if not found or view.before is None:
+        return found
+    told = {(*one.key, one.leader_epoch) for one in view.before.losses.told}
+    return tuple(one for one in found if one.key not in told)
 
 
 def plain_changes(view: View) -> tuple[Proof, ...]:
-    """Return the rest of what this round was told of: changes that seem to be clean, and left all.
+    """Return the changes that seem to be clean, and left all that was committed.
 
-    Where unclean elections are forbidden they are; those are not here.
+    Where unclean elections are forbidden they are; those are not here. What was seen above the high
+    watermark may be missing: such a change is among `proofs` too.
     """
     return _proofs(Changes.of(view), are_plain=True)
 
@@ -122,7 +133,7 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_clean = np.array([one is Election.CLEAN for one in ELECTIONS], np.bool_)[elections]
     ends = changes.epoch_ends
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
-    chosen = is_plain & may_be_unclean(changes) if are_plain else ~is_plain
+    chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
     found = (
         (_proof(changes, place, ELECTIONS[elections[place]], ends[place]), bool(is_unclean[place]))

@@ -2,9 +2,9 @@
 
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
-seems to be clean and to have left everything is kept for an hour where unclean elections are allowed:
-the ISR may have shrunk, and its leader died, between two looks, and then only the lines that it wrote,
-which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
+seems to be clean and to have left all that was committed is kept for an hour where unclean elections
+are allowed: the ISR may have shrunk, and its leader died, between two looks, and then only the lines
+that it wrote, which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
 lines alone (`rules.loss.unseen`).
 """
 
@@ -51,11 +51,9 @@ def remember_losses(view: View) -> LossMemory:
     """Return the memory with what this round proved, and what was written since the last one."""
     memory, now_us = view.memory.losses, microseconds(view.now)
     found = [_told(proof, now_us) for proof in proofs(view) if proof.is_open_ended]
-    plain = [_told(proof, now_us) for proof in plain_changes(view)]
+    plain = [_told(proof, now_us) for proof in plain_changes(view) if not proof.is_open_ended]
     events = (_that_may_settle(event) for event in view.snapshot.broker_log.events)
     read = [ReplicaLine(event=event, read_us=now_us) for event in events if event is not None]
-    if any(isinstance(line.event, IsrUpdated) for line in read):
-        read = _without_company(memory.lines, read)
     memory = replace(memory, new_topics=new_topics(view), controllers=controllers_read(view))
     if not (found or plain or read or memory.told or memory.quiet or memory.lines or memory.unseen):
         return memory
@@ -127,21 +125,27 @@ def _that_may_settle(event: LogEvent) -> ReplicaEvent | None:
             return None
 
 
-def _without_company(
-    known: Iterable[ReplicaLine], read: Sequence[ReplicaLine]
-) -> list[ReplicaLine]:
-    """Leave out of what was read who is in sync, but where a leader begins to be alone and ends it."""
-    is_alone: dict[tuple[TopicPartition | None, int | str], bool] = {}
+def _of_isr(lines: Iterable[ReplicaLine]) -> tuple[set[ReplicaEvent], set[ReplicaEvent]]:
+    """Return of the lines about who is in sync those with which a leader begins to be alone or ends it,
+    and of each leader the last one: an election is held against it.
+    """
     turns: set[ReplicaEvent] = set()
-    for line in sorted((*known, *read), key=_written_us):
+    last: dict[tuple[TopicPartition | None, int | str], IsrUpdated] = {}
+    for line in sorted(lines, key=_written_us):
         event = line.event
-        if isinstance(event, IsrUpdated):
-            broker = event.origin.broker_id
-            key = partition_of(event), event.origin.source if broker is None else broker
-            if is_alone.get(key, False) != (len(event.isr) == 1):
-                is_alone[key] = not is_alone.get(key, False)
-                turns.add(event)
-    return [one for one in read if not isinstance(one.event, IsrUpdated) or one.event in turns]
+        if not isinstance(event, IsrUpdated):
+            continue
+        broker = event.origin.broker_id
+        key = partition_of(event), event.origin.source if broker is None else broker
+        before = last.get(key)
+        if (before is not None and _is_alone(before)) != _is_alone(event):
+            turns.add(event)
+        last[key] = event
+    return turns, set(last.values())
+
+
+def _is_alone(event: IsrUpdated) -> bool:
+    return len(event.isr) == 1
 
 
 def _written_us(line: ReplicaLine) -> int:
@@ -150,26 +154,35 @@ def _written_us(line: ReplicaLine) -> int:
 
 
 def _kept(
-    lines: Iterable[ReplicaLine], told: Iterable[ToldLoss | UnseenElection], now_us: int
+    lines: Sequence[ReplicaLine], told: Iterable[ToldLoss | UnseenElection], now_us: int
 ) -> list[ReplicaLine]:
     """Return each line once, as long as it may be needed: of too many those that most likely are."""
     of_losses = {loss.name for loss in told}
-    by_event = {line.event: line for line in lines if _is_recent(line, of_losses, now_us)}
+    turns, last = _of_isr(lines)
+    by_event = {
+        line.event: line
+        for line in lines
+        if not isinstance(line.event, IsrUpdated) or line.event in turns or line.event in last
+        if _is_recent(line, of_losses, turns, now_us)
+    }
     kept = list(by_event.values())
     if len(kept) <= MAX_LINES:
         return kept
     cut = {partition_of(line.event) for line in kept if isinstance(line.event, OF_A_CUT)}
 
-    def worth(line: ReplicaLine) -> tuple[bool, bool, int]:
+    def worth(line: ReplicaLine) -> tuple[bool, bool, bool, int]:
         name = partition_of(line.event)
-        return name in of_losses, name in cut, line.read_us
+        has_company = isinstance(line.event, IsrUpdated) and line.event not in turns
+        return not has_company, name in of_losses, name in cut, line.read_us
 
     best = sorted(kept, key=worth, reverse=True)[:MAX_LINES]
     return sorted(best, key=lambda line: line.read_us)
 
 
-def _is_recent(line: ReplicaLine, of_losses: set[TopicPartition], now_us: int) -> bool:
+def _is_recent(
+    line: ReplicaLine, of_losses: set[TopicPartition], turns: set[ReplicaEvent], now_us: int
+) -> bool:
     if partition_of(line.event) in of_losses:
         return line.read_us > now_us - TOLD_KEPT // MICROSECOND
-    kept = ALONE_KEPT if isinstance(line.event, IsrUpdated) else LINES_KEPT
+    kept = ALONE_KEPT if line.event in turns else LINES_KEPT
     return line.read_us > now_us - kept // MICROSECOND

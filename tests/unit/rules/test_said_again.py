@@ -65,20 +65,21 @@ def test_the_same_said_twice_is_no_news() -> None:
 
 def test_another_group_that_had_read_the_same_is_added_and_no_bound_shrinks() -> None:
     first = {"at_least_offsets": 100, "groups_beyond": [{"group": "a"}], "group_count": 1}
-    said = again(
-        NAMED,
-        "lost",
-        first,
-        at_least_offsets=5,
-        groups_beyond=[{"group": "b"}, {"group": "a"}],
-        group_count=2,
-    )
-    assert said is not None
-    assert said.evidence == {
-        "at_least_offsets": 100,
-        "groups_beyond": [{"group": "a"}, {"group": "b"}],
-        "group_count": 2,
-    }
+    for reason in ("lost", "proven"):
+        said = again(
+            NAMED,
+            reason,
+            first,
+            at_least_offsets=5,
+            groups_beyond=[{"group": "b"}, {"group": "a"}],
+            group_count=2,
+        )
+        assert said is not None
+        assert said.evidence == {
+            "at_least_offsets": 100,
+            "groups_beyond": [{"group": "a"}, {"group": "b"}],
+            "group_count": 2,
+        }
 
 
 def test_evidence_in_words_has_no_braces() -> None:

@@ -86,11 +86,15 @@ def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
     return {**placed(leader, isr=isr), "offsets": unseen_offsets(1)}
 
 
-def controller_wrote(second: float, *, node: int = 100) -> dict[str, Any]:
+def controller_wrote(second: float, *, node: int = 100, **more: Any) -> dict[str, Any]:
     """Return that a line of a controller was read in a round; the active one is 100."""
     wrote = (BrokerId(node), at(0) + timedelta(seconds=second))
-    source = LogSource(name="controller", controllers=(wrote,))
-    log = BrokerLog(is_read=True, sources=(source,))
+    return log_of_controller(controllers=(wrote,), **more)
+
+
+def log_of_controller(*others: LogSource, **told: Any) -> dict[str, Any]:
+    """Return how the log of the active controller was read in a round, and those of others."""
+    log = BrokerLog(is_read=True, sources=(LogSource(name="controller", **told), *others))
     return {"broker_log": log, "controller": BrokerId(100)}
 
 

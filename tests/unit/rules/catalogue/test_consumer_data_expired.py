@@ -70,6 +70,13 @@ CASES = [
         reason="below_log_start",
     ),
     Case(
+        id="not-described",
+        because="nobody told how many members it has, and its coordinator lists it as empty",
+        looks=(at(50, start=60, groups=(group(member_count=None, state="Empty"),)),),
+        verdict=BREACH,
+        reason="abandoned",
+    ),
+    Case(
         id="now",
         because="they were there in the last round",
         looks=(at(50, start=0), at(50, start=60)),

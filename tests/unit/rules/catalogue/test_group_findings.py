@@ -12,7 +12,7 @@ import pytest
 from rules.by_group import SHOWN
 from rules.catalogue import consumer_group_rewound, consumer_group_stalled
 from rules.facts.column import Column
-from rules.facts.gap import GapScope
+from rules.facts.gap import Gap, GapScope
 from rules.facts.snapshot import Snapshot
 from rules.time_lag.lags import PRESENT, TimeLag, TimeLags
 from rules.verdict import Severity, Verdict
@@ -68,6 +68,25 @@ def test_how_long_the_oldest_unread_offset_has_waited_is_told_where_history_know
     evidence = consumer_group_stalled.judge(known).finding(0).evidence
     assert evidence["oldest_unread_ms"] == 30_000
     assert evidence["oldest_unread_at_least_ms"] == 90_000
+
+
+@pytest.mark.parametrize(
+    ("gaps", "verdict"),
+    [
+        pytest.param((gap(scope=GapScope.COMMITS, group="billing"),), Verdict.UNKNOWN, id="hidden"),
+        pytest.param((gap(scope=GapScope.COMMITS),), Verdict.UNKNOWN, id="not-all-are-seen"),
+        pytest.param((gap(scope=GapScope.COMMITS, group="audit"),), OK, id="of-another-group"),
+        pytest.param((), OK, id="deleted"),
+    ],
+)
+def test_a_group_is_not_well_while_a_commit_of_it_is_hidden(
+    gaps: tuple[Gap, ...], verdict: Verdict
+) -> None:
+    looks = [wide(number, members=2, stands=False) for number in range(12)]
+    rest = looks[-1].commits
+    moving = commits((0, 30, int(rest.committed_offset[30])))
+    looks[-1] = replace(looks[-1], commits=moving, gaps=gaps)
+    assert consumer_group_stalled.judge(view_of(looks)).finding(0).verdict is verdict
 
 
 @pytest.mark.parametrize("anew", [True, False])

@@ -14,10 +14,13 @@ from rules.catalogue import (
     committed_records_lost,
     records_possibly_lost,
 )
+from rules.facts.broker_log import LogSource
 from rules.facts.column import Ragged
+from rules.facts.identity import BrokerId
 from rules.question import EpochEndQuestion
 from rules.verdict import Verdict
 from tests.factories import (
+    at,
     broker,
     commits,
     group,
@@ -39,6 +42,7 @@ from tests.unit.rules.catalogue.loss_looks import (
     controller_wrote,
     led_by_1,
     led_by_2,
+    log_of_controller,
     on,
     placed,
     rounds,
@@ -141,6 +145,35 @@ CASES: Final = {
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(-9),
         ),
         breaches={"possibly": "unseen"},
+    ),
+    "its-controller-wrote-of-none-while-it-was-read": Case(
+        because="it wrote after the last look; in this round its log could not be read",
+        looks=(
+            ALONE | controller_wrote(1),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+            | log_of_controller(trouble="it is gone"),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "a-line-of-its-controller-was-not-understood": Case(
+        because="it may be the one about this election",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+            | controller_wrote(9, unparsed=1),
+        ),
+        breaches={"possibly": "unseen"},
+    ),
+    "the-log-of-a-broker-is-gone-and-not-that-of-its-controller": Case(
+        because="the controller's own is read",
+        looks=(
+            ALONE,
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
+            | log_of_controller(
+                LogSource(name="broker-1", trouble="it is gone"),
+                controllers=((BrokerId(100), at(9)),),
+            ),
+        ),
     ),
     "another-controller-wrote": Case(
         because="the log of the active controller is not read",

@@ -10,7 +10,7 @@ import pytest
 from rules.facts.broker_log import BrokerLog, LogEvent, LogSource, UncleanChange
 from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
-from tests.factories import at, topic_id
+from tests.factories import at, offsets, topic_id
 from tests.unit.rules.loss.playing import POSSIBLY, play
 from tests.unit.rules.loss.replica_lines import (
     CLEAN,
@@ -113,5 +113,26 @@ def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_look_s
     second: float, *, is_clean: bool
 ) -> None:
     alone_then = led_by_1(watermark=73)
-    after = led_by_2() | written(updated(1, 2, second=second))
-    assert (play(alone_then, after) == []) is is_clean
+    line = written(updated(1, 2, second=second))
+    assert (play(alone_then, led_by_2() | line) == []) is is_clean
+    assert (play(alone_then, LATER | line, led_by_2()) == []) is is_clean
+
+
+def test_the_last_line_about_who_is_in_sync_counts_also_among_many_in_sync() -> None:
+    before, after = led_by_1(watermark=73), led_by_2()
+    joined = written(alone(), updated(1, 3, second=6), updated(1, 3, 2, second=8))
+    assert play(before, LATER | joined, after) == []
+    all_three, alone_now = led_by_1(watermark=73, isr=(1, 2, 3)), led_by_2(isr=(2,))
+    left = written(updated(1, 3, second=8))
+    assert [one.rule for one in play(all_three, LATER | left, alone_now)] == [POSSIBLY]
+
+
+def test_a_late_line_tells_of_a_change_that_only_seemed_to_take_what_was_never_committed() -> None:
+    before = led_by_1(isr=(1, 2)) | {
+        "offsets": offsets(1, last_stable_offset=[73], high_watermark=[73], log_end_offset=[90])
+    }
+    after = led_by_2(isr=(2, 1))
+    assert [one.rule for one in play(before, after)] == []
+    said = play(before, after, LATER | written(elected()))
+    assert [(one.rule, one.finding.reason) for one in said] == [(POSSIBLY, "unseen")]
+    assert play(*(forbidden(look) for look in (before, after, LATER | written(elected())))) == []

@@ -11,12 +11,13 @@ import pytest
 from rules.facts.broker_log import LogEvent
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
+from rules.facts.last_look import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.loss import remembered
 from rules.remembering import view_of_round
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
-from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, Said, play, settled
+from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, Said, play, played, settled
 from tests.unit.rules.loss.replica_lines import (
     ALLOWED,
     CLEAN,
@@ -428,3 +429,12 @@ def test_what_an_earlier_process_told_is_settled_by_one_that_began_without_it() 
     assert [one.key for one in joined.losses.told] == [one.key for one in stored.losses.told]
     [said] = play(LATER, memory=joined, first=5)
     assert said.finding.reason == RETURNED
+
+
+def test_a_new_leader_that_tells_half_of_its_offsets_makes_no_second_loss() -> None:
+    half = led_by_2() | {"offsets": offsets(1, leader_epoch=[6], last_stable_offset=[None])}
+    back = half | written(loaded(), started(), cut())
+    for second, why in ((half, "lost"), (back, RETURNED)):
+        said, memory = played(led_by_1(), second, led_by_2(), LATER)
+        assert [(one.number, one.finding.reason) for one in said] == [(1, why)]
+        assert [one.told_us for one in memory.losses.told] == [microseconds(at(15))]

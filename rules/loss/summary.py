@@ -127,7 +127,9 @@ class Summary:
     def _outcomes(self) -> Iterable[str]:
         many = self.partitions
         if lost := many.get(Outcome.LOST, 0):
-            yield f"{partitions(lost)} lost {offsets(self.certain_offsets)} for certain"
+            # A transaction that is lost whole proves a loss, and not how many offsets it had.
+            certain = offsets(self.certain_offsets) if self.certain_offsets else "committed records"
+            yield f"{partitions(lost)} lost {certain} for certain"
         if may := self.possibly_lost:
             yield f"{may if lost else partitions(may)} may have lost some"
         if unclean := many.get(Outcome.UNCLEAN, 0):

@@ -111,6 +111,23 @@ def test_a_loss_whose_records_are_there_again_is_none() -> None:
     assert ask(open_loss(rule=BEYOND_END, reason="proven")).exit_code is ExitCode.LOST
 
 
+@pytest.mark.parametrize(
+    ("rule", "reason", "code"),
+    [
+        pytest.param(UNCLEAN, "lost", ExitCode.OK, id="how-it-was-lost"),
+        pytest.param(POSSIBLY, "proven", ExitCode.OK, id="what-it-had-proven"),
+        pytest.param(POSSIBLY, "unseen", ExitCode.LOST, id="what-nobody-saw"),
+        pytest.param(BEYOND_END, "beyond", ExitCode.LOST, id="what-was-read-beyond"),
+    ],
+)
+def test_what_was_found_of_a_loss_that_is_none_any_more_is_none(
+    rule: str, reason: str, code: ExitCode
+) -> None:
+    incident = {"evidence": PROVEN | {"incident": "broker-1-20250602T120000Z"}}
+    both = open_loss(reason="restored", **incident), open_loss(rule=rule, reason=reason, **incident)
+    assert ask(*both).exit_code is code
+
+
 def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
     known = ask(open_loss(), outcome=RoundOutcome.GAPS)
     assert (known.exit_code, bool(known.troubles)) == (ExitCode.LOST, True)
@@ -125,6 +142,13 @@ def test_a_history_that_is_behind_says_so() -> None:
     behind, lost = asking.ask(made, {"state": "all"}).troubles
     assert behind == "the history ends at the start: away"
     assert lost == "3 changes were lost while the database was away"
+
+
+def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:
+    status = api().get("status")
+    page = {"is_current": True, "as_of": None, "is_cut": True}
+    assert "older ones are left out" in "".join(asking.stored_trouble(page, status))
+    assert list(asking.stored_trouble(page | {"is_cut": False}, status)) == []
 
 
 def test_a_filter_that_names_nothing_is_found_out() -> None:

@@ -25,10 +25,11 @@ def said_again(
     """Return what is to be told of an event that stands so; None if this adds nothing to it."""
     if is_weaker(severity, finding):
         return None
+    kept = {name: evidence[name] for name in LASTING & evidence.keys()}
     if not finding.rule.names_events:
-        return _sharpened(evidence, finding)
+        said = _sharpened(evidence, finding)
+        return replace(said, evidence={**said.evidence, **kept}) if kept else said
     if finding.reason in finding.rule.sharpening:
-        kept = {name: evidence[name] for name in LASTING & evidence.keys()}
         return replace(finding, evidence={**evidence, **finding.evidence, **kept})
     joined = _joined(evidence, finding.evidence)
     if finding.severity is not severity:

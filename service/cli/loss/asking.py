@@ -91,10 +91,19 @@ class Known:
 def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
     """Return the incidents that match; `asked` are parameters of `/losses`."""
     pages = list(api.pages("losses", **asked))
-    incidents = tuple(incident for page in pages for incident in page["items"])
+    incidents = tuple(_incident(item) for page in pages for item in page["items"])
     losses = [loss for incident in incidents for loss in incident["partitions"]]
     known = _known(api, losses, pages[-1], is_stored=asked.get("state", OPEN) != OPEN)
     return replace(known, incidents=incidents)
+
+
+def _incident(item: Row) -> Row:
+    """Return an item of a list; one of an older Tidemark is a loss, and an incident by itself."""
+    if "partitions" in item:
+        return item
+    summary = f"{item.get('class')} of {item.get('topic')}-{item.get('partition')}"
+    known = {name: item.get(name) for name in ("id", "severity", "since", "state")}
+    return {**known, "summary": summary, "partition_count": 1, "partitions": [item]}
 
 
 def look_up(api: Api, name: str) -> Known | None:

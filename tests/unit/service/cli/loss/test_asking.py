@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -142,6 +143,38 @@ def test_a_history_that_is_behind_says_so() -> None:
     behind, lost = asking.ask(made, {"state": "all"}).troubles
     assert behind == "the history ends at the start: away"
     assert lost == "3 changes were lost while the database was away"
+
+
+class OlderApi:
+    """A Tidemark that lists losses, and knows no incidents."""
+
+    def __init__(self) -> None:
+        self._newer = api(open_loss())
+        self.server = self._newer.server
+
+    def get(self, path: str, **query: Any) -> dict[str, Any]:
+        """Return what a newer one says of all else."""
+        return self._newer.get(path, **query)
+
+    def find(self, path: str) -> dict[str, Any] | None:
+        """Return what a newer one says of a loss."""
+        return self._newer.find(path)
+
+    def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
+        """Give lists of losses."""
+        for page in self._newer.pages(path, **query):
+            losses = [line for incident in page["items"] for line in incident["partitions"]]
+            yield {**page, "items": losses}
+
+
+def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
+    known = asking.ask(OlderApi(), {})
+    assert ([one["topic"] for one in known.losses], known.exit_code) == (["orders"], ExitCode.LOST)
+    [incident] = known.incidents or ()
+    assert incident["summary"] == "committed_lost of orders-0"
+    shown = asking.look_up(OlderApi(), "orders-0")
+    assert shown is not None
+    assert [one["certain_from"] for one in shown.losses] == [73]
 
 
 def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:

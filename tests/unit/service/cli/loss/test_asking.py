@@ -13,7 +13,7 @@ from rules.judgement import Judgement
 from rules.verdict import Verdict
 from service.cli.exit_codes import ExitCode
 from service.cli.loss import asking
-from service.cli.loss.asking import Known
+from service.cli.loss.asking import Known, Row
 from service.cli.loss.command import CLASSES
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import RoundOutcome
@@ -124,7 +124,7 @@ def test_a_loss_whose_records_are_there_again_is_none() -> None:
 def test_what_was_found_of_a_loss_that_is_none_any_more_is_none(
     rule: str, reason: str, code: ExitCode
 ) -> None:
-    incident = {"evidence": PROVEN | {"incident": "broker-1-20250602T120000Z"}}
+    incident: dict[str, Any] = {"evidence": PROVEN | {"incident": "broker-1-20250602T120000Z"}}
     both = open_loss(reason="restored", **incident), open_loss(rule=rule, reason=reason, **incident)
     assert ask(*both).exit_code is code
 
@@ -152,15 +152,15 @@ class OlderApi:
         self._newer = api(open_loss())
         self.server = self._newer.server
 
-    def get(self, path: str, **query: Any) -> dict[str, Any]:
+    def get(self, path: str, **query: str | int) -> Row:
         """Return what a newer one says of all else."""
         return self._newer.get(path, **query)
 
-    def find(self, path: str) -> dict[str, Any] | None:
+    def find(self, path: str, **query: str | int) -> Row | None:
         """Return what a newer one says of a loss."""
-        return self._newer.find(path)
+        return self._newer.find(path, **query)
 
-    def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
+    def pages(self, path: str, **query: str | int) -> Iterator[Row]:
         """Give lists of losses."""
         for page in self._newer.pages(path, **query):
             losses = [line for incident in page["items"] for line in incident["partitions"]]

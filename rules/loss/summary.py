@@ -100,6 +100,9 @@ class Summary:
     @property
     def sentence(self) -> str:
         """Return it in words."""
+        if self.partitions.keys() == {Outcome.READ_BEYOND}:  # nobody saw another leader
+            found = f"Commits beyond what is there were found {self._found}"
+            return f"{found}: {partitions(self.possibly_lost)} may have lost records"
         who = (
             "Leadership changed" if self.broker is None else f"Broker {self.broker} lost leadership"
         )
@@ -114,7 +117,7 @@ class Summary:
 
     @property
     def _when(self) -> str:
-        found = f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
+        found = self._found
         try:
             seen = None if self.last_look is None else datetime.fromisoformat(self.last_look)
         except ValueError:
@@ -123,6 +126,10 @@ class Summary:
             return f"before {found}"
         form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
         return f"between {seen:{form}} and {found}"
+
+    @property
+    def _found(self) -> str:
+        return f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
 
     def _outcomes(self) -> Iterable[str]:
         many = self.partitions

@@ -28,7 +28,9 @@ def said_again(
     if is_weaker(severity, finding):
         return None
     if not finding.rule.names_events:
-        return _sharpened(evidence, finding)
+        said = _sharpened(evidence, finding)
+        kept = {name: evidence[name] for name in LASTING & evidence.keys()}
+        return replace(said, evidence={**said.evidence, **kept}) if kept else said
     joined = _joined(evidence, finding.evidence)
     if finding.reason in finding.rule.sharpening:
         names = (LASTING | LEAST | OF_GROUPS) & evidence.keys()

@@ -100,6 +100,9 @@ class Summary:
     @property
     def sentence(self) -> str:
         """Return it in words."""
+        if self.partitions.keys() == {Outcome.READ_BEYOND}:  # nobody saw another leader
+            found = f"Commits beyond what is there were found {self._found}"
+            return f"{found}: {partitions(self.possibly_lost)} may have lost records"
         who = (
             "Leadership changed" if self.broker is None else f"Broker {self.broker} lost leadership"
         )
@@ -114,7 +117,7 @@ class Summary:
 
     @property
     def _when(self) -> str:
-        found = f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
+        found = self._found
         try:
             seen = None if self.last_look is None else datetime.fromisoformat(self.last_look)
         except ValueError:
@@ -124,10 +127,16 @@ class Summary:
         form = "%H:%M:%S" if seen.date() == self.began.date() else "%Y-%m-%d %H:%M:%S"
         return f"between {seen:{form}} and {found}"
 
+    @property
+    def _found(self) -> str:
+        return f"{self.began:%Y-%m-%d %H:%M:%S} UTC"
+
     def _outcomes(self) -> Iterable[str]:
         many = self.partitions
         if lost := many.get(Outcome.LOST, 0):
-            yield f"{partitions(lost)} lost {offsets(self.certain_offsets)} for certain"
+            # A transaction that is lost whole proves a loss, and not how many offsets it had.
+            certain = offsets(self.certain_offsets) if self.certain_offsets else "committed records"
+            yield f"{partitions(lost)} lost {certain} for certain"
         if may := self.possibly_lost:
             yield f"{may if lost else partitions(may)} may have lost some"
         if unclean := many.get(Outcome.UNCLEAN, 0):

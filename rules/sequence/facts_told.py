@@ -76,7 +76,8 @@ def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
         return
     in_flight = BEFORE_IN_FLIGHT * records_per_batch(beside, episode.largest_batch)
     class_ = SequenceClass.REORDERING if gap <= in_flight else SequenceClass.LOSS
-    yield f"{gap} records are missing, and up to {in_flight} may be in flight before it", class_
+    missing = "1 record is" if gap == 1 else f"{gap} records are"
+    yield f"{missing} missing, and up to {in_flight} may be in flight before it", class_
     if is_start(refusal):
         yield "the broker had nothing of this transaction yet", SequenceClass.REORDERING
     same = (one for one in beside if one.incoming_sequence == refusal.incoming_sequence)

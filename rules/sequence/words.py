@@ -161,7 +161,8 @@ WORDS: Final[Mapping[Why, Words]] = {
     Why.NOT_ARRIVED: Words(
         "No acknowledged record is missing, and this batch did not arrive: neither it nor what was "
         "missing before it came within 120 s, for which clients try again by default (librdkafka: "
-        "300 s). Its client has given it up, and its application must have got an error.",
+        "300 s). Unless it tries for longer, its client has given it up, and its application must have "
+        "got an error.",
         None,
         LOOK_AT_ERRORS,
     ),

@@ -87,11 +87,12 @@ class Route:
 
     def takes(self, labels: Labels) -> bool:
         """Whether an alert with these labels goes this way; mere information only if it is asked for."""
-        is_asked_for = labels.get(SEVERITY) != Severity.INFO or self._asks_for_info
+        is_asked_for = labels.get(SEVERITY) != Severity.INFO or self.asks_for_info
         return is_asked_for and all_match(self.matchers, labels)
 
     @property
-    def _asks_for_info(self) -> bool:
+    def asks_for_info(self) -> bool:
+        """Whether it is sent what is mere information: its receiver wants it, or it names severity."""
         return self.takes_info or any(one.name == SEVERITY for one in self.matchers)
 
 

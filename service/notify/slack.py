@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from service.alerts.annotations import INCIDENT_SUMMARY
 from service.notify.json_text import Json, json_bytes
 from service.notify.notification import Notification, NotifiedAlert
 from service.notify.wording import CUT, cut, details, headline, pairs, title, word_of
@@ -35,7 +36,11 @@ def slack_body(notification: Notification) -> bytes:
     """Return the message."""
     line = title(notification)
     header = {"type": "plain_text", "text": cut(line, LONGEST_HEADER)}
-    blocks: list[Json] = [{"type": "header", "text": header}, *_sections(notification)]
+    # Slack shows blocks in place of the notice: what a header has no room for stands below it.
+    incident = notification.common_annotations.get(INCIDENT_SUMMARY, "")
+    is_cut = bool(incident) and len(line) > LONGEST_HEADER
+    whole = [_section(escaped(incident, _LONGEST_ALERT))] if is_cut else []
+    blocks: list[Json] = [{"type": "header", "text": header}, *whole, *_sections(notification)]
     return json_bytes({"text": escaped(line, LONGEST_NOTICE), "blocks": blocks})
 
 

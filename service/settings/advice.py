@@ -8,7 +8,12 @@ from __future__ import annotations
 import ipaddress
 from urllib.parse import urlsplit
 
+from rules.catalogue.all_rules import RULES
 from rules.facts.scrapes import EndpointKind
+from rules.verdict import Severity
+from service.alerts.identity import ALERTNAME
+from service.alerts.matchers import all_match
+from service.alerts.routes import Route
 from service.settings.alerting import AlertingSettings
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
 from service.settings.scrapes import ScrapeSettings, parted
@@ -42,6 +47,10 @@ def warnings(settings: Settings) -> list[str]:
         "the label __scheme__: https it is not encrypted": _sends_to_lists(settings.scrapes),
         "alerting.receivers are set, and neither alerting.default_receiver nor a route names one: "
         "nobody is told of alerts": alerting.is_set and not _is_anybody_told(alerting),
+        "alerting.routes: one takes only rules that are mere information, and is sent nothing: its "
+        "matchers would have to name severity, or its receiver have send_info = true": (
+            _waits_for_information(alerting)
+        ),
         "alerting.receivers: notifications and their secrets are sent to an address with http:// on "
         "another machine: they are not encrypted": _notifies_openly(alerting),
     }
@@ -79,6 +88,21 @@ def _sends_to_lists(scrapes: ScrapeSettings) -> bool:
 
 def _is_anybody_told(alerting: AlertingSettings) -> bool:
     return alerting.default_receiver is not None or bool(alerting.routes)
+
+
+def _waits_for_information(alerting: AlertingSettings) -> bool:
+    """Whether a route names rules of which it is told nothing, since nobody asked for information."""
+    return any(_is_in_vain(route) for route in alerting.routing().routes)
+
+
+def _is_in_vain(route: Route) -> bool:
+    named = tuple(one for one in route.matchers if one.name == ALERTNAME)
+    severities = {
+        rule.meta.severity
+        for rule in RULES
+        if named and all_match(named, {ALERTNAME: rule.meta.rule_id})
+    }
+    return severities == {Severity.INFO} and not route.asks_for_info
 
 
 def _notifies_openly(alerting: AlertingSettings) -> bool:

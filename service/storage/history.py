@@ -40,6 +40,7 @@ from service.storage.translate import translated
 
 LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
 GROUPS_BEYOND: Final = '$.groups_beyond[*] ? (@.group.type() == "string")'
+PARTITIONS: Final = '$.partitions[*] ? (@.topic.type() == "string")'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ class Wanted:
     rule_ids: frozenset[str] | None = None  # any of them
     severity: Severity | None = None
     verdict: Verdict | None = None
-    topic: str | None = None  # a pattern: an asterisk stands for any text
+    # A pattern: an asterisk stands for any text. For the one of the labels, or one in `partitions`.
+    topic: str | None = None
     partition: int | None = None
     group: str | None = None  # a pattern for the one of the labels, or one in `groups_beyond`
     breached_since: datetime | None = None
@@ -134,17 +136,22 @@ def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
 def _places(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
     labels = FINDING.c.labels
     if wanted.topic is not None:
-        yield labels["topic"].astext.like(like_of(wanted.topic), escape=ESCAPE)
+        pattern = like_of(wanted.topic)
+        of_label = labels["topic"].astext.like(pattern, escape=ESCAPE)
+        yield or_(of_label, _has_row(PARTITIONS, "topic", pattern))
     if wanted.partition is not None:
         yield labels["partition"].astext == str(wanted.partition)
     if wanted.group is not None:
         pattern = like_of(wanted.group)
-        yield or_(labels["group"].astext.like(pattern, escape=ESCAPE), _has_beyond(pattern))
+        yield or_(
+            labels["group"].astext.like(pattern, escape=ESCAPE),
+            _has_row(GROUPS_BEYOND, "group", pattern),
+        )
 
 
-def _has_beyond(pattern: str) -> ColumnElement[bool]:
-    """Tell whether evidence names such a group; evidence of another form names none."""
-    path = cast(GROUPS_BEYOND, JSONPATH)
-    row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued("beyond")
-    name = row["group"].astext
+def _has_row(rows: str, key: str, pattern: str) -> ColumnElement[bool]:
+    """Tell whether a row of the evidence has such a name; evidence of another form has none."""
+    path = cast(rows, JSONPATH)
+    row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued(f"{key}_row")
+    name = row[key].astext
     return exists(select(1).where(name.like(pattern, escape=ESCAPE)))

@@ -17,7 +17,15 @@ from service.web.loss_models import GroupBeyond, LossClass, LossFacts
 NAMED_GROUPS: Final = 5
 SERVERS: Final = "--bootstrap-server HOST:PORT"
 TRUNCATES: Final = "it truncates its log as soon as it follows the new leader"
-
+KEEP_ALL_DOWN: Final = (
+    "Keep every broker down that was a replica of this partition and is not in sync: one of them may "
+    f"have what is not there any more, and {TRUNCATES}."
+)
+COPY_ALL_FIRST: Final = (
+    "Whether anything is lost is not proven. Until that is known, copy the partition of every broker "
+    "that was a replica of it and is not in sync, before it is started again: one of them may have what "
+    f"is not there any more, and {TRUNCATES}."
+)
 NOT_DETERMINABLE: Final = (
     "The topic {topic} was deleted before its new leader could be asked what the older one had: whether "
     "records were lost before that can no longer be determined, and there is nothing left to save. If "
@@ -104,10 +112,7 @@ def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterat
         )
         return
     if facts.leader_before is None:
-        yield (
-            "Keep every broker down that was a replica of this partition and is not in sync: one of "
-            f"them may have what is not there any more, and {TRUNCATES}."
-        )
+        yield KEEP_ALL_DOWN if is_proven else COPY_ALL_FIRST
     elif facts.leader_before == facts.leader:
         yield (
             f"Broker {facts.leader} leads again, and its own log is shorter than it was: look at "

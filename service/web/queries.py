@@ -100,7 +100,12 @@ class FindingQuery(PageQuery):
         StateFilter, Field(description="open: from memory; ended, all: from the database")
     ] = StateFilter.OPEN
     rule: Annotated[str | None, AfterValidator(known_rule)] = None
-    topic: Pattern | None = None
+    topic: Annotated[
+        Pattern | None,
+        Field(
+            description="Of a finding of a group or a transaction one of the partitions it shows"
+        ),
+    ] = None
     severity: Severity | None = None
     verdict: VerdictWord | None = None
 

@@ -30,6 +30,7 @@ UNKNOWN: Final = frozenset({"not_determinable"})  # deleted before anybody could
 RESTORED: Final = (
     "restored"  # reason of a loss that is none any more: a replica with the records leads
 )
+PROVEN: Final = "proven"  # reason of what committed_lost of the same partition tells
 # What these rules cannot judge may be lost.
 SEEING: Final = ("committed_records_lost", "records_possibly_lost", "committed_beyond_log_end")
 ELECTION: Final = "unclean_election"
@@ -90,10 +91,19 @@ class Known:
 def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
     """Return the incidents that match; `asked` are parameters of `/losses`."""
     pages = list(api.pages("losses", **asked))
-    incidents = tuple(incident for page in pages for incident in page["items"])
+    incidents = tuple(_incident(item) for page in pages for item in page["items"])
     losses = [loss for incident in incidents for loss in incident["partitions"]]
     known = _known(api, losses, pages[-1], is_stored=asked.get("state", OPEN) != OPEN)
     return replace(known, incidents=incidents)
+
+
+def _incident(item: Row) -> Row:
+    """Return an item of a list; one of an older Tidemark is a loss, and an incident by itself."""
+    if "partitions" in item:
+        return item
+    summary = f"{item.get('class')} of {item.get('topic')}-{item.get('partition')}"
+    known = {name: item.get(name) for name in ("id", "severity", "since", "state")}
+    return {**known, "summary": summary, "partition_count": 1, "partitions": [item]}
 
 
 def look_up(api: Api, name: str) -> Known | None:
@@ -188,6 +198,8 @@ def stored_trouble(page: Row, status: Row) -> Iterator[str]:
     if not page["is_current"] and status["is_current"]:
         why = storage["trouble"] or f"storage is {storage['state']}"
         yield f"the history ends at {page['as_of'] or 'the start'}: {why}"
+    if page.get("is_cut"):
+        yield "more losses match than are shown, and the older ones are left out: ask by a filter"
     if storage["lost_transitions"]:
         yield f"{storage['lost_transitions']} changes were lost while the database was away"
 
@@ -195,12 +207,18 @@ def stored_trouble(page: Row, status: Row) -> Iterator[str]:
 def _is_bad(loss: Row) -> bool:
     """Whether committed records are gone, or may be; what is `proven` elsewhere is gone for its group.
 
-    The election by which records were lost that are back is no loss.
+    Where the records of a loss are back, neither the election that lost them is one any more, nor
+    what was proven by it.
     """
     is_back = loss.get("reason") == RESTORED
-    others = (one for one in loss.get("also") or () if one.get("class") != ELECTION or not is_back)
+    others = [one for one in loss.get("also") or () if not is_back or not _is_of_restored(one)]
     is_known = loss.get("class") not in HARMLESS | UNKNOWN and not is_back
     return is_known or any(map(_is_bad, others))
+
+
+def _is_of_restored(also: Row) -> bool:
+    """Whether what else was found says no more than the loss itself, whose records are back."""
+    return also.get("class") == ELECTION or also.get("reason") == PROVEN
 
 
 def _badness(loss: Row) -> tuple[int, str]:

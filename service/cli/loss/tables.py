@@ -88,11 +88,11 @@ def losses_table(losses: Sequence[Row], hidden: int = 0) -> Table:
 def in_full(loss: Row) -> Iterator[RenderableType]:
     """Give everything about one loss: what to do first, then what is known."""
     loss = visible(loss)
-    class_ = str(loss.get("class"))
-    state = loss.get("state")
+    class_, word, state = str(loss.get("class")), _word(loss), loss.get("state")
+    what = class_ if word == class_ else f"{word}, was {class_}"
     ended = f" {_time(loss.get('ended_at'))} ({loss.get('end_reason')})" if state == "ended" else ""
     gone = "  topic deleted since" if loss.get("subject_gone") else ""
-    yield Text(f"{class_}  {place(loss)}  {state}{ended}{gone}", style=STYLES.get(class_, "bold"))
+    yield Text(f"{what}  {place(loss)}  {state}{ended}{gone}", style=STYLES.get(word, "bold"))
     steps = loss.get("next_steps") or []
     yield Text("WHAT TO DO NOW, IN THIS ORDER", style="bold")
     yield Text("\n".join(f"  {number}. {step}" for number, step in enumerate(steps, 1)))

@@ -37,9 +37,10 @@ class Known:
     @property
     def exit_code(self) -> ExitCode:
         """Return what a script learns from a list."""
-        if any(row.get("class") == SequenceClass.LOSS for row in self.sequences):
+        losses = [row for row in self.sequences if row.get("class") == SequenceClass.LOSS]
+        if any(not row.get("is_looking") for row in losses):
             return ExitCode.LOST
-        return ExitCode.INCOMPLETE if self.troubles else ExitCode.OK
+        return ExitCode.INCOMPLETE if self.troubles or losses else ExitCode.OK
 
     @property
     def document(self) -> dict[str, Any]:

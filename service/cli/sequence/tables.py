@@ -16,6 +16,7 @@ from rich.text import Text
 from rules.facts.refusals import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
+from rules.sequence.words import counted
 from service.cli.printable import printable
 from service.cli.sequence.asking import Known
 from service.cli.showing import ABSENT, SHOWN
@@ -110,10 +111,14 @@ def lost(row: Row) -> str | None:
     """Return what is gone, as far as it is proven."""
     start, end = row.get("lost_from"), row.get("lost_to")
     if start is not None and end is not None:
-        return f"[{start}, {end}) {row.get('lost_offsets')} offsets"
+        return f"[{start}, {end}) {_counted(row.get('lost_offsets'), 'offset')}"
     if row.get("class") != LOSS or row.get("at_most_records") is None:
         return None
-    return f"at most {row['at_most_records']} records"
+    return f"at most {_counted(row['at_most_records'], 'record')}"
+
+
+def _counted(count: object, what: str) -> str:
+    return counted(count, what) if isinstance(count, int) else f"{_text(count)} {what}s"
 
 
 def _facts(row: Row) -> list[tuple[str, str | None]]:
@@ -167,7 +172,7 @@ def _batch(line: Row) -> str:
     proof = "" if line.get("proof") is None else f": {line['proof']}"
     got = _text(line.get("incoming_sequence")) or ABSENT
     last = _text(line.get("current_sequence")) or ABSENT
-    times = ABSENT if line.get("refusals") is None else f"{line['refusals']} times"
+    times = ABSENT if line.get("refusals") is None else _counted(line["refusals"], "time")
     return f"sequence {got} after {last}{at}, {times}{proof}"
 
 

@@ -12,11 +12,13 @@ from rich.text import Text
 from collectors.naming import counted
 from rules.facts.gap import Gap
 from rules.facts.transactions import Sight
+from rules.loss.summary import offsets
 from rules.transactions.classes import TransactionClass
-from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, listing
+from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, Place, listing
 from rules.transactions.next_steps import next_step
 from service.cli.exit_codes import ExitCode
 from service.cli.printable import printable
+from service.cli.showing import ABSENT
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.columns import lines
 from service.cli.tx.looking import Looked
@@ -126,10 +128,14 @@ def _proof(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]
         yield "last record", f"{moment(last)}, {ago(now - last)} by its own timestamp"
     yield (
         "held back",
-        f"{place.open_span} offsets (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
+        f"{_span(place)} (LSO {place.last_stable_offset}, HWM {place.high_watermark})",
     )
     yield "holds up", groups(found.blocked_by(place))
     yield "next", next_step(entry.class_, entry.doubt)
+
+
+def _span(place: Place) -> str:
+    return f"{ABSENT} offsets" if place.open_span is None else offsets(place.open_span)
 
 
 def _coordinators(found: Listing, entry: ListedTransaction) -> str:
@@ -142,6 +148,6 @@ def _coordinators(found: Listing, entry: ListedTransaction) -> str:
 def _doubt(found: Listing, entry: ListedTransaction) -> Iterator[tuple[str, str]]:
     yield "producer", producer(entry)
     for place in entry.places:
-        yield "held back", f"{place.open_span} offsets of {place.name}"
+        yield "held back", f"{_span(place)} of {place.name}"
         yield "holds up", groups(found.blocked_by(place))
     yield "next", next_step(entry.class_, entry.doubt)

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rules.facts.transactions import NO_TIMEOUT
+from rules.loss.summary import offsets
 from rules.transactions.blocked import BlockedGroup
 from service.cli.showing import ABSENT
 
@@ -64,4 +65,4 @@ def groups(found: Sequence[BlockedGroup] | None) -> str:
 def _group(one: BlockedGroup) -> str:
     if one.is_waiting:
         return f"{one.group_id} (waits)"
-    return f"{one.group_id} ({one.still_to_read} offsets before it)"
+    return f"{one.group_id} ({offsets(one.still_to_read)} before it)"

@@ -68,9 +68,13 @@ def _asked(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[Open
 
 
 def _is_of(topic: str | None, entry: OpenFinding) -> bool:
-    """Whether a finding is about a topic that a pattern names."""
-    told = dict(entry.identity[1]).get("topic")
-    return topic is None or (told is not None and matches(topic, told))
+    """Whether a finding is about a topic that a pattern names, as far as its evidence names them."""
+    if topic is None:
+        return True
+    rows = entry.evidence.get("partitions")
+    shown = [row.get("topic") for row in rows] if isinstance(rows, list) else []
+    names = (dict(entry.identity[1]).get("topic"), *shown)
+    return any(isinstance(name, str) and matches(topic, name) for name in names)
 
 
 def _wanted(query: FindingQuery, name: str) -> Wanted:

@@ -62,10 +62,10 @@ def losses_router(sources: Sources) -> APIRouter:
         if query.state is StateFilter.OPEN:
             if not look.rounds and not look.open_findings:
                 raise unavailable("no round has been made yet")
-            found = await sources.in_thread(lambda: _open(look, query))
+            found, is_cut = await sources.in_thread(lambda: _open(look, query)), False
             stamped = stamp(look)
         else:
-            found = await sources.in_database(lambda: _stored(sources.history, query))
+            found, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
             stamped = stored_stamp(look)
         items, last = await sources.in_thread(lambda: _page(found, after, query.limit))
         following = continued(request, response, name, last)
@@ -73,7 +73,7 @@ def losses_router(sources: Sources) -> APIRouter:
             **stamped,
             items=items,
             next=following,
-            is_cut=query.state is not StateFilter.OPEN and len(found) >= MOST_STORED,
+            is_cut=is_cut,
             storage=look.keeping.state,
         )
 
@@ -137,9 +137,10 @@ def _open(look: Look, query: LossQuery) -> list[Found]:
     ]
 
 
-def _stored(history: History, query: LossQuery) -> list[Found]:
-    """Return the newest findings that match; older ones are left out if they are too many."""
-    return [
+def _stored(history: History, query: LossQuery) -> tuple[list[Found], bool]:
+    """Return the newest findings that match, and whether older ones are left out: too many."""
+    read = history.page(_wanted(query), MOST_STORED + 1)
+    found = [
         Found(
             fact=LossFact(
                 past.finding.rule_id,
@@ -151,9 +152,10 @@ def _stored(history: History, query: LossQuery) -> list[Found]:
             last_breach_at=past.finding.last_breach_at,
             view=partial(from_storage, past),
         )
-        for past in history.page(_wanted(query), MOST_STORED)
+        for past in read[:MOST_STORED]
         if query.class_ in (None, class_of(past.finding.rule_id, past.finding.reason))
     ]
+    return found, len(read) > MOST_STORED
 
 
 def _is_asked(entry: OpenFinding, query: LossQuery) -> bool:

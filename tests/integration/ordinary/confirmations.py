@@ -36,6 +36,15 @@ def commit_of(finding: ReportedFinding) -> Commit:
     return finding.labels.get("group", ""), *place_of(finding)
 
 
+def commits_of(finding: ReportedFinding) -> list[Commit]:
+    """Return the commits that a finding names: of a whole group those in its evidence."""
+    rows = finding.evidence.get("partitions")
+    if "topic" in finding.labels or not isinstance(rows, list):
+        return [commit_of(finding)]
+    group = finding.labels.get("group", "")
+    return [(group, str(row["topic"]), int(row["partition"])) for row in rows]
+
+
 def _begin(finding: ReportedFinding, seconds: float = 0.0) -> datetime:
     """Return the earliest begin of what a finding reports after it has lasted for `seconds`."""
     late = INTERVALS[finding.service] + LATE_SECONDS
@@ -81,8 +90,9 @@ def group_stood(finding: ReportedFinding, truth: Truth) -> str | None:
 
 
 def was_rewound(finding: ReportedFinding, truth: Truth) -> str | None:
-    """`__consumer_offsets` holds a lower commit behind a higher one."""
-    return "a lower commit was written" if truth.was_rewound(commit_of(finding)) else None
+    """`__consumer_offsets` holds a lower commit behind a higher one, on each partition that is named."""
+    named = commits_of(finding)
+    return "a lower commit was written" if named and all(map(truth.was_rewound, named)) else None
 
 
 def is_lost(finding: ReportedFinding, truth: Truth) -> str | None:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from tests.integration.ordinary.confirmations import commit_of
+from tests.integration.ordinary.confirmations import commits_of
 from tests.integration.ordinary.services import INTERVALS, ReportedFinding
 from tests.integration.ordinary.troubles import Action, Family
 from tests.integration.ordinary.truth import Truth
@@ -109,7 +109,8 @@ def _wrong_row(entry: JudgedFinding, actions: Sequence[Action], truth: Truth) ->
         ],
         "commits": [
             f"{at:%H:%M:%S.%f} {offset}"
-            for at, offset in truth.commits.get(commit_of(entry.finding), ())
+            for commit in commits_of(entry.finding)
+            for at, offset in truth.commits.get(commit, ())
             if begin <= at <= end + NEAR
         ],
     }

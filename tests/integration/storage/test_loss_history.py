@@ -132,3 +132,22 @@ def test_evidence_of_another_form_is_passed_on(client: TestClient) -> None:
     (item,) = lines(client.get("/api/v1/losses?state=all&topic=ax1").json())
     assert (item["groups_beyond"], item["more"]) == (None, {"depth": {"of": [1.5]}})
     assert client.get("/api/v1/findings?state=all").status_code == 200
+
+
+def test_a_finding_of_a_group_is_found_by_the_topics_that_it_shows(database: Engine) -> None:
+    clusters.register(database, KEY, NOON)
+    shown = {"partitions": [{"topic": "audit", "partition": 1}, {"topic": "a_1", "partition": 0}]}
+    changes = [
+        happened("consumer_group_rewound", "", shown, group="billing"),
+        happened("consumer_group_stalled", "", {"partitions": [{"topic": 1}, "a_1"]}, group="odd"),
+        happened(OFFLINE, "a_1", {}),
+    ]
+    store_rounds(database, [made_round(KEY, 1, changes, NOON)])
+    history = FindingHistory(lambda: database, "default")
+    client = TestClient(World().app(history=history), base_url="http://localhost")
+    for query, expected in (
+        ("a_1", {OFFLINE, "consumer_group_rewound"}),
+        ("aud*", {"consumer_group_rewound"}),
+    ):
+        items = client.get(f"/api/v1/findings?state=all&topic={query}").json()["items"]
+        assert {item["rule"] for item in items} == expected

@@ -150,3 +150,17 @@ def test_info_needs_no_confirmation_unless_it_calls_an_election_unclean() -> Non
     rule = "unreplicated_records_lost"
     assert confirmation_of(reported(rule, "info", election="clean"), QUIET) == "info"
     assert confirmation_of(reported(rule, "info", election="unclean"), QUIET) is None
+
+
+@pytest.mark.parametrize(
+    ("partitions", "is_confirmed"), [((0,), True), ((0, 1), False), ((1,), False), ((), False)]
+)
+def test_a_rewind_of_a_group_is_confirmed_on_each_partition_that_it_names(
+    partitions: tuple[int, ...], *, is_confirmed: bool
+) -> None:
+    truth = commits((90, 5), (60, 9), (30, 7))
+    shown = [{"topic": "orders", "partition": number} for number in partitions]
+    finding = reported("consumer_group_rewound", partitions=shown)
+    labels = {"group": "billing"}
+    finding = replace(finding, document={**finding.document, "labels": labels})
+    assert (confirmation_of(finding, truth) is not None) is is_confirmed

@@ -44,6 +44,14 @@ def test_one_as_bad_on_the_same_subject_is_told_by_itself() -> None:
     assert said.evidence == {"lost": 3}
 
 
+def test_an_event_stays_in_its_incident_whatever_is_said_of_it_again() -> None:
+    """Its alert's labels follow from that, and so does who is told that it ended."""
+    for meta in (EVENT, NAMED):
+        said = again(meta, "lost", {"lost": 27, "incident": "a"}, lost=27, incident="b", more=1)
+        assert said is not None
+        assert (said.evidence["incident"], said.evidence["more"]) == ("a", 1)
+
+
 def test_a_worse_one_takes_its_place_and_keeps_what_was_known() -> None:
     found = finding(NAMED, "lost", lost=27, since=None)
     said = said_again("unseen", {"since": 1, "incident": "a"}, WARNING, found)

@@ -128,6 +128,17 @@ def test_slacks_limits_are_kept_whatever_is_told() -> None:
         assert len(body["text"]) <= LONGEST_SECTION
 
 
+def test_a_title_that_is_longer_than_slacks_header_is_shown_whole_below_it() -> None:
+    """What an incident comes to stands at its end, and Slack shows no notice beside blocks."""
+    sentence = "Broker 2 lost leadership " + "between times " * 10 + "& 22 may have lost some"
+    one = alert(annotations={"incident_summary": sentence})
+    header, whole, *_ = read(slack_body(notification(one)))["blocks"]
+    assert len(header["text"]["text"]) == LONGEST_HEADER
+    assert "&amp; 22 may have lost some" in whole["text"]["text"]
+    _, first, *_ = read(slack_body(notification(alert())))["blocks"]
+    assert first["text"]["text"].startswith("Firing: "), "a short one is not said twice"
+
+
 @pytest.mark.parametrize(
     ("text", "longest", "expected"),
     [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from service.settings import read_settings
@@ -18,6 +20,7 @@ PAGE_USER, PAGE_PASSWORD = "TIDEMARK_SCRAPES__USERNAME", "TIDEMARK_SCRAPES__PASS
 SERVER_TOKEN = "TIDEMARK_SCRAPES__PROMETHEUS_BEARER_TOKEN"  # noqa: S105 - the name of a variable
 FILES = "TIDEMARK_SCRAPES__TARGET_FILES"
 RECEIVERS, DEFAULT = "TIDEMARK_ALERTING__RECEIVERS", "TIDEMARK_ALERTING__DEFAULT_RECEIVER"
+ROUTES = "TIDEMARK_ALERTING__ROUTES"
 PAGER = '[{"name": "pager", "url": "http://%s/hook"}]'
 INTERVAL = "TIDEMARK_SERVICE__INTERVAL_SECONDS"
 ROUND, REQUEST = "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS", "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS"
@@ -70,3 +73,28 @@ def test_what_is_told(environment: dict[str, str], named: list[str]) -> None:
     told = warnings(read_settings(environment))
     assert [line[: len(start)] for line, start in zip(told, named, strict=True)] == named
     assert PHRASE not in "".join(told)
+
+
+@pytest.mark.parametrize(
+    ("matchers", "wants", "is_in_vain"),
+    [
+        pytest.param("alertname=duplicates_possible", False, True, id="only-information"),
+        pytest.param("alertname=~sequence_gap_r.*,topic=a", False, True, id="by-a-pattern"),
+        pytest.param("alertname=duplicates_possible", True, False, id="its-receiver-asks"),
+        pytest.param("alertname=duplicates_possible,severity=info", False, False, id="it-asks"),
+        pytest.param("alertname=~sequence_gap.*", False, False, id="worse-ones-too"),
+        pytest.param("alertname=of_the_past", False, False, id="no-rule"),
+        pytest.param("topic=orders", False, False, id="any-rule"),
+    ],
+)
+def test_a_route_that_is_sent_nothing_is_told(
+    matchers: str, *, wants: bool, is_in_vain: bool
+) -> None:
+    """Whoever routed such alerts by name before would miss them without a word."""
+    receiver = {"name": "pager", "url": "http://[::1]/hook", "send_info": wants}
+    route = {"receiver": "pager", "matchers": matchers}
+    environment = {RECEIVERS: json.dumps([receiver]), ROUTES: json.dumps([route])}
+    told = warnings(read_settings(environment))
+    assert [line.startswith("alerting.routes: one takes only") for line in told] == [
+        True
+    ] * is_in_vain

@@ -108,6 +108,20 @@ def test_open_findings_are_filtered_newest_first(query: str, expected: list[str]
     assert topics(made.client().get(f"/api/v1/findings{query}").json()) == expected
 
 
+@pytest.mark.parametrize(("pattern", "many"), [("orders", 1), ("or*", 1), ("order", 0), ("1", 0)])
+def test_a_finding_of_a_group_is_found_by_the_topics_that_it_shows(pattern: str, many: int) -> None:
+    labels = (("cluster", "default"), ("group", "billing"))
+    shown = [{"topic": "audit", "partition": 1}, {"topic": "orders", "partition": 0}]
+    made = world(
+        open_finding(
+            identity=("consumer_group_stalled", labels), evidence={"partitions": shown, "lag": 1}
+        ),
+        open_finding(identity=("consumer_group_rewound", labels), evidence={"partitions": 1}),
+    )
+    items = made.client().get(f"/api/v1/findings?topic={pattern}").json()["items"]
+    assert [item["rule"] for item in items] == ["consumer_group_stalled"] * many
+
+
 @pytest.mark.parametrize("state", ["open", "ended", "all"])
 def test_pages_lead_through_all_findings_once(state: str) -> None:
     names = [f"t{number}" for number in range(7)]

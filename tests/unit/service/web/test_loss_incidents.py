@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from rules.verdict import Severity
+from service.web.routes import losses
 from tests.unit.service.web.given import client_of, opened
-from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss
-from tests.unit.service.web.test_losses import BEYOND_END, POSSIBLY, listed, world
+from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss, past_loss
+from tests.unit.service.web.test_losses import BEYOND_END, POSSIBLY, lines, listed, world
 
 
 def of_incident(topic: str, rule: str = "committed_records_lost", **more: Any) -> Any:
@@ -84,3 +87,15 @@ def test_a_topic_that_was_deleted_since_is_said_first() -> None:
     [line] = listed(open_loss(absent_rounds=2))
     assert line["subject_gone"]
     assert line["next_steps"][0].startswith("The topic was deleted since.")
+
+
+@pytest.mark.parametrize(("many", "is_cut"), [(2, False), (3, True)])
+def test_a_list_that_leaves_out_older_findings_says_so_whatever_class_is_asked_for(
+    *, many: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two classes are one rule's, so that fewer findings may be shown than were read."""
+    monkeypatch.setattr(losses, "MOST_STORED", 2)
+    found = [past_loss(row, rule_id=POSSIBLY, reason="not_determinable") for row in range(1, many)]
+    made = world(findings=[*found, past_loss(many, rule_id=POSSIBLY, reason="unseen")])
+    told = made.client().get("/api/v1/losses?state=all&class=possibly_lost").json()
+    assert (len(lines(told)), told["is_cut"]) == (1, is_cut)

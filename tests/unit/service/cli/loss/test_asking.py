@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from rules.judgement import Judgement
 from rules.verdict import Verdict
 from service.cli.exit_codes import ExitCode
 from service.cli.loss import asking
-from service.cli.loss.asking import Known
+from service.cli.loss.asking import Known, Row
 from service.cli.loss.command import CLASSES
 from service.keeping import KeepingState, KeepingStatus
 from service.latest import RoundOutcome
@@ -111,6 +112,23 @@ def test_a_loss_whose_records_are_there_again_is_none() -> None:
     assert ask(open_loss(rule=BEYOND_END, reason="proven")).exit_code is ExitCode.LOST
 
 
+@pytest.mark.parametrize(
+    ("rule", "reason", "code"),
+    [
+        pytest.param(UNCLEAN, "lost", ExitCode.OK, id="how-it-was-lost"),
+        pytest.param(POSSIBLY, "proven", ExitCode.OK, id="what-it-had-proven"),
+        pytest.param(POSSIBLY, "unseen", ExitCode.LOST, id="what-nobody-saw"),
+        pytest.param(BEYOND_END, "beyond", ExitCode.LOST, id="what-was-read-beyond"),
+    ],
+)
+def test_what_was_found_of_a_loss_that_is_none_any_more_is_none(
+    rule: str, reason: str, code: ExitCode
+) -> None:
+    incident: dict[str, Any] = {"evidence": PROVEN | {"incident": "broker-1-20250602T120000Z"}}
+    both = open_loss(reason="restored", **incident), open_loss(rule=rule, reason=reason, **incident)
+    assert ask(*both).exit_code is code
+
+
 def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
     known = ask(open_loss(), outcome=RoundOutcome.GAPS)
     assert (known.exit_code, bool(known.troubles)) == (ExitCode.LOST, True)
@@ -125,6 +143,45 @@ def test_a_history_that_is_behind_says_so() -> None:
     behind, lost = asking.ask(made, {"state": "all"}).troubles
     assert behind == "the history ends at the start: away"
     assert lost == "3 changes were lost while the database was away"
+
+
+class OlderApi:
+    """A Tidemark that lists losses, and knows no incidents."""
+
+    def __init__(self) -> None:
+        self._newer = api(open_loss())
+        self.server = self._newer.server
+
+    def get(self, path: str, **query: str | int) -> Row:
+        """Return what a newer one says of all else."""
+        return self._newer.get(path, **query)
+
+    def find(self, path: str, **query: str | int) -> Row | None:
+        """Return what a newer one says of a loss."""
+        return self._newer.find(path, **query)
+
+    def pages(self, path: str, **query: str | int) -> Iterator[Row]:
+        """Give lists of losses."""
+        for page in self._newer.pages(path, **query):
+            losses = [line for incident in page["items"] for line in incident["partitions"]]
+            yield {**page, "items": losses}
+
+
+def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
+    known = asking.ask(OlderApi(), {})
+    assert ([one["topic"] for one in known.losses], known.exit_code) == (["orders"], ExitCode.LOST)
+    [incident] = known.incidents or ()
+    assert incident["summary"] == "committed_lost of orders-0"
+    shown = asking.look_up(OlderApi(), "orders-0")
+    assert shown is not None
+    assert [one["certain_from"] for one in shown.losses] == [73]
+
+
+def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:
+    status = api().get("status")
+    page = {"is_current": True, "as_of": None, "is_cut": True}
+    assert "older ones are left out" in "".join(asking.stored_trouble(page, status))
+    assert list(asking.stored_trouble(page | {"is_cut": False}, status)) == []
 
 
 def test_a_filter_that_names_nothing_is_found_out() -> None:

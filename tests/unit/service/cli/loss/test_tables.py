@@ -181,6 +181,13 @@ def test_an_incident_is_a_sentence_with_one_line_per_partition() -> None:
     assert "gone-0 (deleted)" in third
 
 
+def test_records_that_are_back_are_said_to_be_so_before_anything_else() -> None:
+    head, *_ = printed(tables.in_full(row(reason="restored"))).splitlines()
+    assert head == "restored, was committed_lost  orders-0  open"
+    head, *_ = printed(tables.in_full(row())).splitlines()
+    assert head == "committed_lost  orders-0  open"
+
+
 def test_one_is_no_plural() -> None:
     told = line(evidence={"certain_from": 73, "certain_to": 74})
     assert "[73, 74) 1 " in told

@@ -68,7 +68,7 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
     ("looks", "code"),
     [
         (LOSS, ExitCode.LOST),
-        (SUSPECTED, ExitCode.LOST),
+        (SUSPECTED, ExitCode.INCOMPLETE),  # the client may still send it
         (INVESTIGATED, ExitCode.INCOMPLETE),
         (REORDERING, ExitCode.OK),
     ],
@@ -76,6 +76,16 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 def test_records_that_are_or_may_be_lost_have_a_code(looks: Any, code: ExitCode) -> None:
     view = after(*looks)
     assert asking.ask(api(view, judgements=judgements(view)), {}).exit_code is code
+
+
+def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> None:
+    view = after(*SUSPECTED)
+    over = {"is_asking": False, "is_waiting": False, "is_investigated": False}
+    told = asking.ask(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
+    assert ([row["is_looking"] for row in told.sequences], told.exit_code) == (
+        [False],
+        ExitCode.LOST,
+    )
 
 
 def test_a_filter_that_names_nothing_there_is_told() -> None:

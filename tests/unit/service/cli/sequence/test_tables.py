@@ -85,6 +85,14 @@ def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
     assert "None" not in told
 
 
+def test_one_is_no_plural() -> None:
+    one = row() | {"lost_from": 100, "lost_to": 101, "lost_offsets": 1}
+    assert tables.lost(one) == "[100, 101) 1 offset"
+    assert tables.lost({"class": "loss", "at_most_records": 1}) == "at most 1 record"
+    told = printed(tables.in_full(row() | {"lines": [{"incoming_sequence": 4, "refusals": 1}]}))
+    assert "sequence 4 after -, 1 time\n" in told
+
+
 def test_one_that_is_not_settled_says_what_would_decide() -> None:
     told = printed(tables.in_full(row(SUSPECTED)))
     assert "\n  would decide " in told

@@ -1,0 +1,65 @@
+"""What an incident comes to, in a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rules.loss.summary import (
+    BEYOND,
+    COMMITTED,
+    POSSIBLY,
+    UNCLEAN,
+    LossFact,
+    by_partition,
+    summary_of,
+)
+from tests.factories import at
+
+NO_OFFSETS = "1 partition lost committed records for certain"
+
+
+def fact(rule_id: str, reason: str, partition: str = "0", **evidence: Any) -> LossFact:
+    return LossFact(rule_id, {"topic": "orders", "partition": partition}, reason, evidence, at(0))
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        pytest.param(
+            (fact(COMMITTED, "lost", certain_offsets=1),),
+            "1 partition lost 1 offset for certain",
+            id="one",
+        ),
+        pytest.param(
+            (fact(COMMITTED, "transaction_lost", lost_transaction_count=2),),
+            NO_OFFSETS,
+            id="only-whole-transactions-prove-it",
+        ),
+        pytest.param((fact(POSSIBLY, "proven"),), NO_OFFSETS, id="proven-by-what-is-not-here"),
+        pytest.param(
+            (fact(COMMITTED, "lost", certain_offsets=1298), fact(UNCLEAN, "lost", "1")),
+            "1 partition lost 1,298 offsets for certain, "
+            "1 partition elected a replica that was not in sync",
+            id="beside-an-election",
+        ),
+        pytest.param(
+            (fact(BEYOND, "beyond"),), "1 partition may have lost records", id="read-beyond"
+        ),
+    ],
+)
+def test_no_number_is_said_that_nobody_knows(facts: tuple[LossFact, ...], expected: str) -> None:
+    sentence = summary_of(by_partition(facts)).sentence
+    assert sentence.split("UTC: ", 1)[1] == expected
+
+
+def test_no_change_of_a_leader_is_said_that_nobody_saw() -> None:
+    """A commit above the log end may be a person's: it alone tells of no leader."""
+    beyond = fact(BEYOND, "beyond", beyond_by=10)
+    assert summary_of(by_partition([beyond])).sentence == (
+        "Commits beyond what is there were found 2025-06-02 12:00:00 UTC: "
+        "1 partition may have lost records"
+    )
+    beside = [beyond, fact(UNCLEAN, "lost", "1", leader_before=2)]
+    assert summary_of(by_partition(beside)).sentence.startswith("Broker 2 lost leadership before ")

@@ -15,6 +15,7 @@ from collectors.broker_log.parser import LineParser
 from rules.facts.broker_log import (
     EpochRefused,
     FollowerStarted,
+    IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
@@ -52,9 +53,12 @@ def test_the_log_of_a_broker_tells_of_one_loss_and_of_five_refusals() -> None:
 
 
 def test_the_log_of_state_changes_tells_where_the_old_leader_began_to_follow() -> None:
-    (started,) = read("state-change.log")
-    assert isinstance(started, FollowerStarted)
+    events = read("state-change.log")
+    (started,) = (event for event in events if isinstance(event, FollowerStarted))
     assert (started.topic, started.log_end_offset, started.leader) == ("orders", 34, 3)
+    updated = [event for event in events if isinstance(event, IsrUpdated)]
+    assert [event.isr for event in updated] == [(1, 3), (1,), (3, 1)], "whom the controller left in"
+    assert len(events) == 1 + len(updated)
 
 
 def test_the_log_of_a_controller_tells_each_unclean_election_by_topic_id_and_leader_epoch() -> None:

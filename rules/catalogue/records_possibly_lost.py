@@ -21,9 +21,7 @@ Thresholds:
     None: one such change is enough.
 
 False positives:
-    Reason `unseen`: nothing was written in the moment that was not seen, or the new leader had come back
-    into sync since the last look, as in a rolling restart of partitions with two replicas. Read the
-    controllers' logs: where the active one wrote of no unclean election, there was none. Where the settings of a
+    Reason `unseen`: nothing was written in the moment that was not seen. Where the settings of a
     topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
     `never_looked_at`: a topic that Tidemark may see only since then, and a controller that starts at that
     moment and writes of an election of long ago once more. Reason
@@ -40,6 +38,9 @@ Runbook:
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
     what a group had read, once that is proven. With `never_looked_at` nobody had looked at the partition under the leader that died:
     `unknown_since` is then the last moment at which nothing had happened to it.
+    Reason `election_not_known` (info): nothing that was seen is missing, and whether the new leader was in
+    sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the
+    active one wrote of no unclean election, there was none.
     Reason `not_determinable` (info): the topic was deleted before its new leader could be asked what the
     older one had; whether anything was lost before that cannot be found out any more.
     Reason `read_beyond_epoch_end`: at least `at_least_offsets` are gone; the groups are in
@@ -61,6 +62,7 @@ from rules.facts.column import Column
 from rules.facts.loss_memory import ToldLoss, beyond_epoch_end, is_new
 from rules.facts.unseen_elections import UnseenElection
 from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
+from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.incidents import IncidentIndex
 from rules.loss.proof import Proof, proofs
@@ -82,6 +84,7 @@ RULE: Final = RuleMeta(
     milder=(
         ("unseen", Severity.WARNING),
         ("proven", Severity.INFO),
+        ("election_not_known", Severity.INFO),
         ("not_determinable", Severity.INFO),
     ),
     sharpening=("ex_leader_returned", "proven"),
@@ -95,7 +98,10 @@ class Why(Reason):
 
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
-    UNSEEN = "unseen"  # nothing that was seen is missing; what was not seen may be
+    UNSEEN = "unseen"  # log lines tell of an unclean election, or of an ISR without the new leader
+    ELECTION_NOT_KNOWN = (
+        "election_not_known"  # nothing seen is missing, and nothing tells of an unclean election
+    )
     EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     PROVEN = "proven"  # committed_records_lost tells of the same records
     READ_BEYOND_EPOCH_END = "read_beyond_epoch_end"  # a group has read what is not there
@@ -107,6 +113,7 @@ def judge(view: View) -> Judgement:
     found = _Found.of(view)
     reasons: dict[EventKey, Reason] = {
         **dict.fromkeys(found.proven, Why.PROVEN),
+        **dict.fromkeys(found.open_ended, Why.ELECTION_NOT_KNOWN),
         **dict.fromkeys(found.unseen, Why.UNSEEN),
         **dict.fromkeys(found.read, Why.READ_BEYOND_EPOCH_END),
         **dict.fromkeys(found.possible, Why.POSSIBLE),
@@ -181,8 +188,13 @@ class _Found:
 
     @property
     def unseen(self) -> set[EventKey]:
-        """Return where nothing that was seen is missing."""
-        return {*self.open_ended, *self.elected}
+        """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
+        unclean = {
+            key
+            for key, proof in self.open_ended.items()
+            if proof.election is Election.UNCLEAN or proof.is_contradicted
+        }
+        return unclean | self.elected.keys()
 
 
 def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:

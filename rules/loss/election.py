@@ -88,6 +88,14 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     return found
 
 
+def contradicted_by_lines(changes: Changes) -> Bools:
+    """Mark the changes of which a controller or the old leader wrote what a clean one does not leave."""
+    told, last_known = _told(changes)
+    _, left_out = _written_isr(changes)
+    found: Bools = told | last_known | left_out
+    return found
+
+
 def may_be_unclean(changes: Changes) -> Bools:
     """Mark the changes of topics whose elections may be unclean, as far as is known."""
     may: Bools = (_allowed(changes) != FORBIDDEN) & ~_is_only_replica(changes)

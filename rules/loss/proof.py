@@ -23,6 +23,7 @@ from rules.loss.changes import Changes
 from rules.loss.election import (
     ELECTIONS,
     Election,
+    contradicted_by_lines,
     elections_of,
     is_unclean_if_lost,
     may_be_unclean,
@@ -58,6 +59,7 @@ class Proof:
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
+    is_contradicted: bool  # log lines tell what a clean election does not leave
 
     @property
     def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
@@ -135,8 +137,18 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
+    contradicted = contradicted_by_lines(changes)
     found = (
-        (_proof(changes, place, ELECTIONS[elections[place]], ends[place]), bool(is_unclean[place]))
+        (
+            _proof(
+                changes,
+                place,
+                election=ELECTIONS[elections[place]],
+                end=ends[place],
+                is_contradicted=bool(contradicted[place]),
+            ),
+            bool(is_unclean[place]),
+        )
         for place in wanted.tolist()
     )
     return tuple(
@@ -146,7 +158,9 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     )
 
 
-def _proof(changes: Changes, place: int, election: Election, end: int | None) -> Proof | None:
+def _proof(
+    changes: Changes, place: int, *, election: Election, end: int | None, is_contradicted: bool
+) -> Proof | None:
     snapshot = changes.view.snapshot
     row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
     epoch = snapshot.offsets.leader_epoch[row]
@@ -161,6 +175,7 @@ def _proof(changes: Changes, place: int, election: Election, end: int | None) ->
         election=election,
         epoch_end=end,
         ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
+        is_contradicted=is_contradicted,
     )
 
 

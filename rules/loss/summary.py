@@ -28,7 +28,7 @@ class Outcome(IntEnum):
     MAY_BE_LOST = 1
     READ_BEYOND = 2  # a group has read what is not there
     UNCLEAN = 3  # its election alone is known
-    NOT_DETERMINABLE = 4  # its topic was deleted before anybody could ask
+    NOT_DETERMINABLE = 4  # nothing seen is missing, and whether that is all nobody can tell
     UNCOMMITTED = 5  # what is gone was never committed
     RESTORED = 6  # a replica that has them leads again
 
@@ -43,6 +43,7 @@ OF_RULE: Final = {
 OF_REASON: Final = {
     (COMMITTED, "restored"): Outcome.RESTORED,
     (POSSIBLY, PROVEN): Outcome.LOST,
+    (POSSIBLY, "election_not_known"): Outcome.NOT_DETERMINABLE,
     (POSSIBLY, "not_determinable"): Outcome.NOT_DETERMINABLE,
 }
 
@@ -142,7 +143,7 @@ class Summary:
         if unclean := many.get(Outcome.UNCLEAN, 0):
             yield f"{partitions(unclean)} elected a replica that was not in sync"
         if gone := many.get(Outcome.NOT_DETERMINABLE, 0):
-            yield f"not determinable for {partitions(gone)}: deleted since"
+            yield f"not determinable for {partitions(gone)}"
         if never := many.get(Outcome.UNCOMMITTED, 0):
             yield f"{partitions(never)} lost what was never committed"
         if back := many.get(Outcome.RESTORED, 0):

@@ -22,7 +22,9 @@ class LossClass(StrEnum):
     UNREPLICATED_LOST = "unreplicated_lost"  # never committed; lost to producers with acks=1 or 0
     UNCLEAN_ELECTION = "unclean_election"  # how it could come to it
     COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read what is not there
-    NOT_DETERMINABLE = "not_determinable"  # the topic was deleted before its leader could be asked
+    NOT_DETERMINABLE = (
+        "not_determinable"  # nothing that was seen is missing; the rest nobody can tell
+    )
 
 
 class GroupBeyond(Model):

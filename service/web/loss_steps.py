@@ -31,6 +31,10 @@ NOT_DETERMINABLE: Final = (
     "records were lost before that can no longer be determined, and there is nothing left to save. If "
     "they are still needed, write them again from where they came."
 )
+ELECTION_NOT_KNOWN: Final = (
+    "Nothing that was seen is missing. Whether the new leader was in sync is not known: look in the "
+    "controllers' logs for an unclean election of {folder}. Without such a line nothing was lost."
+)
 DELETED_SINCE: Final = (
     "The topic was deleted since. What is left of it lies on brokers that were down then, until they "
     "start: if it is needed, copy the folder {folder} before."
@@ -92,7 +96,9 @@ def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> li
         case LossClass.UNREPLICATED_LOST:
             steps = chain(_write_again(facts), _reset_groups(place, facts))
         case LossClass.NOT_DETERMINABLE:
-            steps = iter([NOT_DETERMINABLE.format(topic=place.topic)])
+            is_there = facts.reason == "election_not_known"
+            step = ELECTION_NOT_KNOWN if is_there else NOT_DETERMINABLE
+            steps = iter([step.format(topic=place.topic, folder=place.folder)])
         case LossClass.POSSIBLY_LOST:
             steps = chain(_save(place, facts), _reset_groups(place, facts), _find_out(place, facts))
         case LossClass.COMMITTED_LOST:

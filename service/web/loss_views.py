@@ -36,7 +36,10 @@ RULE_OF: Final = {
     LossClass.COMMITTED_BEYOND_LOG_END: committed_beyond_log_end.RULE.rule_id,
 }
 CLASS_OF: Final = {rule_id: class_ for class_, rule_id in RULE_OF.items()}
-NOT_DETERMINABLE: Final = str(records_possibly_lost.Why.NOT_DETERMINABLE)
+NOT_DETERMINABLE: Final = (
+    records_possibly_lost.Why.NOT_DETERMINABLE,
+    records_possibly_lost.Why.ELECTION_NOT_KNOWN,
+)
 NUMBERS: Final = (
     "leader_before",
     "leader_epoch_before",
@@ -61,7 +64,7 @@ OF_THE_LOSS: Final = frozenset({"topic_id", "incident"})  # no fact of one time
 
 def class_of(rule_id: str, reason: str) -> LossClass | None:
     """Return the class of a finding; None if it is of no rule of losses."""
-    is_unknown = rule_id == records_possibly_lost.RULE.rule_id and reason == NOT_DETERMINABLE
+    is_unknown = rule_id == records_possibly_lost.RULE.rule_id and reason in NOT_DETERMINABLE
     return LossClass.NOT_DETERMINABLE if is_unknown else CLASS_OF.get(rule_id)
 
 

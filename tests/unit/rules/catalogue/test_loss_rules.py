@@ -113,7 +113,7 @@ CASES: Final = {
     "unclean-and-nothing-seen-is-missing": Case(
         because="what was appended after the last look is not known",
         looks=(ALONE, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "unclean-as-its-controller-wrote": Case(
         because="it wrote of the election, and what was appended after the last look is not known",
@@ -144,7 +144,7 @@ CASES: Final = {
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(-9),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "its-controller-wrote-of-none-while-it-was-read": Case(
         because="it wrote after the last look; in this round its log could not be read",
@@ -153,7 +153,7 @@ CASES: Final = {
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(trouble="it is gone"),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "a-line-of-its-controller-was-not-understood": Case(
         because="it may be the one about this election",
@@ -162,7 +162,7 @@ CASES: Final = {
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | controller_wrote(9, unparsed=1),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "the-log-of-a-broker-is-gone-and-not-that-of-its-controller": Case(
         because="the controller's own is read",
@@ -181,7 +181,7 @@ CASES: Final = {
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9, node=101),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "its-controller-wrote-of-none-and-records-are-gone": Case(
         because="what is missing is missing, whatever nobody wrote",
@@ -202,7 +202,7 @@ CASES: Final = {
             *(unanswered(1, isr=(1, 3)) for _ in range(5)),
             led_by_2(130, unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "rolling-restart-of-two": Case(
         because="nobody else tells whether it came back into the ISR: that is not known",
@@ -210,7 +210,7 @@ CASES: Final = {
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(130, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "old-leader-is-no-company": Case(
         because="the old leader may have died, and come back since",
@@ -218,7 +218,7 @@ CASES: Final = {
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(130, isr=(2, 1), unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "reassigned": Case(
         because="a reassignment is over when all that are to stay are in sync",
@@ -255,7 +255,7 @@ CASES: Final = {
     "another-one-led-between": Case(
         because="the same leader two elections later may have followed an unclean one in between",
         looks=(ALONE, led_by_2(100, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "restarted-where-it-is-forbidden": Case(
         because="nobody else could lead between",
@@ -314,7 +314,7 @@ CASES: Final = {
     "too-much-unseen": Case(
         because="there was no leader for a while, and the winner was not in sync when last seen",
         looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7, isr=(2,))),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "two-steps-with-company": Case(
         because="two brokers were restarted between two rounds; an unclean leader would be alone",
@@ -323,7 +323,7 @@ CASES: Final = {
     "stood-still-before": Case(
         because="the ISR may have shrunk to the old leader after the last look",
         looks=(AHEAD, AHEAD, led_by_2(120, unclean_election_enabled=UNCLEAN_ALLOWED)),
-        breaches={"possibly": "unseen"},
+        breaches={"possibly": "election_not_known"},
     ),
     "busy-before": Case(
         because="a few records on their way are no standstill",

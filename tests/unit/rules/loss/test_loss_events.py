@@ -118,7 +118,7 @@ def test_a_possible_loss_that_is_bad_is_not_lowered_by_one_that_nobody_saw() -> 
     entries = opened(ahead, look(2, 6, 100, (5, 100)), look(3, 8, 100, (6, 100)))
     assert of_rule(entries, POSSIBLY) == [
         ("6", "possible", Severity.CRITICAL),
-        ("8", "unseen", Severity.WARNING),
+        ("8", "election_not_known", Severity.INFO),
     ]
 
 

@@ -149,8 +149,8 @@ def test_another_replica_may_bring_it_back() -> None:
 def test_of_what_was_possibly_lost_nobody_knows_whether_all_is_back() -> None:
     unseen = (led_by_1(watermark=73), led_by_2() | QUIET)
     assert why(*unseen, BACK) == [
-        (1, POSSIBLY, "unseen", "warning"),
-        (2, POSSIBLY, "unseen", "warning"),
+        (1, POSSIBLY, "election_not_known", "info"),
+        (2, POSSIBLY, "election_not_known", "info"),
     ]
 
 

@@ -38,8 +38,8 @@ Runbook:
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
     what a group had read, once that is proven. With `never_looked_at` nobody had looked at the partition under the leader that died:
     `unknown_since` is then the last moment at which nothing had happened to it.
-    Reason `election_not_known` (info): nothing that was seen is missing, and whether the new leader was in
-    sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the
+    Reason `election_not_known` (info): nothing that was seen to be committed is missing, and whether the new
+    leader was in sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the
     active one wrote of no unclean election, there was none.
     Reason `not_determinable` (info): the topic was deleted before its new leader could be asked what the
     older one had; whether anything was lost before that cannot be found out any more.
@@ -183,18 +183,26 @@ class _Found:
 
     @property
     def possible(self) -> list[EventKey]:
-        """Return where what was seen above the high watermark is gone."""
-        return [key for key, proof in self.open_ended.items() if proof.possible is not None]
+        """Return where what was seen above the high watermark is gone, and may have been committed.
+
+        A tail of a moment is part of every load; one above a high watermark that stood is not.
+        """
+        return [
+            key
+            for key, proof in self.open_ended.items()
+            if proof.possible is not None and (_is_unclean(proof) or proof.was_stalled)
+        ]
 
     @property
     def unseen(self) -> set[EventKey]:
         """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
-        unclean = {
-            key
-            for key, proof in self.open_ended.items()
-            if proof.election is Election.UNCLEAN or proof.is_contradicted
-        }
+        unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
         return unclean | self.elected.keys()
+
+
+def _is_unclean(proof: Proof) -> bool:
+    """Whether something tells that the election was unclean: that it may have been is not enough."""
+    return proof.election is Election.UNCLEAN or proof.is_contradicted
 
 
 def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:

@@ -51,7 +51,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     view, looks = changes.view, changes.looks
     leader = view.snapshot.partitions.leader.take(changes.rows)
     old_leader = looks.leader.take(changes.look_of_row)
-    allowed, stood = _allowed(changes), _stood_still(changes)
+    allowed, stood = _allowed(changes), stood_still(changes)
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
     in_sync = _holds(looks.isr, changes.look_of_row, leader)
     in_sync |= _holds(looks.elr, changes.look_of_row, leader)
@@ -265,8 +265,8 @@ def _allowed(changes: Changes) -> Int64s:
     return found
 
 
-def _stood_still(changes: Changes) -> Bools:
-    """Mark where the high watermark stood below the log end over two looks, up to the last one.
+def stood_still(changes: Changes) -> Bools:
+    """Mark the changes before which the high watermark stood below the log end over two looks, up to the last one.
 
     The ISR then shrinks to the leader at any moment. A light look that saw it jump after that, as it
     does when the ISR has shrunk, is newer than the ISR that is remembered.

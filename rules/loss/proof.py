@@ -27,6 +27,7 @@ from rules.loss.election import (
     elections_of,
     is_unclean_if_lost,
     may_be_unclean,
+    stood_still,
 )
 from rules.view import View
 
@@ -60,6 +61,7 @@ class Proof:
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
     is_contradicted: bool  # log lines tell what a clean election does not leave
+    was_stalled: bool  # the high watermark stood: its ISR shrinks at any moment
 
     @property
     def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
@@ -137,7 +139,7 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
-    contradicted = contradicted_by_lines(changes)
+    contradicted, stalled = contradicted_by_lines(changes), stood_still(changes)
     found = (
         (
             _proof(
@@ -146,6 +148,7 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
                 election=ELECTIONS[elections[place]],
                 end=ends[place],
                 is_contradicted=bool(contradicted[place]),
+                was_stalled=bool(stalled[place]),
             ),
             bool(is_unclean[place]),
         )
@@ -158,8 +161,14 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     )
 
 
-def _proof(
-    changes: Changes, place: int, *, election: Election, end: int | None, is_contradicted: bool
+def _proof(  # noqa: PLR0913 - what is known of one change
+    changes: Changes,
+    place: int,
+    *,
+    election: Election,
+    end: int | None,
+    is_contradicted: bool,
+    was_stalled: bool,
 ) -> Proof | None:
     snapshot = changes.view.snapshot
     row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
@@ -176,6 +185,7 @@ def _proof(
         epoch_end=end,
         ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
         is_contradicted=is_contradicted,
+        was_stalled=was_stalled,
     )
 
 

@@ -102,9 +102,18 @@ CASES: Final = {
         looks=(led_by_1(end=117), led_by_2(110)),
         breaches={"unreplicated": "never_committed"},
     ),
-    "possibly-committed": Case(
-        because="the high watermark jumps to the log end when the ISR shrinks",
+    "a-tail-of-a-moment": Case(
+        because="every load has one, and nothing tells that the election was unclean",
         looks=(
+            led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
+            led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
+        breaches={"possibly": "election_not_known"},
+    ),
+    "possibly-committed": Case(
+        because="the high watermark had stood, and jumps to the log end when the ISR shrinks",
+        looks=(
+            led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
@@ -451,7 +460,7 @@ def test_the_old_leaders_own_log_says_how_much_may_be_gone() -> None:
     after["offsets"] = offsets(1, leader_epoch=[6], replica_log_end_offsets=[140, None, None])
     assert seen is not after["offsets"]
     found = said(records_possibly_lost.judge, ALONE, after)
-    assert (found.reason, found.evidence["possible_to"]) == ("possible", 140)
+    assert (found.reason, found.evidence["possible_to"]) == ("election_not_known", 140)
     assert found.evidence["ex_leader_end"] == 140
 
 

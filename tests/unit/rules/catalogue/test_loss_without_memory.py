@@ -342,12 +342,14 @@ def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election
 
 def test_what_happened_between_two_elections_is_not_known() -> None:
     """The winner was in sync when last seen; the ISR may have shrunk before the second election."""
-    looks = (IN_SYNC, led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED))
+    looks = (IN_SYNC, IN_SYNC, led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED))
     assert said(RULES["possibly"], *looks).reason == "possible"
     assert said(RULES["unreplicated"], *looks).verdict is OK
 
 
-@pytest.mark.parametrize(("seconds", "reason"), [(15, "nothing_says_so"), (120, "possible")])
+@pytest.mark.parametrize(
+    ("seconds", "reason"), [(15, "nothing_says_so"), (120, "election_not_known")]
+)
 def test_an_old_look_says_little_of_the_isr_at_an_election(seconds: float, reason: str) -> None:
     looks = [
         snapshot(taken_at=at(0), **IN_SYNC),
@@ -358,7 +360,7 @@ def test_an_old_look_says_little_of_the_isr_at_an_election(seconds: float, reaso
 
 def test_a_setting_that_was_turned_off_since_was_on_at_the_election() -> None:
     alone = led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED)
-    assert said(RULES["possibly"], alone, led_by_2(100)).reason == "possible"
+    assert said(RULES["possibly"], alone, alone, led_by_2(100)).reason == "possible"
 
 
 def test_an_old_leader_that_follows_the_new_one_has_nothing_of_its_own() -> None:
@@ -427,7 +429,7 @@ def test_a_broker_is_to_be_kept_down_only_where_the_election_is_known_to_be_uncl
 ) -> None:
     alone = led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED)
     after = led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
-    found = said(RULES["possibly"], alone, after | (written(elected()) if is_told else {}))
+    found = said(RULES["possibly"], alone, alone, after | (written(elected()) if is_told else {}))
     assert (found.reason, found.evidence["election"]) == (
         "possible",
         "unclean" if is_told else "not_known",

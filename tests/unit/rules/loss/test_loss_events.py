@@ -115,7 +115,7 @@ def test_two_losses_of_one_partition_have_their_own_ranges() -> None:
 def test_a_possible_loss_that_is_bad_is_not_lowered_by_one_that_nobody_saw() -> None:
     ahead = look(1, 5, 100)
     ahead["offsets"] = replace(ahead["offsets"], log_end_offset=Column.of([120]))
-    entries = opened(ahead, look(2, 6, 100, (5, 100)), look(3, 8, 100, (6, 100)))
+    entries = opened(ahead, ahead, look(2, 6, 100, (5, 100)), look(3, 8, 100, (6, 100)))
     assert of_rule(entries, POSSIBLY) == [
         ("6", "possible", Severity.CRITICAL),
         ("8", "election_not_known", Severity.INFO),

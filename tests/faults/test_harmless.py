@@ -13,7 +13,7 @@ from rules.facts.broker_log import SequenceForm
 from service.clock import wait_until
 from service.sandbox.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
-from tests.faults.matrix import PATIENCE_SECONDS, SEEN_SECONDS, Matrix, assert_told, strike
+from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike
 from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION
 
 ROUNDS = 2  # the one that reads the line, and the one that answers what it asks
@@ -54,7 +54,8 @@ def assert_arrived(matrix: Matrix, topic: str, arrival: str) -> None:
     def said() -> list[str]:
         return [one["evidence"]["arrival"] for one in matrix.episodes(topic)]
 
-    wait_until(lambda: said() == [arrival], timeout_seconds=SEEN_SECONDS, poll_seconds=0.3)
+    # A client that begins anew late is looked at again when it would have given up.
+    wait_until(lambda: said() == [arrival], timeout_seconds=PATIENCE_SECONDS, poll_seconds=0.3)
     assert said() == [arrival], matrix.episodes(topic)
 
 

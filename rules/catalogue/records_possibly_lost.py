@@ -100,7 +100,7 @@ class Why(Reason):
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
     UNSEEN = "unseen"  # log lines tell of an unclean election, or of an ISR without the new leader
     ELECTION_NOT_KNOWN = (
-        "election_not_known"  # nothing seen is missing, and nothing tells of an unclean election
+        "election_not_known"  # nothing committed is missing, nothing tells of an unclean election
     )
     EX_LEADER_RETURNED = "ex_leader_returned"  # its own log lines tell exactly what is gone
     PROVEN = "proven"  # committed_records_lost tells of the same records

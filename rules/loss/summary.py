@@ -28,7 +28,7 @@ class Outcome(IntEnum):
     MAY_BE_LOST = 1
     READ_BEYOND = 2  # a group has read what is not there
     UNCLEAN = 3  # its election alone is known
-    NOT_DETERMINABLE = 4  # nothing seen is missing, and whether that is all nobody can tell
+    NOT_DETERMINABLE = 4  # whether anything is lost nobody can tell
     UNCOMMITTED = 5  # what is gone was never committed
     RESTORED = 6  # a replica that has them leads again
 

@@ -23,7 +23,7 @@ class LossClass(StrEnum):
     UNCLEAN_ELECTION = "unclean_election"  # how it could come to it
     COMMITTED_BEYOND_LOG_END = "committed_beyond_log_end"  # a group has read what is not there
     NOT_DETERMINABLE = (
-        "not_determinable"  # nothing that was seen is missing; the rest nobody can tell
+        "not_determinable"  # nothing committed that was seen is missing; the rest is open
     )
 
 

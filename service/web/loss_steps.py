@@ -32,8 +32,9 @@ NOT_DETERMINABLE: Final = (
     "they are still needed, write them again from where they came."
 )
 ELECTION_NOT_KNOWN: Final = (
-    "Nothing that was seen is missing. Whether the new leader was in sync is not known: look in the "
-    "controllers' logs for an unclean election of {folder}. Without such a line nothing was lost."
+    "Nothing that was seen to be committed is missing. Whether the new leader was in sync is not known: "
+    "look in the controllers' logs for an unclean election of {folder}. Where the active controller's "
+    "log is whole and has no such line, the election was clean."
 )
 DELETED_SINCE: Final = (
     "The topic was deleted since. What is left of it lies on brokers that were down then, until they "

@@ -26,7 +26,7 @@ WORST_FIRST: Final = (
 )
 # Never committed: no producer that waits for all in-sync replicas lost anything.
 HARMLESS: Final = frozenset({"unreplicated_lost"})
-UNKNOWN: Final = frozenset({"not_determinable"})  # nothing that was seen is missing
+UNKNOWN: Final = frozenset({"not_determinable"})  # whether anything is lost nobody can tell
 RESTORED: Final = (
     "restored"  # reason of a loss that is none any more: a replica with the records leads
 )

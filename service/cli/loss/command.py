@@ -77,7 +77,7 @@ def ls(**options: Any) -> int:
     possibly_lost             committed records may be gone
     committed_beyond_log_end  a group has read what is not there any more
     unclean_election          a replica that was not in sync became leader
-    not_determinable          nothing seen is missing, and nobody can tell whether that is all
+    not_determinable          nothing seen as committed is missing, and the rest nobody can tell
     unreplicated_lost         gone, and never committed: acks=1 and acks=0 only
 
     Counts are of offsets; a time with * is of a loss that happened again since.

@@ -33,7 +33,7 @@ LINGER_MS: Final = 20  # so that records that are handed over together go in one
 MOST_UNDER_WAY: Final = 5
 METADATA_MS: Final = 2000  # a new leader is looked for so often
 SETTLE_SECONDS: Final = 30.0
-STUCK_SECONDS: Final = 2.0
+STUCK_SECONDS: Final = 1.0
 END_SECONDS: Final = 5.0
 DELIVERY_MS: Final = 120_000  # until a client gives a record up; Java's own default
 

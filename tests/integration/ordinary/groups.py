@@ -7,10 +7,15 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
+from confluent_kafka import (
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
-from service.clock import monotonic
+from service.clock import monotonic, wait_until
 from service.sandbox.workloads.clients import QUIET, client_config, text_of
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.workload import Workload
@@ -18,19 +23,32 @@ from service.sandbox.workloads.workload import Workload
 AT_ONCE: Final = 50
 ANSWER_SECONDS: Final = 30.0
 COMMIT_SECONDS: Final = 1.0
+COMMITTED_SECONDS: Final = 120.0
+NOT_YET: Final = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
 
 
 def abandon_groups(
     servers: str, names: Sequence[str], topic: str, positions: Sequence[Sequence[int]]
 ) -> None:
-    """Commit once for each group, one offset per partition, as a tool does; nobody ever joins."""
+    """Commit for each group, one offset per partition, as a tool does; nobody ever joins.
+
+    A coordinator that has just begun refuses at first.
+    """
     client = AdminClient({"bootstrap.servers": servers, "log_level": QUIET})
-    for first in range(0, len(names), AT_ONCE):
-        chosen = range(first, min(first + AT_ONCE, len(names)))
-        answers = [_commit(client, names[n], topic, dict(enumerate(positions[n]))) for n in chosen]
-        for answer in answers:
-            for place in answer.result(ANSWER_SECONDS).topic_partitions:
-                assert place.error is None, place.error
+    left = {name: dict(enumerate(of)) for name, of in zip(names, positions, strict=True)}
+
+    def are_committed() -> bool:
+        chosen = list(left.items())[:AT_ONCE]
+        answers = {name: _commit(client, name, topic, offsets) for name, offsets in chosen}
+        for name, answer in answers.items():
+            places = answer.result(ANSWER_SECONDS).topic_partitions
+            refused = [place.error for place in places if place.error is not None]
+            assert all(error.code() in NOT_YET for error in refused), refused
+            if not refused:
+                del left[name]
+        return not left
+
+    assert wait_until(are_committed, timeout_seconds=COMMITTED_SECONDS, poll_seconds=0.1), left
 
 
 def _commit(client: AdminClient, group: str, topic: str, offsets: dict[int, int]) -> Future[Any]:

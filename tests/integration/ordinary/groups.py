@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from confluent_kafka import (
+    Consumer,
     ConsumerGroupTopicPartitions,
     KafkaError,
     KafkaException,
@@ -16,8 +17,8 @@ from confluent_kafka import (
 from confluent_kafka.admin import AdminClient
 
 from service.clock import monotonic, wait_until
-from service.sandbox.workloads.clients import QUIET, client_config, text_of
-from service.sandbox.workloads.counts import Counts
+from service.sandbox.workloads.clients import QUIET, client_config
+from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.workload import Workload
 
 AT_ONCE: Final = 50
@@ -74,31 +75,57 @@ class Committers(Workload):
         return f"{len(self.groups)} committing groups on {self.topic}"
 
     def _run(self) -> None:
-        settings = {"socket.timeout.ms": 6000, "topic.metadata.refresh.interval.ms": 2000}
-        config = client_config(self.bootstrap_servers, self.security, self.tally, settings)
-        client, waiting = AdminClient(config), dict[str, Future[Any]]()
+        commits = {group: _LastCommit(self.tally) for group in self.groups}
+        clients = {group: self._client(group, commits[group]) for group in self.groups}
         due = dict.fromkeys(self.groups, monotonic())
-        while self._goes_on(0):
-            for group, answer in list(waiting.items()):
-                if answer.done():
-                    self._count(answer)
-                    del waiting[group]
-            offsets, now = self.ends(), monotonic()
-            for group in self.groups if offsets else ():
-                if group not in waiting and due[group] <= now:
-                    waiting[group] = _commit(client, group, self.topic, offsets)
-                    due[group] = now + COMMIT_SECONDS
-            self._pause(0.1)
-        for answer in waiting.values():
-            self._count(answer)
-
-    def _count(self, answer: Future[Any]) -> None:
         try:
-            places = answer.result(ANSWER_SECONDS).topic_partitions
-        except (KafkaException, TimeoutError) as exc:
-            self.tally.add(Counts(failed=1, last_error=text_of(exc)))
-            return
-        refused = [place.error for place in places if place.error is not None]
+            while self._goes_on(0):
+                offsets, now = self.ends(), monotonic()
+                for group, client in clients.items():
+                    client.poll(0)
+                    if offsets and not commits[group].is_open and due[group] <= now:
+                        commits[group].begin(client, self.topic, offsets)
+                        due[group] = now + COMMIT_SECONDS
+                self._pause(0.1)
+        finally:
+            for client in clients.values():
+                client.close()
+
+    def _client(self, group: str, commit: _LastCommit) -> Consumer:
+        """Return a consumer that never joins: AdminClient dies where a coordinator is late.
+
+        Its assertion `eonce->refcnt > 0` ended the whole process (librdkafka 2.16).
+        """
+        settings = {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "socket.timeout.ms": 6000,
+            "topic.metadata.refresh.interval.ms": 2000,
+            "on_commit": commit.end,
+        }
+        return Consumer(client_config(self.bootstrap_servers, self.security, self.tally, settings))
+
+
+@dataclass(slots=True)
+class _LastCommit:
+    """The latest commit of a group, whose fate may not be known yet."""
+
+    tally: Tally
+    is_open: bool = False
+
+    def begin(self, client: Consumer, topic: str, offsets: dict[int, int]) -> None:
+        """Commit one offset per partition."""
+        places = [TopicPartition(topic, number, offset) for number, offset in offsets.items()]
+        self.is_open = True
+        try:
+            client.commit(offsets=places, asynchronous=True)
+        except KafkaException as exc:
+            self.end(exc.args[0], [])
+
+    def end(self, error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
+        """Count what became of it."""
+        refused = [error] if error else [place.error for place in places if place.error is not None]
         self.tally.add(Counts(acknowledged=not refused, failed=bool(refused)))
         if refused:
             self.tally.note(str(refused[0]))
+        self.is_open = False

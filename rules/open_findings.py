@@ -105,6 +105,14 @@ class Change:
     finding: Finding | None = None  # what the rule said; absent if the subject was
     absent_rounds: int = 0
     end_reason: EndReason | None = None
+    last_severity: Severity | None = None  # of the last breach, where this round says none
+
+    @property
+    def severity(self) -> Severity | None:
+        """Return how bad what is open is: a verdict that is no breach makes nothing worse or milder."""
+        if self.finding is None or self.last_severity is not None:
+            return self.last_severity
+        return self.finding.severity
 
     @property
     def is_transition(self) -> bool:
@@ -174,7 +182,7 @@ def _carried(entry: OpenFinding, change: Change, now: datetime) -> OpenFinding:
         identity=entry.identity,
         kind=entry.kind if said is None else said.rule.kind,
         verdict=entry.verdict if change.after is None else change.after,
-        severity=entry.severity if said is None else said.severity,
+        severity=entry.severity if said is None else change.severity or said.severity,
         reason=entry.reason if said is None else said.reason,
         evidence=entry.evidence if said is None else said.evidence,
         since=entry.since,
@@ -270,6 +278,7 @@ def _not_breached(entry: OpenFinding, finding: Finding, now: datetime) -> Change
         after=after,
         finding=finding,
         end_reason=end,
+        last_severity=entry.severity,
     )
 
 

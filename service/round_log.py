@@ -141,7 +141,7 @@ def finding_fields(change: Change) -> dict[str, Any]:
         "reason": change.end_reason if change.step is Step.ENDED else said and said.reason,
     }
     if said is not None:
-        fields |= {"severity": str(said.severity), "evidence": dict(said.evidence)}
+        fields |= {"severity": str(change.severity), "evidence": dict(said.evidence)}
     return {name: value for name, value in fields.items() if value is not None}
 
 

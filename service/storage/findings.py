@@ -226,7 +226,7 @@ def _said(change: Change, evidence: str) -> Row:
         _word(change.after),
         plain(_reason(change, finding)),
         evidence,
-        None if finding is None else finding.severity,
+        change.severity,
         None if finding is None else finding.rule.kind,
     )
 

@@ -183,6 +183,18 @@ def test_a_finding_is_as_bad_as_its_reason_says() -> None:
         assert [entry.severity for entry in entries.values()] == [severity]
 
 
+def test_what_is_not_seen_any_more_is_no_worse_than_it_was() -> None:
+    subjects = PartitionSubjects(snapshot(partitions=partitions({"orders": 1})))
+    mild = replace(rule(), milder=((Why.SAID, Severity.INFO),))
+    entries: dict[Identity, OpenFinding] = {}
+    for meta, verdict in ((mild, BREACH), (rule(), UNKNOWN)):
+        said = [judged(subjects, verdict, meta=meta)]
+        changes = next_changes(entries, said, completeness=ALL, now=NOW)
+        entries = apply_changes(entries, changes, NOW)
+        assert [entry.severity for entry in entries.values()] == [Severity.INFO]
+        assert [change.severity for change in changes] == [Severity.INFO]
+
+
 def test_a_state_whose_rule_has_become_one_of_events_does_not_end_with_ok() -> None:
     entries, _ = run({}, BREACH, NOW, Kind.STATE)
     entries, _ = run(entries, BREACH, NOW, Kind.EVENT)

@@ -27,7 +27,6 @@ from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Column, Int64s, Ragged
 from rules.facts.last_look import microseconds
-from rules.facts.matching import matching_rows
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
@@ -212,32 +211,24 @@ def _has_followed(changes: Changes) -> Bools:
 
     Who has all of that was fetching again from the leader that was alone then.
     """
-    before = changes.view.before
-    if before is None or not before.taken_us:
-        return np.zeros(len(changes.rows), np.bool_)
-    partitions, epochs = (
-        changes.view.snapshot.partitions,
-        changes.view.snapshot.offsets.leader_epoch,
-    )
-    rows = matching_rows(partitions, before.partitions)[changes.rows]
-    then = before.high_watermark.values.take(rows)
+    epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.looks.context
+    then = context.high_watermark.values.take(changes.look_of_row)
+    told_at = context.isr_told_us.take(changes.look_of_row)
     last = changes.looks.high_watermark.take(changes.look_of_row)
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
     has_grown = then.valid & last.valid & (last.values > then.values)
     is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
-    found: Bools = has_grown & is_direct & (looked_at.values > before.taken_us)
+    is_later = told_at.valid & (looked_at.values > told_at.values)
+    found: Bools = has_grown & is_direct & is_later
     return found
 
 
 def _was_reassigned(changes: Changes) -> Bools:
-    """Mark where the replicas are others than in the round before, and the old leader is gone from
-    them, or still in sync: a reassignment waits until all that are to stay are in sync.
+    """Mark where the replicas are others than before, and the old leader is gone from them, or still
+    in sync: a reassignment waits until all that are to stay are in sync.
     """
     view, found = changes.view, np.zeros(len(changes.rows), np.bool_)
-    if view.before is None:
-        return found
-    old_rows = matching_rows(view.snapshot.partitions, view.before.partitions)[changes.rows]
-    replicas = view.before.partitions.replicas.take(old_rows)
+    replicas = changes.looks.context.replicas.take(changes.look_of_row)
     present = view.snapshot.partitions.replicas.take(changes.rows)
     isr = view.snapshot.partitions.isr.take(changes.rows)
     leader = view.snapshot.partitions.leader.take(changes.rows)
@@ -254,12 +245,8 @@ def _allowed(changes: Changes) -> Int64s:
 
     Whoever finds a loss turns them off at once.
     """
-    view = changes.view
-    now = view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
-    before = Column.absent(len(changes.rows))
-    if view.before is not None:
-        old_rows = matching_rows(view.snapshot.partitions, view.before.partitions)
-        before = view.before.partitions.unclean_election_enabled.take(old_rows[changes.rows])
+    now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
+    before = changes.looks.context.unclean_election_enabled.take(changes.look_of_row)
     is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
     found: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
     return found
@@ -271,20 +258,19 @@ def stood_still(changes: Changes) -> Bools:
     The ISR then shrinks to the leader at any moment. A light look that saw it jump after that, as it
     does when the ISR has shrunk, is newer than the ISR that is remembered.
     """
-    before, view = changes.view.before, changes.view
-    watermark = changes.looks.high_watermark.take(changes.look_of_row)
-    end = changes.looks.log_end_offset.take(changes.look_of_row)
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
-    if before is None:
-        return np.ones(len(changes.rows), np.bool_)
-    rows = matching_rows(view.snapshot.partitions, before.partitions)[changes.rows]
-    since = before.high_watermark.since_us.take(rows)
-    stood_at = before.high_watermark.values.take(rows)
+    context, rows = changes.looks.context, changes.look_of_row
+    watermark, end = (
+        changes.looks.high_watermark.take(rows),
+        changes.looks.log_end_offset.take(rows),
+    )
+    looked_at, told_at = changes.looks.looked_at_us.take(rows), context.isr_told_us.take(rows)
+    standing = context.high_watermark.take(rows)
+    since, stood_at = standing.since_us, standing.values
     is_ahead = ~end.valid | (end.values > watermark.values)
     same = stood_at.valid & (stood_at.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < looked_at.values)
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
-    jumped &= since.values < (before.taken_us or np.iinfo(np.int64).max)
+    jumped &= ~told_at.valid | (since.values < told_at.values)
     found: Bools = still | jumped | ~end.valid
     return found
 

@@ -318,11 +318,9 @@ def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
         log_end_offset=Column.of([seen]),
         looked_at_us=ints(microseconds(at(5))),
     )
-    known = replace(
-        before,
-        looks=refined(before.looks, light),
-        taken_us=microseconds(at(0)) + (0 if seconds > 0 else 9_000_000),
-    )
+    told_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
+    context = replace(before.looks.context, isr_told_us=Column.of([told_at]))
+    known = replace(before, looks=refined(replace(before.looks, context=context), light))
     view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
     assert RULES["possibly"](view).finding(0).reason == reason
 

@@ -98,7 +98,7 @@ class Why(Reason):
 
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
-    UNSEEN = "unseen"  # log lines tell of an unclean election, or of an ISR without the new leader
+    UNSEEN = "unseen"  # log lines or metadata tell of an unclean election, or of an ISR without the winner
     ELECTION_NOT_KNOWN = (
         "election_not_known"  # nothing committed is missing, nothing tells of an unclean election
     )

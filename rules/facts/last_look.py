@@ -79,7 +79,7 @@ class LastLooks:
             isr=self.isr.take(rows),
             elr=self.elr.take(rows),
             looked_at_us=self.looked_at_us.take(rows),
-            context=self.context.take(rows, rows),
+            context=self.context.take(rows),
         )
 
 
@@ -129,7 +129,7 @@ def remember(
         isr=partitions.isr,
         elr=partitions.elr,
         looked_at_us=now.where(seen),
-        context=LookContext.of(partitions, standing.take(rows), now.where(partitions.isr.valid)),
+        context=LookContext.of(partitions, standing.take(rows), now),
     )
     fresh = fresh.over(partitions if known is None else known)
     if before is None:
@@ -200,8 +200,15 @@ def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds, leader: Co
     if not kept.any():
         return fresh
     old_leader = before.leader.take(old_row)
-    leads_on = unseen & leader.valid & old_leader.valid & (leader.values == old_leader.values)
-    return _with_older(fresh, before, kept, is_sync_told=leads_on & _holds(fresh.isr, leader))
+    both, same = leader.valid & old_leader.valid, leader.values == old_leader.values
+    is_sync_told = unseen & both & same & _holds(fresh.isr, leader)
+    found = _with_older(fresh, before, kept, is_sync_told=is_sync_told)
+    context = found.context.succeeded(
+        kept & both & ~same & fresh.isr.valid,
+        fresh.context.isr_told_us,
+        was_in_sync=_holds(fresh.isr, old_leader),
+    )
+    return replace(found, context=context)
 
 
 def _holds(lists: Ragged, wanted: Column) -> Bools:
@@ -230,6 +237,7 @@ def _with_older(
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
     of_sync = places if is_sync_told is None else np.where(is_sync_told, rows, places)
+    leaderless = np.where(fresh.context.leaderless_epoch.valid, rows, places)
 
     def merged(new: Column, old: Column) -> Column:
         return old.joined(new).take(places)
@@ -248,7 +256,7 @@ def _with_older(
         isr=merged_lists(fresh.isr, before.isr),
         elr=merged_lists(fresh.elr, before.elr),
         looked_at_us=merged(fresh.looked_at_us, before.looked_at_us),
-        context=before.context.joined(fresh.context).take(places, of_sync),
+        context=before.context.joined(fresh.context).take(places, of_sync, leaderless),
     )
 
 

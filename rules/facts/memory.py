@@ -234,6 +234,7 @@ def _with_times(
         looks.context,
         high_watermark=moved(looks.context.high_watermark),
         isr_told_us=changed(looks.context.isr_told_us),
+        succeeded_us=changed(looks.context.succeeded_us),
     )
     return replace(
         memory,

@@ -25,11 +25,12 @@ from numpy.typing import NDArray
 
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
-from rules.facts.column import Bools, Column, Int64s, Ragged
+from rules.facts.column import Bools, Int64s
 from rules.facts.last_look import microseconds
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
+from rules.loss.out_of_sync import FRESH, died_alone, holds, was_left_out_without_leader
 
 
 class Election(StrEnum):
@@ -41,7 +42,6 @@ class Election(StrEnum):
 
 
 ELECTIONS: Final = tuple(Election)
-FRESH: Final = timedelta(minutes=1)  # a look this old says little of the ISR at an election
 ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
 
 
@@ -52,8 +52,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     old_leader = looks.leader.take(changes.look_of_row)
     allowed, stood = _allowed(changes), stood_still(changes)
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
-    in_sync = _holds(looks.isr, changes.look_of_row, leader)
-    in_sync |= _holds(looks.elr, changes.look_of_row, leader)
+    in_sync = holds(looks.isr, changes.look_of_row, leader)
+    in_sync |= holds(looks.elr, changes.look_of_row, leader)
     joined, left_out = _written_isr(changes)
     in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
@@ -65,6 +65,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
     not_known = own_unknown | sync_unknown | outside_unknown | (left_out & ~is_own & may)
     not_known &= is_old | stood | ~_is_explained(changes, not_known)
+    not_known |= was_seen_out_of_sync(changes, may)
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
     not_known &= ~is_read_since(view, looked_at)
@@ -82,7 +83,7 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     looks, rows = changes.looks, changes.look_of_row
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
     is_own = leader.valid & (leader.values == looks.leader.take(rows).values)
-    in_sync = _holds(looks.isr, rows, leader) | _holds(looks.elr, rows, leader)
+    in_sync = holds(looks.isr, rows, leader) | holds(looks.elr, rows, leader)
     found: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return found
 
@@ -92,7 +93,14 @@ def contradicted_by_lines(changes: Changes) -> Bools:
     told, last_known = _told(changes)
     _, left_out = _written_isr(changes)
     found: Bools = told | last_known | left_out
-    return found
+    return found | was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
+
+
+def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
+    """Mark those of the changes that may be unclean whose winner the metadata before told to be out."""
+    found: Bools = may & was_left_out_without_leader(changes)
+    alone = may & died_alone(changes)
+    return found | (alone & ~_was_reassigned(changes)) if alone.any() else found
 
 
 def may_be_unclean(changes: Changes) -> Bools:
@@ -278,13 +286,3 @@ def stood_still(changes: Changes) -> Bools:
 def _age_us(changes: Changes) -> Int64s:
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
     return microseconds(changes.view.now) - looked_at.values
-
-
-def _holds(lists: Ragged, rows: Int64s, wanted: Column) -> Bools:
-    """Mark the rows whose list holds the wanted value."""
-    chosen = lists.take(rows)
-    owner = chosen.row_of_value
-    hit = wanted.valid[owner] & (chosen.values == wanted.values[owner])
-    found = np.zeros(len(rows), np.bool_)
-    found[owner[hit]] = True
-    return found

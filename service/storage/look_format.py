@@ -22,6 +22,7 @@ from service.storage.array_format import (
 LEADER: Final = "look.leader"
 LOG_START: Final = "look.log_start_offset"
 CONTEXT: Final = "look.context"  # absent in older checkpoints, as are those two
+CHANGED: Final = ("leaderless_epoch", "succeeded_us", "was_in_sync")
 UNCLEAN: Final = "unclean_election_enabled"
 
 
@@ -42,6 +43,9 @@ def put_looks(into: Arrays, looks: LastLooks) -> None:
     put_lists(into, f"{CONTEXT}.replicas", context.replicas)
     put_column(into, f"{CONTEXT}.{UNCLEAN}", context.unclean_election_enabled)
     put_column(into, f"{CONTEXT}.isr_told_us", context.isr_told_us, looks.looked_at_us)
+    for name in CHANGED:
+        put_column(into, f"{CONTEXT}.{name}", getattr(context, name))
+    put_lists(into, f"{CONTEXT}.electable", context.electable)
 
 
 def _context(
@@ -53,6 +57,8 @@ def _context(
         replicas=read_lists(arrays, f"{CONTEXT}.replicas", rows),
         unclean_election_enabled=read_column(arrays, f"{CONTEXT}.{UNCLEAN}", rows),
         isr_told_us=read_column(arrays, f"{CONTEXT}.isr_told_us", rows, looked_at),
+        electable=read_lists(arrays, f"{CONTEXT}.electable", rows),
+        **{name: read_column(arrays, f"{CONTEXT}.{name}", rows) for name in CHANGED},
     )
 
 

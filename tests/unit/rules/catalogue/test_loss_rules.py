@@ -326,6 +326,15 @@ CASES: Final = {
         looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7, isr=(2,))),
         breaches={"possibly": "election_not_known"},
     ),
+    "stood-still-where-it-is-forbidden": Case(
+        because="a standstill alone makes no election unclean that may not be",
+        looks=(
+            led_by_1(isr=(1, 3), end=120),
+            led_by_1(isr=(1, 3), end=120),
+            led_by_2(100, epoch=7, isr=(2,)),
+        ),
+        breaches={"possibly": "election_not_known"},
+    ),
     "two-steps-with-company": Case(
         because="two brokers were restarted between two rounds; an unclean leader would be alone",
         looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7)),

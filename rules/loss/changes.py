@@ -52,6 +52,13 @@ class Changes:
         return self.view.snapshot.partitions.leader.take(self.rows)
 
     @property
+    def are_direct(self) -> Bools:
+        """Mark the changes without another leader, or none, between: an election is one step."""
+        present = self.view.snapshot.offsets.leader_epoch.values[self.rows]
+        direct: Bools = present - self.old_epochs == 1
+        return direct
+
+    @property
     def now_us(self) -> int:
         """Return when this round began, in microseconds since 1970-01-01 UTC."""
         return microseconds(self.view.now)

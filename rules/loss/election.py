@@ -54,7 +54,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
     in_sync = holds(looks.isr, changes.look_of_row, leader)
     in_sync |= holds(looks.elr, changes.look_of_row, leader)
-    joined, left_out = _written_isr(changes)
+    joined, left_out, _ = _written_isr(changes)
     in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
     was_alone = stood | (looks.isr.take(changes.look_of_row).lengths <= 1)
@@ -91,8 +91,8 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
 def contradicted_by_lines(changes: Changes) -> Bools:
     """Mark the changes of which a controller or the old leader wrote what a clean one does not leave."""
     told, last_known = _told(changes)
-    _, left_out = _written_isr(changes)
-    found: Bools = told | last_known | left_out
+    _, _, is_against = _written_isr(changes)
+    found: Bools = told | last_known | is_against
     return found | was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
 
 
@@ -136,18 +136,21 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     return unclean, last_known
 
 
-def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
+def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     """Mark the changes before which the old leader wrote last, since the last look, of an ISR with the
-    new leader, and of one without it.
+    new leader, of one without it, and of one that no clean change can follow.
+
+    Where another one led between, the new leader may have joined that one; whoever was alone in sync has
+    no other clean successor than itself.
     """
     view = changes.view
-    joined, left_out = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
+    joined, left_out, alone = (np.zeros(len(changes.rows), np.bool_) for _ in range(3))
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
     told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
     told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
     if not told:
-        return joined, left_out
+        return joined, left_out, alone
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
     }
@@ -163,7 +166,8 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
         if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
             joined[place] = leader[place] in event.isr
             left_out[place] = not joined[place]
-    return joined, left_out
+            alone[place] = left_out[place] and len(event.isr) == 1
+    return joined, left_out, alone | (left_out & changes.are_direct)
 
 
 def _written_us(told: tuple[IsrUpdated, int]) -> int:

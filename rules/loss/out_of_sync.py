@@ -42,8 +42,9 @@ def died_alone(changes: Changes) -> Bools:
     was_alone = (looks.isr.take(rows).lengths == 1) & holds(looks.isr, rows, old_leader)
     gave_no_answer = told_at.valid & (told_at.values > looked_at.values)
     may_be_elected = ~elr.valid | holds(looks.elr, rows, changes.leaders)
-    is_direct = _present_epochs(changes) - changes.old_epochs == 1
-    found: Bools = was_alone & gave_no_answer & ~may_be_elected & is_direct & _is_other(changes)
+    found: Bools = (
+        was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
+    )
     return found & _is_gone_soon(changes, told_at)
 
 

@@ -136,3 +136,22 @@ def test_a_late_line_tells_of_a_change_that_only_seemed_to_take_what_was_never_c
     said = play(before, after, LATER | written(elected()))
     assert [(one.rule, one.finding.reason) for one in said] == [(POSSIBLY, "unseen")]
     assert play(*(forbidden(look) for look in (before, after, LATER | written(elected())))) == []
+
+
+def test_a_new_leader_may_have_joined_one_that_led_between() -> None:
+    """Two clean moves within one gap: the first leader wrote of an ISR without the last one."""
+    before = led_by_1(watermark=73, isr=(1, 3))
+    after = led_by_2(isr=(2, 1)) | {"offsets": offsets(1, leader_epoch=[7])}
+    lines = (
+        updated(1, 3, second=1),
+        updated(3, 1, second=8, broker=3),
+        updated(3, 1, 2, second=9, broker=3),
+        updated(3, 2, second=10, broker=3),
+    )
+    assert [one.why for one in play(before, after | written(*lines))] == [
+        (POSSIBLY, "election_not_known", "info")
+    ]
+    direct = [one.why for one in play(before, led_by_2(isr=(2, 1)) | written(lines[0]))]
+    assert direct == [(POSSIBLY, "unseen", "warning")]
+    alone_then = [one.why for one in play(before, after | written(lines[0], alone(6)))]
+    assert alone_then == [(POSSIBLY, "unseen", "warning")], "nobody else could be elected cleanly"

@@ -65,6 +65,7 @@ from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.incidents import IncidentIndex
+from rules.loss.late_lines import has_tail, newly_contradicted, told_late
 from rules.loss.proof import Proof, proofs
 from rules.loss.proven import loss_read_in, newly_proven, told_proven
 from rules.loss.returned import is_committed, newly_settled, told_return
@@ -152,6 +153,7 @@ class _Found:
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
     open_ended: Mapping[EventKey, Proof]
     elected: Mapping[EventKey, UnseenElection]
+    late: Mapping[EventKey, ToldLoss]  # told before, as an election that nobody knows
     settled: Mapping[EventKey, ToldLoss]
     read: Mapping[EventKey, list[int]]  # places of commits
     read_and_proven: Mapping[EventKey, list[int]]
@@ -175,6 +177,7 @@ class _Found:
                 and (proof.row, proof.leader_epoch) not in there
             },
             elected={key: one for key, one in newly_unseen(view).items() if key not in there},
+            late={key: one for key, one in newly_contradicted(view).items() if key not in there},
             settled={key: loss for key, loss in learned.items() if key not in there},
             read={key: at for key, at in places.items() if key not in covered},
             read_and_proven={key: places[key] for key in covered},
@@ -187,17 +190,18 @@ class _Found:
 
         A tail of a moment is part of every load; one above a high watermark that stood is not.
         """
-        return [
+        now = [
             key
             for key, proof in self.open_ended.items()
             if proof.possible is not None and (_is_unclean(proof) or proof.was_stalled)
         ]
+        return [*now, *(key for key, loss in self.late.items() if has_tail(loss))]
 
     @property
     def unseen(self) -> set[EventKey]:
         """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
         unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
-        return unclean | self.elected.keys()
+        return unclean | self.elected.keys() | self.late.keys()
 
 
 def _is_unclean(proof: Proof) -> bool:
@@ -208,11 +212,12 @@ def _is_unclean(proof: Proof) -> bool:
 def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:
     """Return what is told of an event, by the same order as the reasons."""
     places = found.read.get(key) or found.read_and_proven.get(key, [])
-    others = (found.settled, found.open_ended, found.elected, found.read)
+    others = (found.settled, found.open_ended, found.elected, found.late, found.read)
     is_told = any(key in other for other in others)
     return {
         **_told(view, found.open_ended.get(key), places, found.beyond),
         **(told_election(view, found.elected[key]) if key in found.elected else {}),
+        **(told_late(view, found.late[key]) if key in found.late else {}),
         **(told_return(found.settled[key]) if key in found.settled else {}),
         **(told_proven(found.proven[key]) if key in found.proven and not is_told else {}),
     }

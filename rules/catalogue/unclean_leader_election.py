@@ -29,12 +29,16 @@ Runbook:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+from rules.evidence import EvidenceValue
+from rules.facts.loss_memory import Contradiction, ToldLoss
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
-from rules.loss.events import events_of
+from rules.loss.events import EventKey, events_of
+from rules.loss.late_lines import has_tail, newly_contradicted, told_late
 from rules.loss.proof import Proof, proofs
 from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -69,13 +73,23 @@ def judge(view: View) -> Judgement:
         if proof.election is Election.UNCLEAN or proof.certain is not None
     }
 
-    reasons = {key: _why(proof) for key, proof in unclean.items()}
+    late = {
+        key: loss
+        for key, loss in newly_contradicted(view).items()
+        if loss.contradicted == Contradiction.BY_CONTROLLER
+    }
+    reasons = {key: _why_late(loss) for key, loss in late.items()}
+    reasons |= {key: _why(proof) for key, proof in unclean.items()}
+
+    def evidence(key: EventKey) -> Mapping[str, EvidenceValue]:
+        return told(view, unclean[key]) if key in unclean else told_late(view, late[key])
+
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
         [],
         (Verdict.OK, Why.NONE_SEEN),
-        events=events_of(view, reasons, lambda key: told(view, unclean[key])),
+        events=events_of(view, reasons, evidence),
     )
 
 
@@ -83,3 +97,7 @@ def _why(proof: Proof) -> Why:
     if proof.certain is not None:
         return Why.LOST
     return Why.NOTHING_SEEN_IS_MISSING if proof.possible is None else Why.POSSIBLY_LOST
+
+
+def _why_late(loss: ToldLoss) -> Why:
+    return Why.POSSIBLY_LOST if has_tail(loss) else Why.NOTHING_SEEN_IS_MISSING

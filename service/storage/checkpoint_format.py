@@ -41,7 +41,7 @@ from service.storage.array_format import (
     text_of,
 )
 from service.storage.look_format import put_looks, read_looks
-from service.storage.loss_format import losses_of, plain
+from service.storage.loss_format import losses_of, plain, plain_elections, with_elections
 from service.storage.sequence_format import plain_sequences, sequences_of
 
 FORMAT: Final = 3
@@ -56,6 +56,7 @@ EXPIRED: Final = "commit.expired_below"
 GROUPS: Final = "group.names"
 GROUP_COLUMNS: Final = ("active_us", "epoch", "joined")
 LOSSES: Final = "losses"
+ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
 LEADERSHIPS: Final = ("epoch", "since_us", "watched_from", "clean_from")
 LOG_POSITIONS: Final = "log_positions"
@@ -169,6 +170,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         put_column(into, f"group.{name}", getattr(memory.groups, name))
     into[OUTCOMES] = text_of(_aborting(memory.transactions))
     into[LOSSES] = text_of(plain(memory.losses))
+    into[ELECTIONS] = text_of(plain_elections(memory.losses))
     into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     for name in LEADERSHIPS:
         put_column(into, f"leadership.{name}", getattr(leaderships, name))
@@ -191,9 +193,14 @@ def _memory(arrays: Arrays) -> Memory:
         commits=_commits(arrays, of_commits),
         groups=_groups(arrays),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
-        losses=losses_of(read_text(arrays[LOSSES])) if LOSSES in arrays else LossMemory(),
+        losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
     )
+
+
+def _losses(arrays: Arrays) -> LossMemory:
+    memory = losses_of(read_text(arrays[LOSSES])) if LOSSES in arrays else LossMemory()
+    return with_elections(memory, read_text(arrays[ELECTIONS])) if ELECTIONS in arrays else memory
 
 
 def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:

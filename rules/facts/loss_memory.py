@@ -60,7 +60,7 @@ class Contradiction(IntEnum):
     """What tells against an election that nobody knows; the stronger is the higher."""
 
     NOTHING = 0
-    BY_ISR = 1  # its winner was not in sync, or was the last known leader
+    BY_SIGNS = 1  # an ISR without the winner, or a standstill whose tail is gone
     BY_CONTROLLER = 2  # which wrote that it was unclean
 
 

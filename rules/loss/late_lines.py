@@ -1,7 +1,7 @@
 """Lines that come after a change was told as one that nobody knows, and say that it was not clean.
 
-A log may be behind by rounds. What is told then is said of the same change, and once. What is settled
-by then, or proven by other means, is not opened again. Of the old leader's own lines those count that
+A log may be behind by rounds. What is told then is said of the same change, and once. What is proven by
+other means is not opened again. Of the old leader's own lines those count that
 it wrote before the change was told: later ones may be of a later time as a leader.
 """
 
@@ -75,7 +75,7 @@ def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
 def _is_open(loss: ToldLoss) -> bool:
     """Whether its election is still what nobody knows."""
     is_proven = is_committed(loss) or bool(loss.missing) or loss.restored_epoch is not None
-    return loss.not_known_to is not None and loss.lost_to is None and not is_proven
+    return loss.not_known_to is not None and not is_proven
 
 
 def _of_controller(loss: ToldLoss, event: object) -> int:
@@ -89,7 +89,7 @@ def _of_controller(loss: ToldLoss, event: object) -> int:
     is_after = not event.ex_leaders or loss.leader_before in event.ex_leaders
     if not (is_its and is_within and is_after) or event.leader in (None, loss.leader_before):
         return 0
-    return Contradiction.BY_ISR if event.is_of_last_known else Contradiction.BY_CONTROLLER
+    return Contradiction.BY_SIGNS if event.is_of_last_known else Contradiction.BY_CONTROLLER
 
 
 def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
@@ -105,7 +105,7 @@ def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
     at, isr = max(own, default=(0, ()))
     is_direct = loss.leader_epoch - loss.leader_epoch_before == 1
     is_against = loss.leader_before in isr and loss.leader not in isr and at <= loss.told_us
-    return Contradiction.BY_ISR if is_against and (is_direct or len(isr) == 1) else 0
+    return Contradiction.BY_SIGNS if is_against and (is_direct or len(isr) == 1) else 0
 
 
 def _written_us(loss: ToldLoss, line: ReplicaLine) -> int | None:

@@ -105,6 +105,7 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
     certain, possible = proof.certain, proof.possible
     is_not_known = certain is None and proof.election is Election.NOT_KNOWN
     open_to = proof.epoch_end if possible is None else possible.end
+    has_signs = proof.is_contradicted or (proof.was_stalled and possible is not None)
     return ToldLoss(
         name=proof.name,
         topic_id=proof.before.topic_id,
@@ -117,7 +118,7 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
         last_look_us=proof.before.looked_at_us,
         told_us=now_us,
         not_known_to=open_to if is_not_known else None,
-        contradicted=Contradiction.BY_ISR if proof.is_contradicted else Contradiction.NOTHING,
+        contradicted=Contradiction.BY_SIGNS if has_signs else Contradiction.NOTHING,
     )
 
 

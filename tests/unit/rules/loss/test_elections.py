@@ -185,7 +185,7 @@ WITH_A_TAIL = ALONE_BEFORE | {
         pytest.param(ALONE_BEFORE, elected(leader_epoch=7), None, id="of-a-later-election"),
         pytest.param(ALONE_BEFORE, elected(partition=1), None, id="of-another-partition"),
         pytest.param(
-            ALONE_BEFORE, elected(leader_before=BrokerId(3)), None, id="of-another-leader"
+            ALONE_BEFORE, elected(leader_before=BrokerId(3)), UNSEEN, id="nobody-saw-its-leader"
         ),
         pytest.param(ALONE_BEFORE, updated(1, 2), None, id="with-the-new-leader"),
         pytest.param(ALONE_BEFORE, alone(-9), None, id="before-the-last-look"),

@@ -2,7 +2,7 @@
 
 Detects:
     Leader changes that a controller's own log calls unclean, and all after which committed records are
-    missing. A winner that was neither in sync nor eligible when the partition was last seen may have
+    missing, unless the same leader leads on: that one has lost its disk. A winner that was neither in sync nor eligible when the partition was last seen may have
     come back since: that is not known, and told by records_possibly_lost where something may be gone. An
     election of the last known leader is called unclean by controllers and is none here.
 
@@ -70,7 +70,7 @@ def judge(view: View) -> Judgement:
     unclean = {
         (proof.row, proof.leader_epoch): proof
         for proof in proofs(view)
-        if proof.election is Election.UNCLEAN or proof.certain is not None
+        if _is_election(view, proof)
     }
 
     late = {
@@ -91,6 +91,16 @@ def judge(view: View) -> Judgement:
         (Verdict.OK, Why.NONE_SEEN),
         events=events_of(view, reasons, evidence),
     )
+
+
+def _is_election(view: View, proof: Proof) -> bool:
+    """Whether another replica led meanwhile, or does; a leader that leads on has lost its disk."""
+    is_own = proof.leader is not None and proof.leader == proof.before.leader
+    is_direct = proof.leader_epoch - proof.before.leader_epoch == 1
+    leads_on = is_own and (
+        is_direct or len(view.snapshot.partitions.replicas[proof.row] or ()) == 1
+    )
+    return proof.election is Election.UNCLEAN or (proof.certain is not None and not leads_on)
 
 
 def _why(proof: Proof) -> Why:

@@ -292,13 +292,23 @@ CASES: Final = {
         ),
     ),
     "only-replica-that-lost-its-disk": Case(
-        because="what was committed is not in its log any more",
+        because="what was committed is not in its log any more, and nobody else was elected",
         looks=(
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
             led_by_2(
                 0, leader=1, epoch=7, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)
             ),
         ),
+        breaches={"committed": "lost"},
+    ),
+    "leader-that-lost-its-disk": Case(
+        because="it leads on: nobody else was elected",
+        looks=(ALONE, led_by_2(0, leader=1, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED)),
+        breaches={"committed": "lost"},
+    ),
+    "another-one-led-between-and-records-are-gone": Case(
+        because="it has followed one that lacked them",
+        looks=(ALONE, led_by_2(73, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "jumped-before": Case(

@@ -17,6 +17,7 @@ from rules.verdict import SEVERITIES, Severity
 
 LEAST: Final = frozenset({"at_least_offsets"})  # lower bounds: the highest counts
 LASTING: Final = frozenset({"incident"})  # an event belongs to the incident that it was found in
+UNCLEAN: Final = "unclean"  # an election that was told as not known may be that, never the reverse
 # What each round tells of the groups that it newly found, and never of all.
 OF_GROUPS: Final = frozenset({"groups_beyond", "group_count"})
 
@@ -31,7 +32,10 @@ def said_again(
         said = _sharpened(evidence, finding)
         kept = {name: evidence[name] for name in LASTING & evidence.keys()}
         return replace(said, evidence={**said.evidence, **kept}) if kept else said
-    joined = _joined(evidence, finding.evidence)
+    is_worse = SEVERITIES.index(finding.severity) < SEVERITIES.index(severity)
+    joined = _joined(evidence, finding.evidence) | _sharper(
+        evidence, finding.evidence, is_worse=is_worse
+    )
     if finding.reason in finding.rule.sharpening:
         names = (LASTING | LEAST | OF_GROUPS) & evidence.keys()
         kept = {name: joined[name] for name in names if joined[name] is not None}
@@ -55,6 +59,15 @@ def _sharpened(evidence: Evidence, finding: Finding) -> Finding:
     if any(known[name] != said[name] for name in known.keys() & said.keys()):
         return finding  # it says more of another event
     return replace(finding, evidence={**evidence, **finding.evidence})
+
+
+def _sharper(known: Evidence, said: Evidence, *, is_worse: bool) -> dict[str, EvidenceValue]:
+    """Return what is known better now: that an election was unclean, and what to do then."""
+    is_unclean = said.get("election") == UNCLEAN != known.get("election")
+    better: dict[str, EvidenceValue] = {"election": UNCLEAN} if is_unclean else {}
+    if said.get("advice") is not None and (is_worse or is_unclean):
+        better["advice"] = said["advice"]
+    return better
 
 
 def _known(evidence: Evidence) -> dict[str, EvidenceValue]:

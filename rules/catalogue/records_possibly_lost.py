@@ -21,7 +21,7 @@ Thresholds:
     None: one such change is enough.
 
 False positives:
-    Reason `unseen`: nothing was written in the moment that was not seen. Where the settings of a
+    Reason `unseen`: a controller, the old leader, or metadata told of an unclean election, and nothing was written in the moment that was not seen. Where the settings of a
     topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
     `never_looked_at`: a topic that Tidemark may see only since then, and a controller that starts at that
     moment and writes of an election of long ago once more. Reason
@@ -65,9 +65,10 @@ from rules.judgement import Event, Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
 from rules.loss.events import EventKey, events_of, labels_of
 from rules.loss.incidents import IncidentIndex
+from rules.loss.late_lines import has_tail, newly_contradicted, told_late
 from rules.loss.proof import Proof, proofs
 from rules.loss.proven import loss_read_in, newly_proven, told_proven
-from rules.loss.returned import is_committed, newly_settled, told_return
+from rules.loss.returned import is_committed, is_no_sign, newly_settled, told_return
 from rules.loss.told import SHOWN, told
 from rules.loss.unseen import newly_unseen, told_election
 from rules.loss.vanished import vanished
@@ -98,7 +99,7 @@ class Why(Reason):
 
     NOTHING_SAYS_SO = "nothing_says_so"
     POSSIBLE = "possible"  # what was seen above the high watermark is gone
-    UNSEEN = "unseen"  # log lines tell of an unclean election, or of an ISR without the new leader
+    UNSEEN = "unseen"  # log lines or metadata tell of an unclean election, or of an ISR without the winner
     ELECTION_NOT_KNOWN = (
         "election_not_known"  # nothing committed is missing, nothing tells of an unclean election
     )
@@ -113,7 +114,7 @@ def judge(view: View) -> Judgement:
     found = _Found.of(view)
     reasons: dict[EventKey, Reason] = {
         **dict.fromkeys(found.proven, Why.PROVEN),
-        **dict.fromkeys(found.open_ended, Why.ELECTION_NOT_KNOWN),
+        **dict.fromkeys([*found.open_ended, *found.cut], Why.ELECTION_NOT_KNOWN),
         **dict.fromkeys(found.unseen, Why.UNSEEN),
         **dict.fromkeys(found.read, Why.READ_BEYOND_EPOCH_END),
         **dict.fromkeys(found.possible, Why.POSSIBLE),
@@ -152,6 +153,8 @@ class _Found:
     beyond: Column  # by commit: how far it lies beyond the end of its leader epoch
     open_ended: Mapping[EventKey, Proof]
     elected: Mapping[EventKey, UnseenElection]
+    late: Mapping[EventKey, ToldLoss]  # told before, as an election that nobody knows
+    cut: Mapping[EventKey, ToldLoss]  # as after every clean change
     settled: Mapping[EventKey, ToldLoss]
     read: Mapping[EventKey, list[int]]  # places of commits
     read_and_proven: Mapping[EventKey, list[int]]
@@ -160,7 +163,9 @@ class _Found:
     @classmethod
     def of(cls, view: View) -> _Found:
         """Sort by what is told here, and what committed_records_lost tells."""
-        learned, beyond = newly_settled(view), beyond_epoch_end(view.snapshot)
+        late, beyond = newly_contradicted(view), beyond_epoch_end(view.snapshot)
+        again = {key: loss for key, loss in late.items() if loss.lost_to is not None}
+        learned = newly_settled(view) | again
         there = {key for key, loss in learned.items() if is_committed(loss)}
         read = _read_beyond(view, beyond)
         covered = {key: loss for key, (_, loss) in read.items() if loss and is_committed(loss)}
@@ -175,7 +180,13 @@ class _Found:
                 and (proof.row, proof.leader_epoch) not in there
             },
             elected={key: one for key, one in newly_unseen(view).items() if key not in there},
-            settled={key: loss for key, loss in learned.items() if key not in there},
+            late={key: one for key, one in late.items() if key not in there},
+            cut={key: loss for key, loss in learned.items() if is_no_sign(loss)},
+            settled={
+                key: loss
+                for key, loss in learned.items()
+                if key not in there and not is_no_sign(loss)
+            },
             read={key: at for key, at in places.items() if key not in covered},
             read_and_proven={key: places[key] for key in covered},
             proven={**covered, **newly_proven(view)},
@@ -187,17 +198,18 @@ class _Found:
 
         A tail of a moment is part of every load; one above a high watermark that stood is not.
         """
-        return [
+        now = [
             key
             for key, proof in self.open_ended.items()
             if proof.possible is not None and (_is_unclean(proof) or proof.was_stalled)
         ]
+        return [*now, *(key for key, loss in self.late.items() if has_tail(loss))]
 
     @property
     def unseen(self) -> set[EventKey]:
         """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
         unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
-        return unclean | self.elected.keys()
+        return unclean | self.elected.keys() | self.late.keys()
 
 
 def _is_unclean(proof: Proof) -> bool:
@@ -208,11 +220,13 @@ def _is_unclean(proof: Proof) -> bool:
 def _evidence(view: View, found: _Found, key: EventKey) -> dict[str, EvidenceValue]:
     """Return what is told of an event, by the same order as the reasons."""
     places = found.read.get(key) or found.read_and_proven.get(key, [])
-    others = (found.settled, found.open_ended, found.elected, found.read)
+    others = (found.settled, found.cut, found.open_ended, found.elected, found.late, found.read)
     is_told = any(key in other for other in others)
     return {
         **_told(view, found.open_ended.get(key), places, found.beyond),
         **(told_election(view, found.elected[key]) if key in found.elected else {}),
+        **(told_late(view, found.late[key]) if key in found.late else {}),
+        **(told_return(found.cut[key]) if key in found.cut else {}),
         **(told_return(found.settled[key]) if key in found.settled else {}),
         **(told_proven(found.proven[key]) if key in found.proven and not is_told else {}),
     }

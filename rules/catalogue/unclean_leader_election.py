@@ -2,7 +2,7 @@
 
 Detects:
     Leader changes that a controller's own log calls unclean, and all after which committed records are
-    missing. A winner that was neither in sync nor eligible when the partition was last seen may have
+    missing, unless the same leader leads on: that one has lost its disk. A winner that was neither in sync nor eligible when the partition was last seen may have
     come back since: that is not known, and told by records_possibly_lost where something may be gone. An
     election of the last known leader is called unclean by controllers and is none here.
 
@@ -29,12 +29,16 @@ Runbook:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Final
 
+from rules.evidence import EvidenceValue
+from rules.facts.loss_memory import Contradiction, ToldLoss
 from rules.judgement import Judgement, PartitionSubjects, Reason, decide
 from rules.loss.election import Election
-from rules.loss.events import events_of
+from rules.loss.events import EventKey, events_of
+from rules.loss.late_lines import has_tail, newly_contradicted, told_late
 from rules.loss.proof import Proof, proofs
 from rules.loss.told import told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
@@ -66,20 +70,44 @@ def judge(view: View) -> Judgement:
     unclean = {
         (proof.row, proof.leader_epoch): proof
         for proof in proofs(view)
-        if proof.election is Election.UNCLEAN or proof.certain is not None
+        if _is_election(view, proof)
     }
 
-    reasons = {key: _why(proof) for key, proof in unclean.items()}
+    late = {
+        key: loss
+        for key, loss in newly_contradicted(view).items()
+        if loss.contradicted == Contradiction.BY_CONTROLLER
+    }
+    reasons = {key: _why_late(loss) for key, loss in late.items()}
+    reasons |= {key: _why(proof) for key, proof in unclean.items()}
+
+    def evidence(key: EventKey) -> Mapping[str, EvidenceValue]:
+        return told(view, unclean[key]) if key in unclean else told_late(view, late[key])
+
     return decide(
         RULE,
         PartitionSubjects(view.snapshot),
         [],
         (Verdict.OK, Why.NONE_SEEN),
-        events=events_of(view, reasons, lambda key: told(view, unclean[key])),
+        events=events_of(view, reasons, evidence),
     )
+
+
+def _is_election(view: View, proof: Proof) -> bool:
+    """Whether another replica led meanwhile, or does; a leader that leads on has lost its disk."""
+    is_own = proof.leader is not None and proof.leader == proof.before.leader
+    is_direct = proof.leader_epoch - proof.before.leader_epoch == 1
+    leads_on = is_own and (
+        is_direct or len(view.snapshot.partitions.replicas[proof.row] or ()) == 1
+    )
+    return proof.election is Election.UNCLEAN or (proof.certain is not None and not leads_on)
 
 
 def _why(proof: Proof) -> Why:
     if proof.certain is not None:
         return Why.LOST
     return Why.NOTHING_SEEN_IS_MISSING if proof.possible is None else Why.POSSIBLY_LOST
+
+
+def _why_late(loss: ToldLoss) -> Why:
+    return Why.POSSIBLY_LOST if has_tail(loss) else Why.NOTHING_SEEN_IS_MISSING

@@ -19,10 +19,12 @@ import numpy as np
 from rules.facts.column import Bools, Column, Ragged
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.identity import TopicId
+from rules.facts.look_context import LookContext
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
+from rules.facts.standing import Standing, earlier
 from rules.facts.times import SECOND_US
 
 
@@ -40,6 +42,7 @@ class LastLooks:
     isr: Ragged
     elr: Ragged
     looked_at_us: Column  # microseconds since 1970-01-01 UTC
+    context: LookContext
 
     def __getitem__(self, row: int) -> LastLook | None:
         looked_at, epoch = self.looked_at_us[row], self.leader_epoch[row]
@@ -76,6 +79,7 @@ class LastLooks:
             isr=self.isr.take(rows),
             elr=self.elr.take(rows),
             looked_at_us=self.looked_at_us.take(rows),
+            context=self.context.take(rows),
         )
 
 
@@ -96,14 +100,20 @@ class LastLook:
 
 
 def remember(
-    snapshot: Snapshot, before: LastLooks | None = None, known: Partitions | None = None
+    snapshot: Snapshot,
+    before: LastLooks | None = None,
+    known: Partitions | None = None,
+    high_watermark: Standing | None = None,
 ) -> LastLooks:
     """Merge a snapshot into the memory.
 
-    A look of another leader epoch waits until it is told where the older one ended. It has the rows of `known`, which begin with those of the snapshot and are no others by default;
-    other partitions are forgotten.
+    A look of another leader epoch waits until it is told where the older one ended. It has the rows of
+    `known`, which begin with those of the snapshot and are no others by default; other partitions are
+    forgotten. `high_watermark` is since when the high watermarks stand by now.
     """
     offsets, partitions = snapshot.offsets, snapshot.partitions
+    rows = np.arange(len(partitions), dtype=np.int64)
+    standing = Standing.absent(0) if high_watermark is None else high_watermark
     seen = (
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
     )
@@ -119,6 +129,7 @@ def remember(
         isr=partitions.isr,
         elr=partitions.elr,
         looked_at_us=now.where(seen),
+        context=LookContext.of(partitions, standing.take(rows), now),
     )
     fresh = fresh.over(partitions if known is None else known)
     if before is None:
@@ -169,6 +180,8 @@ def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
     old_row = matching_rows(seen.partitions, stored.partitions)
     old_epoch = stored.leader_epoch.take(old_row)
     changed = old_epoch.valid & (old_epoch.values != seen.leader_epoch.values)
+    stood = earlier(seen.context.high_watermark, stored.context.high_watermark.take(old_row))
+    seen = replace(seen, context=replace(seen.context, high_watermark=stood))
     return _with_older(seen, stored, (~seen.looked_at_us.valid | changed) & (old_row >= 0))
 
 
@@ -187,8 +200,15 @@ def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds, leader: Co
     if not kept.any():
         return fresh
     old_leader = before.leader.take(old_row)
-    leads_on = unseen & leader.valid & old_leader.valid & (leader.values == old_leader.values)
-    return _with_older(fresh, before, kept, is_sync_told=leads_on & _holds(fresh.isr, leader))
+    both, same = leader.valid & old_leader.valid, leader.values == old_leader.values
+    is_sync_told = unseen & both & same & _holds(fresh.isr, leader)
+    found = _with_older(fresh, before, kept, is_sync_told=is_sync_told)
+    context = found.context.succeeded(
+        kept & both & ~same & fresh.isr.valid,
+        fresh.context.isr_told_us,
+        was_in_sync=_holds(fresh.isr, old_leader),
+    )
+    return replace(found, context=context)
 
 
 def _holds(lists: Ragged, wanted: Column) -> Bools:
@@ -217,6 +237,7 @@ def _with_older(
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
     of_sync = places if is_sync_told is None else np.where(is_sync_told, rows, places)
+    leaderless = np.where(fresh.context.leaderless_epoch.valid, rows, places)
 
     def merged(new: Column, old: Column) -> Column:
         return old.joined(new).take(places)
@@ -235,6 +256,7 @@ def _with_older(
         isr=merged_lists(fresh.isr, before.isr),
         elr=merged_lists(fresh.elr, before.elr),
         looked_at_us=merged(fresh.looked_at_us, before.looked_at_us),
+        context=before.context.joined(fresh.context).take(places, of_sync, leaderless),
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
@@ -55,6 +56,14 @@ class ReplicaLine:
     read_us: int  # microseconds since 1970-01-01 UTC, by our own clock
 
 
+class Contradiction(IntEnum):
+    """What tells against an election that nobody knows; the stronger is the higher."""
+
+    NOTHING = 0
+    BY_SIGNS = 1  # an ISR without the winner, or a standstill whose tail is gone
+    BY_CONTROLLER = 2  # which wrote that it was unclean
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToldLoss:
     """A leader change that lost committed records, or may have; times as above."""
@@ -81,6 +90,10 @@ class ToldLoss:
     missing: tuple[CommittedTransaction, ...] = ()
     doubtful: tuple[CommittedTransaction, ...] = ()
     doubtful_since_us: int = 0
+    # Where the election was told as not known: up to where what is gone may have been committed, the
+    # end of the older epoch if nothing that was seen is gone; and what was told against it.
+    not_known_to: int | None = None
+    contradicted: int = Contradiction.NOTHING
 
     @property
     def key(self) -> tuple[TopicPartition, TopicId | None, int]:

@@ -88,13 +88,14 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
         standing = Standing.absent(len(known)) if before is None else before.take(rows)
         return stand(values.padded(len(known)), span.padded(len(known)), now, standing)
 
+    high_watermark = stood(
+        offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
+    )
     return Memory(
         cluster_id=snapshot.cluster_id,
         partitions=known,
-        looks=remember(snapshot, old.looks if old else None, known),
-        high_watermark=stood(
-            offsets.high_watermark, offsets.unreplicated_span, old.high_watermark if old else None
-        ),
+        looks=remember(snapshot, old.looks if old else None, known, high_watermark),
+        high_watermark=high_watermark,
         last_stable_offset=stood(
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
         ),
@@ -228,10 +229,16 @@ def _with_times(
     def moved(standing: Standing) -> Standing:
         return Standing(standing.values, changed(standing.since_us))
 
-    commits = memory.commits
+    commits, looks = memory.commits, memory.looks
+    context = replace(
+        looks.context,
+        high_watermark=moved(looks.context.high_watermark),
+        isr_told_us=changed(looks.context.isr_told_us),
+        succeeded_us=changed(looks.context.succeeded_us),
+    )
     return replace(
         memory,
-        looks=replace(memory.looks, looked_at_us=changed(memory.looks.looked_at_us)),
+        looks=replace(looks, looked_at_us=changed(looks.looked_at_us), context=context),
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),

@@ -10,7 +10,7 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import TopicId, TopicPartition
-from rules.facts.last_look import LastLooks, unsettled_rows
+from rules.facts.last_look import LastLooks, microseconds, unsettled_rows
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.matching import matching_rows
 from rules.view import View
@@ -45,6 +45,23 @@ class Changes:
         """Mark those of whose older epoch nobody has told yet where it ended."""
         unknown: Bools = self.place < 0
         return unknown
+
+    @property
+    def leaders(self) -> Column:
+        """Return who leads now."""
+        return self.view.snapshot.partitions.leader.take(self.rows)
+
+    @property
+    def are_direct(self) -> Bools:
+        """Mark the changes without another leader, or none, between: an election is one step."""
+        present = self.view.snapshot.offsets.leader_epoch.values[self.rows]
+        direct: Bools = present - self.old_epochs == 1
+        return direct
+
+    @property
+    def now_us(self) -> int:
+        """Return when this round began, in microseconds since 1970-01-01 UTC."""
+        return microseconds(self.view.now)
 
     @property
     def epoch_ends(self) -> Column:

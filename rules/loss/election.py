@@ -25,12 +25,12 @@ from numpy.typing import NDArray
 
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
-from rules.facts.column import Bools, Column, Int64s, Ragged
+from rules.facts.column import Bools, Int64s
 from rules.facts.last_look import microseconds
-from rules.facts.matching import matching_rows
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
+from rules.loss.out_of_sync import FRESH, died_alone, holds, was_left_out_without_leader
 
 
 class Election(StrEnum):
@@ -42,7 +42,6 @@ class Election(StrEnum):
 
 
 ELECTIONS: Final = tuple(Election)
-FRESH: Final = timedelta(minutes=1)  # a look this old says little of the ISR at an election
 ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
 
 
@@ -53,9 +52,9 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     old_leader = looks.leader.take(changes.look_of_row)
     allowed, stood = _allowed(changes), stood_still(changes)
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
-    in_sync = _holds(looks.isr, changes.look_of_row, leader)
-    in_sync |= _holds(looks.elr, changes.look_of_row, leader)
-    joined, left_out = _written_isr(changes)
+    in_sync = holds(looks.isr, changes.look_of_row, leader)
+    in_sync |= holds(looks.elr, changes.look_of_row, leader)
+    joined, left_out, _ = _written_isr(changes)
     in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
     was_alone = stood | (looks.isr.take(changes.look_of_row).lengths <= 1)
@@ -66,6 +65,7 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     outside_unknown = ~is_own & ~in_sync & (may | (steps > 1))
     not_known = own_unknown | sync_unknown | outside_unknown | (left_out & ~is_own & may)
     not_known &= is_old | stood | ~_is_explained(changes, not_known)
+    not_known |= was_seen_out_of_sync(changes, may)
     told, last_known = _told(changes)
     looked_at = looks.looked_at_us.take(changes.look_of_row).values
     not_known &= ~is_read_since(view, looked_at)
@@ -83,7 +83,7 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     looks, rows = changes.looks, changes.look_of_row
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
     is_own = leader.valid & (leader.values == looks.leader.take(rows).values)
-    in_sync = _holds(looks.isr, rows, leader) | _holds(looks.elr, rows, leader)
+    in_sync = holds(looks.isr, rows, leader) | holds(looks.elr, rows, leader)
     found: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return found
 
@@ -91,9 +91,16 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
 def contradicted_by_lines(changes: Changes) -> Bools:
     """Mark the changes of which a controller or the old leader wrote what a clean one does not leave."""
     told, last_known = _told(changes)
-    _, left_out = _written_isr(changes)
-    found: Bools = told | last_known | left_out
-    return found
+    _, _, is_against = _written_isr(changes)
+    found: Bools = told | last_known | is_against
+    return found | was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
+
+
+def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
+    """Mark those of the changes that may be unclean whose winner the metadata before told to be out."""
+    found: Bools = may & was_left_out_without_leader(changes)
+    alone = may & died_alone(changes)
+    return found | (alone & ~_was_reassigned(changes)) if alone.any() else found
 
 
 def may_be_unclean(changes: Changes) -> Bools:
@@ -129,18 +136,21 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
     return unclean, last_known
 
 
-def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
+def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     """Mark the changes before which the old leader wrote last, since the last look, of an ISR with the
-    new leader, and of one without it.
+    new leader, of one without it, and of one that no clean change can follow.
+
+    Where another one led between, the new leader may have joined that one; whoever was alone in sync has
+    no other clean successor than itself.
     """
     view = changes.view
-    joined, left_out = (np.zeros(len(changes.rows), np.bool_) for _ in range(2))
+    joined, left_out, alone = (np.zeros(len(changes.rows), np.bool_) for _ in range(3))
     now = microseconds(view.now)
     lines = () if view.before is None else view.before.losses.lines
     told = [(line.event, line.read_us) for line in lines if isinstance(line.event, IsrUpdated)]
     told += [(one, now) for one in view.snapshot.broker_log.events if isinstance(one, IsrUpdated)]
     if not told:
-        return joined, left_out
+        return joined, left_out, alone
     place_of: dict[int | None, int] = {
         row: place for place, row in enumerate(changes.rows.tolist())
     }
@@ -156,7 +166,8 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools]:
         if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
             joined[place] = leader[place] in event.isr
             left_out[place] = not joined[place]
-    return joined, left_out
+            alone[place] = left_out[place] and len(event.isr) == 1
+    return joined, left_out, alone | (left_out & changes.are_direct)
 
 
 def _written_us(told: tuple[IsrUpdated, int]) -> int:
@@ -212,32 +223,24 @@ def _has_followed(changes: Changes) -> Bools:
 
     Who has all of that was fetching again from the leader that was alone then.
     """
-    before = changes.view.before
-    if before is None or not before.taken_us:
-        return np.zeros(len(changes.rows), np.bool_)
-    partitions, epochs = (
-        changes.view.snapshot.partitions,
-        changes.view.snapshot.offsets.leader_epoch,
-    )
-    rows = matching_rows(partitions, before.partitions)[changes.rows]
-    then = before.high_watermark.values.take(rows)
+    epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.looks.context
+    then = context.high_watermark.values.take(changes.look_of_row)
+    told_at = context.isr_told_us.take(changes.look_of_row)
     last = changes.looks.high_watermark.take(changes.look_of_row)
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
     has_grown = then.valid & last.valid & (last.values > then.values)
     is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
-    found: Bools = has_grown & is_direct & (looked_at.values > before.taken_us)
+    is_later = told_at.valid & (looked_at.values > told_at.values)
+    found: Bools = has_grown & is_direct & is_later
     return found
 
 
 def _was_reassigned(changes: Changes) -> Bools:
-    """Mark where the replicas are others than in the round before, and the old leader is gone from
-    them, or still in sync: a reassignment waits until all that are to stay are in sync.
+    """Mark where the replicas are others than before, and the old leader is gone from them, or still
+    in sync: a reassignment waits until all that are to stay are in sync.
     """
     view, found = changes.view, np.zeros(len(changes.rows), np.bool_)
-    if view.before is None:
-        return found
-    old_rows = matching_rows(view.snapshot.partitions, view.before.partitions)[changes.rows]
-    replicas = view.before.partitions.replicas.take(old_rows)
+    replicas = changes.looks.context.replicas.take(changes.look_of_row)
     present = view.snapshot.partitions.replicas.take(changes.rows)
     isr = view.snapshot.partitions.isr.take(changes.rows)
     leader = view.snapshot.partitions.leader.take(changes.rows)
@@ -254,12 +257,8 @@ def _allowed(changes: Changes) -> Int64s:
 
     Whoever finds a loss turns them off at once.
     """
-    view = changes.view
-    now = view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
-    before = Column.absent(len(changes.rows))
-    if view.before is not None:
-        old_rows = matching_rows(view.snapshot.partitions, view.before.partitions)
-        before = view.before.partitions.unclean_election_enabled.take(old_rows[changes.rows])
+    now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
+    before = changes.looks.context.unclean_election_enabled.take(changes.look_of_row)
     is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
     found: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
     return found
@@ -271,20 +270,19 @@ def stood_still(changes: Changes) -> Bools:
     The ISR then shrinks to the leader at any moment. A light look that saw it jump after that, as it
     does when the ISR has shrunk, is newer than the ISR that is remembered.
     """
-    before, view = changes.view.before, changes.view
-    watermark = changes.looks.high_watermark.take(changes.look_of_row)
-    end = changes.looks.log_end_offset.take(changes.look_of_row)
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
-    if before is None:
-        return np.ones(len(changes.rows), np.bool_)
-    rows = matching_rows(view.snapshot.partitions, before.partitions)[changes.rows]
-    since = before.high_watermark.since_us.take(rows)
-    stood_at = before.high_watermark.values.take(rows)
+    context, rows = changes.looks.context, changes.look_of_row
+    watermark, end = (
+        changes.looks.high_watermark.take(rows),
+        changes.looks.log_end_offset.take(rows),
+    )
+    looked_at, told_at = changes.looks.looked_at_us.take(rows), context.isr_told_us.take(rows)
+    standing = context.high_watermark.take(rows)
+    since, stood_at = standing.since_us, standing.values
     is_ahead = ~end.valid | (end.values > watermark.values)
     same = stood_at.valid & (stood_at.values == watermark.values)
     still = since.valid & same & is_ahead & (since.values < looked_at.values)
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
-    jumped &= since.values < (before.taken_us or np.iinfo(np.int64).max)
+    jumped &= ~told_at.valid | (since.values < told_at.values)
     found: Bools = still | jumped | ~end.valid
     return found
 
@@ -292,13 +290,3 @@ def stood_still(changes: Changes) -> Bools:
 def _age_us(changes: Changes) -> Int64s:
     looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
     return microseconds(changes.view.now) - looked_at.values
-
-
-def _holds(lists: Ragged, rows: Int64s, wanted: Column) -> Bools:
-    """Mark the rows whose list holds the wanted value."""
-    chosen = lists.take(rows)
-    owner = chosen.row_of_value
-    hit = wanted.valid[owner] & (chosen.values == wanted.values[owner])
-    found = np.zeros(len(rows), np.bool_)
-    found[owner[hit]] = True
-    return found

@@ -61,7 +61,7 @@ class Proof:
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
     is_contradicted: bool  # log lines tell what a clean election does not leave
-    was_stalled: bool  # the high watermark stood: its ISR shrinks at any moment
+    was_stalled: bool  # its high watermark stood, and unclean elections may be: its ISR shrinks
 
     @property
     def key(self) -> tuple[TopicPartition, TopicId | None, int, int]:
@@ -139,7 +139,8 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
-    contradicted, stalled = contradicted_by_lines(changes), stood_still(changes)
+    contradicted = contradicted_by_lines(changes)
+    stalled = stood_still(changes) & may_be_unclean(changes)
     found = (
         (
             _proof(

@@ -27,10 +27,18 @@ from rules.facts.broker_log import (
 )
 from rules.facts.identity import TopicPartition
 from rules.facts.last_look import microseconds
-from rules.facts.loss_memory import LossMemory, ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.loss_memory import (
+    Contradiction,
+    LossMemory,
+    ReplicaEvent,
+    ReplicaLine,
+    ToldLoss,
+)
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.controllers import controllers_read
+from rules.loss.election import Election
+from rules.loss.late_lines import held_against
 from rules.loss.new_topics import new_topics
 from rules.loss.proof import Proof, plain_changes, proofs
 from rules.loss.restored import with_what_is_back
@@ -63,6 +71,8 @@ def remember_losses(view: View) -> LossMemory:
     unseen = unseen_elections(view, (*memory.lines, *read), known)
     lines = _kept([*memory.lines, *read], [*told, *quiet, *unseen], now_us)
     told, quiet = _settled(known, unseen, lines, now_us)
+    is_behind, every = view.snapshot.broker_log.is_behind, (*memory.lines, *read)
+    told = [held_against(loss, every, is_behind=is_behind) for loss in told]
     return replace(
         memory,
         told=tuple(with_transactions(view, with_what_is_back(view, loss)) for loss in told),
@@ -92,7 +102,10 @@ def _settled(
 
 
 def _told(proof: Proof, now_us: int) -> ToldLoss:
-    certain = proof.certain
+    certain, possible = proof.certain, proof.possible
+    is_not_known = certain is None and proof.election is Election.NOT_KNOWN
+    open_to = proof.epoch_end if possible is None else possible.end
+    has_signs = proof.is_contradicted or (proof.was_stalled and possible is not None)
     return ToldLoss(
         name=proof.name,
         topic_id=proof.before.topic_id,
@@ -104,6 +117,8 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
         certain_to=None if certain is None else certain.end,
         last_look_us=proof.before.looked_at_us,
         told_us=now_us,
+        not_known_to=open_to if is_not_known else None,
+        contradicted=Contradiction.BY_SIGNS if has_signs else Contradiction.NOTHING,
     )
 
 

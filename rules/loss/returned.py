@@ -30,7 +30,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.last_look import microseconds
-from rules.facts.loss_memory import ReplicaEvent, ReplicaLine, ToldLoss
+from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ToldLoss
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.told import moment
 from rules.view import View
@@ -119,6 +119,14 @@ def is_loss(loss: ToldLoss) -> bool:
         loss.alone_since_us + CLOCKS_AGREE_US >= (loss.last_look_us or 0)
     )
     return loss.lost_to is not None and (is_committed(loss) or was_alone)
+
+
+def is_no_sign(loss: ToldLoss) -> bool:
+    """Whether a cut says nothing of a loss: every clean change takes what was on its way from the old
+    leader, and nothing tells that this one was none, or that what it took was acknowledged.
+    """
+    is_not_known = loss.not_known_to is not None and loss.contradicted == Contradiction.NOTHING
+    return is_not_known and not is_loss(loss) and loss.alone_since_us is None
 
 
 def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:

@@ -8,30 +8,40 @@ arbitrary offsets, which compress worst: 200 kB for 10,000 partitions, 270 kB fo
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rules.errors import StoreError
-from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.column import Column
 from rules.facts.commit_memory import CommitMemory
 from rules.facts.episodes import SequenceMemory
 from rules.facts.group_memory import GroupMemory
 from rules.facts.identity import TopicId
-from rules.facts.last_look import LastLooks
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import LossMemory
+from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.partitions import PartitionIndex, Partitions
-from rules.facts.standing import Standing
 from rules.facts.transaction_memory import OutcomeCounts, TransactionMemory
-from service.storage.loss_format import losses_of, plain
+from service.storage.array_format import (
+    Arrays,
+    ints_of,
+    put_column,
+    put_lists,
+    put_standing,
+    read_column,
+    read_lists,
+    read_standing,
+    read_text,
+    text_of,
+)
+from service.storage.look_format import put_looks, read_looks
+from service.storage.loss_format import losses_of, plain, plain_elections, with_elections
 from service.storage.sequence_format import plain_sequences, sequences_of
 
 FORMAT: Final = 3
@@ -42,20 +52,17 @@ COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tent
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
 # Absent in older checkpoints, where nothing of it was told.
 UNCLEAN: Final = "unclean_election_enabled"
-LEADER: Final = "look.leader"
-LOG_START: Final = "look.log_start_offset"
 EXPIRED: Final = "commit.expired_below"
 GROUPS: Final = "group.names"
 GROUP_COLUMNS: Final = ("active_us", "epoch", "joined")
 LOSSES: Final = "losses"
+ELECTIONS: Final = "losses.elections"
 SEQUENCES: Final = "sequences"
 LEADERSHIPS: Final = ("epoch", "since_us", "watched_from", "clean_from")
 LOG_POSITIONS: Final = "log_positions"
 OUTCOMES: Final = "transaction.outcomes"
 OUTCOMES_KEPT: Final = 1000  # transactional ids, those with the most aborts
 LISTS: Final = ("replicas", "isr", "elr", "last_known_elr")
-
-Arrays = dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +77,8 @@ class Checkpoint:
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return a checkpoint as bytes of format `FORMAT`."""
     arrays: Arrays = {
-        "unknown_since": _text(dict(checkpoint.unknown_since)),
-        LOG_POSITIONS: _text(dict(checkpoint.log_positions)),
+        "unknown_since": text_of(dict(checkpoint.unknown_since)),
+        LOG_POSITIONS: text_of(dict(checkpoint.log_positions)),
     }
     if checkpoint.memory is not None:
         _put_memory(arrays, checkpoint.memory)
@@ -100,8 +107,10 @@ def decode(content: bytes, version: int) -> Checkpoint:
         if version == 1 and "cluster" in arrays:
             _add_commits_seen(arrays)
         memory = _memory(arrays) if "cluster" in arrays else None
-        since = {str(rule): int(moment) for rule, moment in _read(arrays["unknown_since"]).items()}
-        positions = _read(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
+        since = {
+            str(rule): int(moment) for rule, moment in read_text(arrays["unknown_since"]).items()
+        }
+        positions = read_text(arrays[LOG_POSITIONS]) if LOG_POSITIONS in arrays else {}
         log_positions = {str(feed): str(told) for feed, told in positions.items()}
     except (ValueError, KeyError, IndexError, TypeError, AttributeError) as exc:
         raise _damaged(exc) from exc
@@ -147,42 +156,51 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
         if not any(partitions is known for known in places):
             places.append(partitions)
     numbers = [next(n for n, known in enumerate(places) if known is one) for one in used]
-    into["cluster"] = _text([memory.cluster_id, len(places), numbers])
+    into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
         _put_partitions(into, f"partitions{number}", partitions)
-    _put_looks(into, memory.looks)
+    put_looks(into, memory.looks)
     for name in ("high_watermark", "last_stable_offset"):
         base = memory.high_watermark.values if name == "last_stable_offset" else None
-        _put_standing(into, name, getattr(memory, name), base)
+        put_standing(into, name, getattr(memory, name), base)
     _put_commits(into, memory.commits)
-    into[GROUPS] = _text(list(memory.groups.group_ids))
+    into[GROUPS] = text_of(list(memory.groups.group_ids))
     into["group.seen"] = memory.groups.seen_us
     for name in GROUP_COLUMNS:
-        _put_column(into, f"group.{name}", getattr(memory.groups, name))
-    into[OUTCOMES] = _text(_aborting(memory.transactions))
-    into[LOSSES] = _text(plain(memory.losses))
-    into[SEQUENCES] = _text(plain_sequences(memory.sequences))
+        put_column(into, f"group.{name}", getattr(memory.groups, name))
+    into[OUTCOMES] = text_of(_aborting(memory.transactions))
+    into[LOSSES] = text_of(plain(memory.losses))
+    into[ELECTIONS] = text_of(plain_elections(memory.losses))
+    into[SEQUENCES] = text_of(plain_sequences(memory.sequences))
     for name in LEADERSHIPS:
-        _put_column(into, f"leadership.{name}", getattr(leaderships, name))
+        put_column(into, f"leadership.{name}", getattr(leaderships, name))
 
 
 def _memory(arrays: Arrays) -> Memory:
-    cluster_id, count, numbers = _read(arrays["cluster"])
+    cluster_id, count, numbers = read_text(arrays["cluster"])
     places = [_partitions(arrays, f"partitions{number}") for number in range(count)]
     own, of_looks, of_commits, *of_leaderships = (places[number] for number in numbers)
-    high_watermark = _standing(arrays, "high_watermark", len(own))
+    high_watermark = read_standing(arrays, "high_watermark", len(own))
+    stood = high_watermark.take(matching_rows(of_looks, own, needs_id=False))
     return Memory(
         cluster_id=str(cluster_id),
         partitions=own,
-        looks=_looks(arrays, of_looks),
+        looks=read_looks(arrays, of_looks, stood),
         high_watermark=high_watermark,
-        last_stable_offset=_standing(arrays, "last_stable_offset", len(own), high_watermark.values),
+        last_stable_offset=read_standing(
+            arrays, "last_stable_offset", len(own), high_watermark.values
+        ),
         commits=_commits(arrays, of_commits),
         groups=_groups(arrays),
         transactions=TransactionMemory(outcomes=_outcomes(arrays)),
-        losses=losses_of(_read(arrays[LOSSES])) if LOSSES in arrays else LossMemory(),
+        losses=_losses(arrays),
         sequences=_sequences(arrays, of_leaderships),
     )
+
+
+def _losses(arrays: Arrays) -> LossMemory:
+    memory = losses_of(read_text(arrays[LOSSES])) if LOSSES in arrays else LossMemory()
+    return with_elections(memory, read_text(arrays[ELECTIONS])) if ELECTIONS in arrays else memory
 
 
 def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
@@ -191,7 +209,7 @@ def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
         return SequenceMemory()
     [partitions] = places
     epoch, since_us, watched_from, clean_from = (
-        _column(arrays, f"leadership.{name}", len(partitions)) for name in LEADERSHIPS
+        read_column(arrays, f"leadership.{name}", len(partitions)) for name in LEADERSHIPS
     )
     leaderships = Leaderships(
         partitions=partitions,
@@ -200,7 +218,7 @@ def _sequences(arrays: Arrays, places: list[Partitions]) -> SequenceMemory:
         watched_from=watched_from,
         clean_from=clean_from,
     )
-    return replace(sequences_of(_read(arrays[SEQUENCES])), leaderships=leaderships)
+    return replace(sequences_of(read_text(arrays[SEQUENCES])), leaderships=leaderships)
 
 
 def _aborting(memory: TransactionMemory) -> dict[str, list[list[int]]]:
@@ -221,54 +239,22 @@ def _outcomes(arrays: Arrays) -> dict[str, tuple[OutcomeCounts, ...]]:
         return {}
     return {
         str(name): tuple(OutcomeCounts(*map(int, one)) for one in slices)
-        for name, slices in _read(arrays[OUTCOMES]).items()
+        for name, slices in read_text(arrays[OUTCOMES]).items()
     }
 
 
-def _put_looks(into: Arrays, looks: LastLooks) -> None:
-    base = looks.high_watermark
-    _put_column(into, LEADER, looks.leader)
-    _put_column(into, "look.leader_epoch", looks.leader_epoch)
-    _put_column(into, LOG_START, looks.log_start_offset, base)
-    _put_column(into, "look.high_watermark", base)
-    _put_column(into, "look.last_stable_offset", looks.last_stable_offset, base)
-    _put_column(into, "look.log_end_offset", looks.log_end_offset, base)
-    _put_column(into, "look.looked_at_us", looks.looked_at_us)
-    _put_lists(into, "look.isr", looks.isr)
-    _put_lists(into, "look.elr", looks.elr)
-
-
-def _looks(arrays: Arrays, partitions: Partitions) -> LastLooks:
-    rows = len(partitions)
-    base = _column(arrays, "look.high_watermark", rows)
-    return LastLooks(
-        partitions=partitions,
-        leader=_column(arrays, LEADER, rows) if LEADER in arrays else Column.absent(rows),
-        leader_epoch=_column(arrays, "look.leader_epoch", rows),
-        log_start_offset=_column(arrays, LOG_START, rows, base)
-        if LOG_START in arrays
-        else Column.absent(rows),
-        last_stable_offset=_column(arrays, "look.last_stable_offset", rows, base),
-        high_watermark=base,
-        log_end_offset=_column(arrays, "look.log_end_offset", rows, base),
-        isr=_lists(arrays, "look.isr", rows),
-        elr=_lists(arrays, "look.elr", rows),
-        looked_at_us=_column(arrays, "look.looked_at_us", rows),
-    )
-
-
 def _put_commits(into: Arrays, commits: CommitMemory) -> None:
-    into["commit.groups"] = _text(list(commits.group_ids))
+    into["commit.groups"] = text_of(list(commits.group_ids))
     into["commit.group"], into["commit.row"] = commits.group, commits.row
     into["commit.seen"] = commits.seen_us
-    _put_column(into, EXPIRED, commits.expired_below)
-    _put_standing(into, "commit", commits.standing)
+    put_column(into, EXPIRED, commits.expired_below)
+    put_standing(into, "commit", commits.standing)
 
 
 def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
-    row = _ints(arrays["commit.row"])
-    group = _ints(arrays["commit.group"], len(row))
-    names = tuple(str(name) for name in _read(arrays["commit.groups"]))
+    row = ints_of(arrays["commit.row"])
+    group = ints_of(arrays["commit.group"], len(row))
+    names = tuple(str(name) for name in read_text(arrays["commit.groups"]))
     for places, size in ((row, len(partitions)), (group, len(names))):
         if len(places) and not 0 <= places.min() <= places.max() < size:
             raise ValueError("a commit of a partition or group that is not there")
@@ -277,9 +263,9 @@ def _commits(arrays: Arrays, partitions: Partitions) -> CommitMemory:
         group_ids=names,
         group=group,
         row=row,
-        standing=_standing(arrays, "commit", len(row)),
-        seen_us=_ints(arrays["commit.seen"], len(row)),
-        expired_below=_column(arrays, EXPIRED, len(row))
+        standing=read_standing(arrays, "commit", len(row)),
+        seen_us=ints_of(arrays["commit.seen"], len(row)),
+        expired_below=read_column(arrays, EXPIRED, len(row))
         if EXPIRED in arrays
         else Column.absent(len(row)),
     )
@@ -289,22 +275,12 @@ def _groups(arrays: Arrays) -> GroupMemory:
     """Return when groups were at work; without it those without members count as abandoned."""
     if GROUPS not in arrays:
         return GroupMemory.none()
-    names = tuple(str(name) for name in _read(arrays[GROUPS]))
+    names = tuple(str(name) for name in read_text(arrays[GROUPS]))
     return GroupMemory(
         group_ids=names,
-        seen_us=_ints(arrays["group.seen"], len(names)),
-        **{name: _column(arrays, f"group.{name}", len(names)) for name in GROUP_COLUMNS},
+        seen_us=ints_of(arrays["group.seen"], len(names)),
+        **{name: read_column(arrays, f"group.{name}", len(names)) for name in GROUP_COLUMNS},
     )
-
-
-def _put_standing(into: Arrays, name: str, standing: Standing, base: Column | None = None) -> None:
-    _put_column(into, f"{name}.values", standing.values, base)
-    _put_column(into, f"{name}.since", standing.since_us)
-
-
-def _standing(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Standing:
-    values = _column(arrays, f"{name}.values", rows, base)
-    return Standing(values, _column(arrays, f"{name}.since", rows))
 
 
 # ------------------------------------------------------------------ partitions
@@ -313,62 +289,24 @@ def _put_partitions(into: Arrays, name: str, partitions: Partitions) -> None:
     topics = zip(
         partitions.index.topics, counts, partitions.topic_ids, partitions.internal, strict=True
     )
-    into[f"{name}.topics"] = _text([list(topic) for topic in topics])
+    into[f"{name}.topics"] = text_of([list(topic) for topic in topics])
     for column in (*COLUMNS, UNCLEAN):
-        _put_column(into, f"{name}.{column}", getattr(partitions, column))
+        put_column(into, f"{name}.{column}", getattr(partitions, column))
     for lists in LISTS:
-        _put_lists(into, f"{name}.{lists}", getattr(partitions, lists))
+        put_lists(into, f"{name}.{lists}", getattr(partitions, lists))
 
 
 def _partitions(arrays: Arrays, name: str) -> Partitions:
-    topics = _read(arrays[f"{name}.topics"])
+    topics = read_text(arrays[f"{name}.topics"])
     index = PartitionIndex.of({str(topic): int(count) for topic, count, _, _ in topics})
     rows = len(index)
     return Partitions(
         index=index,
         topic_ids=tuple(None if made is None else TopicId(made) for _, _, made, _ in topics),
         internal=tuple(bool(internal) for _, _, _, internal in topics),
-        **{column: _column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
-        **{lists: _lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]
-        unclean_election_enabled=_column(arrays, f"{name}.{UNCLEAN}", rows)
+        **{column: read_column(arrays, f"{name}.{column}", rows) for column in COLUMNS},  # type: ignore[arg-type]
+        **{lists: read_lists(arrays, f"{name}.{lists}", rows) for lists in LISTS},  # type: ignore[arg-type]
+        unclean_election_enabled=read_column(arrays, f"{name}.{UNCLEAN}", rows)
         if f"{name}.{UNCLEAN}" in arrays
         else Column.absent(rows),
     )
-
-
-# ------------------------------------------------------------------ arrays
-def _put_column(into: Arrays, name: str, column: Column, base: Column | None = None) -> None:
-    into[name] = column.values if base is None else column.values - base.values
-    into[f"{name}?"] = np.packbits(column.valid)
-
-
-def _column(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Column:
-    values = _ints(arrays[name], rows)
-    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
-    return Column(values if base is None else values + base.values, valid)
-
-
-def _put_lists(into: Arrays, name: str, lists: Ragged) -> None:
-    into[name], into[f"{name}#"] = lists.values, lists.lengths
-    into[f"{name}?"] = np.packbits(lists.valid)
-
-
-def _lists(arrays: Arrays, name: str, rows: int) -> Ragged:
-    lengths = _ints(arrays[f"{name}#"], rows)
-    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
-    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
-    return Ragged(starts, _ints(arrays[name], int(starts[-1])), valid)
-
-
-def _ints(array: NDArray[Any], rows: int | None = None) -> Int64s:
-    if array.dtype != np.int64 or array.ndim != 1 or rows not in (None, len(array)):
-        raise ValueError("a column of another type or length")
-    return array
-
-
-def _text(value: object) -> NDArray[np.uint8]:
-    return np.frombuffer(json.dumps(value).encode(), np.uint8)
-
-
-def _read(array: NDArray[Any]) -> Any:
-    return json.loads(array.tobytes())

@@ -6,7 +6,7 @@ restart could not go on with it.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from rules.facts.broker_log import LogEvent
@@ -23,10 +23,12 @@ from rules.facts.unseen_elections import NewTopic, UnseenElection
 from service.storage import log_format
 
 COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
+OF_ELECTION: Final = ("not_known_to", "contradicted")  # apart, so that older versions pass over it
 NUMBERS: Final = tuple(
     one.name
     for one in fields(ToldLoss)
-    if one.name not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us")
+    if one.name
+    not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us", *OF_ELECTION)
 )
 OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not whether it was restored
 
@@ -76,6 +78,20 @@ def losses_of(told: Any) -> LossMemory:
         new_topics=tuple(_new_topic(row) for row in new_topics),
         incidents=tuple(_incident(row) for row in incidents),
     )
+
+
+def plain_elections(memory: LossMemory) -> list[Any]:
+    """Return what is known of the elections of the losses told, in their order."""
+    return [[getattr(loss, name) for name in OF_ELECTION] for loss in memory.told]
+
+
+def with_elections(memory: LossMemory, told: Any) -> LossMemory:
+    """Return the memory with what `plain_elections` returned."""
+    losses = (
+        replace(loss, not_known_to=None if end is None else int(end), contradicted=int(level))
+        for loss, (end, level) in zip(memory.told, told, strict=True)
+    )
+    return replace(memory, told=tuple(losses))
 
 
 def _facts(told: Any) -> frozenset[CommitFact]:

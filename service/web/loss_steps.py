@@ -33,8 +33,9 @@ NOT_DETERMINABLE: Final = (
 )
 ELECTION_NOT_KNOWN: Final = (
     "Nothing that was seen to be committed is missing. Whether the new leader was in sync is not known: "
-    "look in the controllers' logs for an unclean election of {folder}. Where the active controller's "
-    "log is whole and has no such line, the election was clean."
+    "look for an unclean election of {folder} in the log of the controller that was active at the "
+    "election. Where that log is whole and has no such line, the election was clean; controllers with "
+    "ZooKeeper do not write of it."
 )
 DELETED_SINCE: Final = (
     "The topic was deleted since. What is left of it lies on brokers that were down then, until they "
@@ -97,9 +98,7 @@ def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> li
         case LossClass.UNREPLICATED_LOST:
             steps = chain(_write_again(facts), _reset_groups(place, facts))
         case LossClass.NOT_DETERMINABLE:
-            is_there = facts.reason == "election_not_known"
-            step = ELECTION_NOT_KNOWN if is_there else NOT_DETERMINABLE
-            steps = iter([step.format(topic=place.topic, folder=place.folder)])
+            steps = _of_unknown(place, facts)
         case LossClass.POSSIBLY_LOST:
             steps = chain(_save(place, facts), _reset_groups(place, facts), _find_out(place, facts))
         case LossClass.COMMITTED_LOST:
@@ -108,6 +107,15 @@ def _steps(class_: LossClass, labels: Mapping[str, str], facts: LossFacts) -> li
         case _:
             assert_never(class_)
     return list(steps)
+
+
+def _of_unknown(place: _Place, facts: LossFacts) -> Iterator[str]:
+    """Give what was seen to be gone first: it may be the only copy of what was acknowledged."""
+    is_there = facts.reason == "election_not_known"
+    if is_there and (facts.possible_offsets or 0) > 0:
+        yield from _save(place, facts)
+    step = ELECTION_NOT_KNOWN if is_there else NOT_DETERMINABLE
+    yield step.format(topic=place.topic, folder=place.folder)
 
 
 def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterator[str]:

@@ -294,7 +294,7 @@ def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean
         pytest.param(135, 6, 5, "nothing_says_so", id="it-has-what-came-since"),
         pytest.param(160, 6, 5, "nothing_says_so", id="and-more"),
         pytest.param(135, 7, 5, "election_not_known", id="nobody-led-in-between"),
-        pytest.param(135, 6, -5, "election_not_known", id="the-isr-was-told-after-it"),
+        pytest.param(135, 6, -5, "unseen", id="it-was-told-to-be-alone-and-gave-no-answer"),
         pytest.param(None, 6, 5, "election_not_known", id="nothing-came-since"),
     ],
 )
@@ -318,11 +318,9 @@ def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
         log_end_offset=Column.of([seen]),
         looked_at_us=ints(microseconds(at(5))),
     )
-    known = replace(
-        before,
-        looks=refined(before.looks, light),
-        taken_us=microseconds(at(0)) + (0 if seconds > 0 else 9_000_000),
-    )
+    told_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
+    context = replace(before.looks.context, isr_told_us=Column.of([told_at]))
+    known = replace(before, looks=refined(replace(before.looks, context=context), light))
     view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
     assert RULES["possibly"](view).finding(0).reason == reason
 
@@ -335,7 +333,7 @@ def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election
     allowed: dict[str, Any] = {"unclean_election_enabled": UNCLEAN_ALLOWED}
     silent = {**placed(1, isr=(1,), **allowed), "offsets": unseen_offsets(1)}
     looks = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
-    assert said(RULES["possibly"], *looks).reason == "election_not_known"
+    assert said(RULES["possibly"], *looks).reason == "unseen"
     assert said(RULES["possibly"], *looks).evidence["election"] == "not_known"
     assert said(RULES["unclean"], *looks).verdict is OK
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from rules.facts.broker_log import BrokerLog, LogEvent, LogSource, UncleanChange
 from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
+from rules.verdict import Severity
+from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, offsets, topic_id
-from tests.unit.rules.loss.playing import POSSIBLY, play
+from tests.unit.rules.loss.playing import POSSIBLY, play, played
 from tests.unit.rules.loss.replica_lines import (
     CLEAN,
     LATER,
@@ -25,6 +28,7 @@ from tests.unit.rules.loss.replica_lines import (
     updated,
     written,
 )
+from tests.unit.rules.loss.test_loss_events import of_rule, opened
 
 
 @pytest.mark.parametrize(
@@ -136,3 +140,96 @@ def test_a_late_line_tells_of_a_change_that_only_seemed_to_take_what_was_never_c
     said = play(before, after, LATER | written(elected()))
     assert [(one.rule, one.finding.reason) for one in said] == [(POSSIBLY, "unseen")]
     assert play(*(forbidden(look) for look in (before, after, LATER | written(elected())))) == []
+
+
+def test_a_new_leader_may_have_joined_one_that_led_between() -> None:
+    """Two clean moves within one gap: the first leader wrote of an ISR without the last one."""
+    before = led_by_1(watermark=73, isr=(1, 3))
+    after = led_by_2(isr=(2, 1)) | {"offsets": offsets(1, leader_epoch=[7])}
+    lines = (
+        updated(1, 3, second=1),
+        updated(3, 1, second=8, broker=3),
+        updated(3, 1, 2, second=9, broker=3),
+        updated(3, 2, second=10, broker=3),
+    )
+    assert [one.why for one in play(before, after | written(*lines))] == [
+        (POSSIBLY, "election_not_known", "info")
+    ]
+    direct = [one.why for one in play(before, led_by_2(isr=(2, 1)) | written(lines[0]))]
+    assert direct == [(POSSIBLY, "unseen", "warning")]
+    alone_then = [one.why for one in play(before, after | written(lines[0], alone(6)))]
+    assert alone_then == [(POSSIBLY, "unseen", "warning")], "nobody else could be elected cleanly"
+
+
+NOT_KNOWN = (1, POSSIBLY, "election_not_known", "info")
+UNSEEN = (2, POSSIBLY, "unseen", "warning")
+BEHIND: dict[str, Any] = {"broker_log": BrokerLog(is_read=True, is_behind=True)}
+ALONE_BEFORE = led_by_1(watermark=73)
+WITH_A_TAIL = ALONE_BEFORE | {
+    "offsets": offsets(1, last_stable_offset=[73], high_watermark=[73], log_end_offset=[90])
+}
+
+
+@pytest.mark.parametrize(
+    ("before", "line", "late"),
+    [
+        pytest.param(ALONE_BEFORE, elected(), UNSEEN, id="its-controller-wrote"),
+        pytest.param(WITH_A_TAIL, elected(), (2, POSSIBLY, "possible", "critical"), id="a-tail"),
+        pytest.param(
+            ALONE_BEFORE,
+            elected(topic=None, topic_id=topic_id("orders")),
+            UNSEEN,
+            id="its-controller-wrote-of-its-id",
+        ),
+        pytest.param(ALONE_BEFORE, alone(), UNSEEN, id="the-old-leader-wrote"),
+        pytest.param(ALONE_BEFORE, elected(leader_epoch=7), None, id="of-a-later-election"),
+        pytest.param(ALONE_BEFORE, elected(partition=1), None, id="of-another-partition"),
+        pytest.param(
+            ALONE_BEFORE, elected(leader_before=BrokerId(3)), UNSEEN, id="nobody-saw-its-leader"
+        ),
+        pytest.param(ALONE_BEFORE, updated(1, 2), None, id="with-the-new-leader"),
+        pytest.param(ALONE_BEFORE, alone(-9), None, id="before-the-last-look"),
+        pytest.param(ALONE_BEFORE, alone(29), None, id="when-it-may-lead-again"),
+        pytest.param(
+            ALONE_BEFORE, replace(alone(), origin=origin(5.0, broker=3)), None, id="by-another-one"
+        ),
+    ],
+)
+def test_a_late_line_tells_of_a_change_that_was_told_as_not_known(
+    before: dict[str, Any], line: LogEvent, late: tuple[int, str, str, str] | None
+) -> None:
+    looks = (before, led_by_2() | BEHIND, LATER | written(line), LATER | written(line))
+    said = [(one.number, *one.why) for one in play(*looks)]
+    assert said == [NOT_KNOWN, *([late] if late else [])]
+
+
+def test_a_log_that_is_behind_may_tell_another_isr_yet() -> None:
+    joined = updated(1, 2, second=8)
+    behind = {"broker_log": BrokerLog(is_read=True, is_behind=True, events=(alone(),))}
+    looks = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | behind)
+    for line, late in ((joined, []), (alone(), [(3, *UNSEEN[1:])])):
+        said = [(one.number, *one.why) for one in play(*looks, LATER | written(line))]
+        assert said == [NOT_KNOWN, *late]
+
+
+def test_a_late_line_says_more_of_the_same_event() -> None:
+    looks = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | written(elected()))
+    [found] = [one for one in opened(*looks).values() if one.identity[0] == POSSIBLY]
+    assert (found.reason, found.severity, found.evidence["election"]) == (
+        "unseen",
+        Severity.WARNING,
+        "unclean",
+    )
+    assert "broker 1" in str(found.evidence["advice"])
+    assert found.evidence["last_look"], "what was told before stays"
+    assert of_rule(opened(*looks), "unclean_leader_election") == [
+        ("6", "nothing_seen_is_missing", Severity.WARNING)
+    ]
+    assert of_rule(opened(*looks[:2], LATER | written(alone())), "unclean_leader_election") == []
+
+
+def test_a_late_line_is_held_against_what_an_earlier_process_told() -> None:
+    _, memory = played(ALONE_BEFORE, led_by_2() | BEHIND)
+    stored = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
+    said = play(LATER | written(elected()), memory=stored, first=2)
+    assert [(one.number, *one.why) for one in said] == [UNSEEN]

@@ -25,6 +25,7 @@ from tests.unit.rules.loss.replica_lines import (
     alone,
     asked,
     cut,
+    elected,
     forbidden,
     led_by_1,
     led_by_2,
@@ -71,9 +72,20 @@ CASES: Final = {
         told={COMMITTED: (73, 160, 77)},
     ),
     "burst-that-no-look-saw": Case(
-        because="how much is gone is known; nothing proves that any of it was acknowledged",
+        because="how much is gone is known; nothing tells that it was acknowledged, or of an unclean election",
         change=UNSEEN,
         lines=(started(), cut()),
+    ),
+    "burst-of-one-that-was-alone-until-it-died": Case(
+        because="nobody had joined it, so that all that it had was acknowledged",
+        change=UNSEEN,
+        lines=(alone(-9), started(), cut()),
+        told={POSSIBLY: (73, 100, None)},
+    ),
+    "burst-after-an-unclean-election": Case(
+        because="a controller wrote so",
+        change=UNSEEN,
+        lines=(elected(), started(), cut()),
         told={POSSIBLY: (73, 100, None)},
     ),
     "burst-that-was-committed": Case(
@@ -201,10 +213,9 @@ CASES: Final = {
         lines=(alone(), updated(1, 2, second=8), started(), cut()),
     ),
     "joined-before-the-last-look": Case(
-        because="the last look saw it alone after that",
+        because="the last look saw it alone after that, and who joined it since nothing tells",
         change=UNSEEN,
         lines=(alone(-20), updated(1, 2, second=-9), started(), cut()),
-        told={POSSIBLY: (73, 100, None)},
     ),
     "alone-again-later": Case(
         because="what it wrote when it led again says nothing of the change before",
@@ -270,12 +281,21 @@ def test_a_loss_is_settled_once() -> None:
 
 def test_committed_records_that_are_proven_later_are_told_when_they_are() -> None:
     found = settled(*UNSEEN, LATER | written(started(), cut()), LATER | written(went_back()))
-    assert [(one.number, one.rule) for one in found] == [
-        (2, POSSIBLY),
-        (3, COMMITTED),
-        (3, POSSIBLY),
+    assert [(one.number, one.rule) for one in found] == [(3, COMMITTED), (3, POSSIBLY)]
+    assert [str(one.finding.severity) for one in found] == ["critical", "info"]
+
+
+def test_a_cut_of_which_nothing_tells_that_it_was_acknowledged_pages_nobody() -> None:
+    """As after every restart of a leader under load; a late line about the election makes it a loss."""
+    late = (LATER | written(started(), cut()), LATER | written(elected()))
+    found = [(one.number, *one.why[1:]) for one in play(*UNSEEN, *late)]
+    assert found == [
+        (1, "election_not_known", "info"),
+        (2, "election_not_known", "info"),
+        (3, RETURNED, "critical"),
     ]
-    assert [str(one.finding.severity) for one in found] == ["critical", "critical", "info"]
+    told = play(*UNSEEN, late[0])[-1].finding.evidence
+    assert (told["exact_from"], told["exact_to"]) == (73, 100)
 
 
 def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> None:

@@ -133,6 +133,19 @@ def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
     assert older.commits.expired_below.to_list() == [None] * 3
 
 
+def test_a_checkpoint_that_keeps_nothing_with_its_looks_is_read() -> None:
+    """What it knew of the last round counts, as it did for the version that wrote it."""
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("look.context.replicas", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    known, told = older.looks.context, full.looks.context
+    assert plain(known.high_watermark) == plain(older.high_watermark)
+    assert plain(known.replicas) == plain(told.replicas) == plain(older.partitions.replicas)
+    assert known.isr_told_us.to_list() == [None] * 4
+    assert told.isr_told_us.valid.all()
+
+
 def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> None:
     full = decode(CONTENT, FORMAT).memory
     older = decode(without("transaction.outcomes", CONTENT), FORMAT).memory

@@ -220,3 +220,13 @@ def test_a_possible_loss_is_copied_and_compared_first() -> None:
 def test_one_offset_is_one() -> None:
     one = SETTLED | {"exact_from": 73, "exact_to": 74}
     assert "offset 73 is all that is gone" in loss(one, reason="ex_leader_returned").next_steps[0]
+
+
+@pytest.mark.parametrize("tail", [0, 20])
+def test_what_may_be_the_only_copy_is_saved_also_where_the_election_is_not_known(tail: int) -> None:
+    span = {"possible_from": 100, "possible_to": 100 + tail} if tail else {}
+    evidence = {"leader_before": 1, "leader": 2, "election": "not_known", **span}
+    found = loss(evidence, rule="records_possibly_lost", reason="election_not_known")
+    assert found.class_ is LossClass.NOT_DETERMINABLE
+    assert any("cp -a" in step for step in found.next_steps) is bool(tail)
+    assert "active at the election" in found.next_steps[-1]

@@ -1,0 +1,121 @@
+"""Lines that come after a change was told as one that nobody knows, and say that it was not clean.
+
+A log may be behind by rounds. What is told then is said of the same change, and once. What is proven by
+other means is not opened again. Of the old leader's own lines those count that
+it wrote before the change was told: later ones may be of a later time as a leader.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from rules.evidence import EvidenceValue
+from rules.facts.broker_log import IsrUpdated, UncleanChange
+from rules.facts.clocks import CLOCKS_AGREE_US
+from rules.facts.last_look import microseconds
+from rules.facts.loss_memory import Contradiction, ReplicaLine, ToldLoss
+from rules.loss.election import Election
+from rules.loss.returned import is_committed, row_of
+from rules.loss.told import copy_first, moment
+from rules.view import View
+
+
+def held_against(loss: ToldLoss, lines: Iterable[ReplicaLine], *, is_behind: bool) -> ToldLoss:
+    """Return the loss with what lines tell against its election.
+
+    While a log is behind, a later line of the same leader may say another thing of its ISR.
+    """
+    if not _is_open(loss):
+        return loss
+    known = list(lines)
+    levels = [_of_controller(loss, line.event) for line in known]
+    levels += [] if is_behind else [_of_isr(loss, known)]
+    worst = max((loss.contradicted, *levels))
+    return loss if worst == loss.contradicted else replace(loss, contradicted=worst)
+
+
+def newly_contradicted(view: View) -> dict[tuple[int, int], ToldLoss]:
+    """Return by row and leader epoch the changes told before against which this round read a line."""
+    before = {} if view.before is None else {one.key: one for one in view.before.losses.told}
+    found: dict[tuple[int, int], ToldLoss] = {}
+    for loss in view.memory.losses.told:
+        was, row = before.get(loss.key), row_of(view, loss)
+        is_same = was is not None and was.leader_epoch == loss.leader_epoch
+        if was is not None and is_same and row is not None and loss.contradicted > was.contradicted:
+            found[row, loss.leader_epoch] = loss
+    return found
+
+
+def has_tail(loss: ToldLoss) -> bool:
+    """Whether something that was seen is gone, and may have been committed."""
+    return (loss.not_known_to or 0) > loss.epoch_end
+
+
+def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
+    """Return what is known of such a change by now, as evidence."""
+    row = row_of(view, loss)
+    isr = () if row is None else view.snapshot.partitions.isr[row] or ()
+    is_unclean = loss.contradicted == Contradiction.BY_CONTROLLER
+    old = loss.leader_before
+    is_away = is_unclean and old is not None and old != loss.leader and old not in isr
+    return {
+        "topic_id": loss.topic_id,
+        "election": str(Election.UNCLEAN if is_unclean else Election.NOT_KNOWN),
+        "leader_before": old,
+        "leader_epoch_before": loss.leader_epoch_before,
+        "leader": loss.leader,
+        "leader_epoch": loss.leader_epoch,
+        "epoch_end": loss.epoch_end,
+        "unknown_since": None if loss.last_look_us is None else moment(loss.last_look_us),
+        "advice": copy_first([old], loss.name) if is_away and old is not None else None,
+    }
+
+
+def _is_open(loss: ToldLoss) -> bool:
+    """Whether its election is still what nobody knows."""
+    is_proven = is_committed(loss) or bool(loss.missing) or loss.restored_epoch is not None
+    return loss.not_known_to is not None and not is_proven
+
+
+def _of_controller(loss: ToldLoss, event: object) -> int:
+    """Return what a controller's line says against it."""
+    if not isinstance(event, UncleanChange) or event.leader_epoch is None:
+        return 0
+    is_topic = event.topic in (None, loss.name.topic) and event.topic_id in (None, loss.topic_id)
+    is_named = event.topic is not None or event.topic_id is not None
+    is_its = is_topic and is_named and event.partition == loss.name.partition
+    is_within = loss.leader_epoch_before < event.leader_epoch <= loss.leader_epoch
+    is_after = not event.ex_leaders or loss.leader_before in event.ex_leaders
+    if not (is_its and is_within and is_after) or event.leader in (None, loss.leader_before):
+        return 0
+    return Contradiction.BY_SIGNS if event.is_of_last_known else Contradiction.BY_CONTROLLER
+
+
+def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
+    """Return what the old leader's last line about its ISR says against it.
+
+    One that it wrote later than the change was told may be of another time as a leader.
+    """
+    own = [
+        (at, line.event.isr)
+        for line in lines
+        if isinstance(line.event, IsrUpdated) and (at := _written_us(loss, line)) is not None
+    ]
+    at, isr = max(own, default=(0, ()))
+    is_direct = loss.leader_epoch - loss.leader_epoch_before == 1
+    is_against = loss.leader_before in isr and loss.leader not in isr and at <= loss.told_us
+    return Contradiction.BY_SIGNS if is_against and (is_direct or len(isr) == 1) else 0
+
+
+def _written_us(loss: ToldLoss, line: ReplicaLine) -> int | None:
+    """Return when the old leader wrote a line about its ISR since the last look."""
+    event, looked_at = line.event, loss.last_look_us
+    if not isinstance(event, IsrUpdated) or event.origin.at is None or looked_at is None:
+        return None
+    at = microseconds(event.origin.at)
+    is_its = (event.topic, event.partition) == (loss.name.topic, loss.name.partition)
+    is_own = event.origin.broker_id == loss.leader_before
+    is_epoch = event.leader_epoch in (None, loss.leader_epoch_before)
+    is_since = min(line.read_us, at + CLOCKS_AGREE_US) >= looked_at
+    return at if is_its and is_own and is_epoch and is_since else None

@@ -1,0 +1,70 @@
+"""Columns and lists as named arrays, and plain values among them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.facts.column import Column, Int64s, Ragged
+from rules.facts.standing import Standing
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def put_column(into: Arrays, name: str, column: Column, base: Column | None = None) -> None:
+    """Put a column; its values as differences from those of `base`."""
+    into[name] = column.values if base is None else column.values - base.values
+    into[f"{name}?"] = np.packbits(column.valid)
+
+
+def read_column(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Column:
+    """Return what `put_column` was given."""
+    values = ints_of(arrays[name], rows)
+    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
+    return Column(values if base is None else values + base.values, valid)
+
+
+def put_lists(into: Arrays, name: str, lists: Ragged) -> None:
+    """Put lists of integers."""
+    into[name], into[f"{name}#"] = lists.values, lists.lengths
+    into[f"{name}?"] = np.packbits(lists.valid)
+
+
+def read_lists(arrays: Arrays, name: str, rows: int) -> Ragged:
+    """Return what `put_lists` was given."""
+    lengths = ints_of(arrays[f"{name}#"], rows)
+    starts = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+    valid = np.unpackbits(arrays[f"{name}?"], count=rows).astype(np.bool_)
+    return Ragged(starts, ints_of(arrays[name], int(starts[-1])), valid)
+
+
+def ints_of(array: NDArray[Any], rows: int | None = None) -> Int64s:
+    """Return an array as integers, checked."""
+    if array.dtype != np.int64 or array.ndim != 1 or rows not in (None, len(array)):
+        raise ValueError("a column of another type or length")
+    return array
+
+
+def text_of(value: object) -> NDArray[np.uint8]:
+    """Return plain values as an array of bytes."""
+    return np.frombuffer(json.dumps(value).encode(), np.uint8)
+
+
+def read_text(array: NDArray[Any]) -> Any:
+    """Return what `text_of` was given."""
+    return json.loads(array.tobytes())
+
+
+def put_standing(into: Arrays, name: str, standing: Standing, base: Column | None = None) -> None:
+    """Put since when values have stood; the values as differences from those of `base`."""
+    put_column(into, f"{name}.values", standing.values, base)
+    put_column(into, f"{name}.since", standing.since_us)
+
+
+def read_standing(arrays: Arrays, name: str, rows: int, base: Column | None = None) -> Standing:
+    """Return what `put_standing` was given."""
+    values = read_column(arrays, f"{name}.values", rows, base)
+    return Standing(values, read_column(arrays, f"{name}.since", rows))

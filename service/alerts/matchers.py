@@ -9,14 +9,14 @@ Source: prometheus/alertmanager, pkg/labels and matcher/parse.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from rules.errors import TidemarkError
 from service.alerts.identity import Labels
-from service.alerts.patterns import Pattern, PatternError
+from service.alerts.patterns import PatternError, compile_pattern
 from service.alerts.quoting import escaped, quoted, unescaped
 
 LONGEST_TEXT: Final = 4096
@@ -50,7 +50,9 @@ class Matcher:
     name: str
     operator: Operator
     value: str
-    _pattern: Pattern | None = field(init=False, repr=False, compare=False, default=None)
+    _pattern: Callable[[str], bool] | None = field(
+        init=False, repr=False, compare=False, default=None
+    )
 
     def __post_init__(self) -> None:
         """Read the pattern once.
@@ -62,7 +64,7 @@ class Matcher:
             raise MatcherError("a matcher needs the name of a label")
         if self.operator in (Operator.MATCHES, Operator.MATCHES_NOT):
             try:
-                object.__setattr__(self, "_pattern", Pattern(self.value))
+                object.__setattr__(self, "_pattern", compile_pattern(self.value))
             except PatternError as exc:
                 raise MatcherError(f"{self.name}{self.operator}{self.value!r}: {exc}") from exc
 
@@ -75,7 +77,7 @@ class Matcher:
         """Whether the condition holds for these labels."""
         value = labels.get(self.name, "")
         if self._pattern is not None:
-            return self._pattern.matches(value) is (self.operator is Operator.MATCHES)
+            return self._pattern(value) is (self.operator is Operator.MATCHES)
         return (value == self.value) is (self.operator is Operator.EQUAL)
 
 

@@ -101,7 +101,7 @@ def _unpacked(sent: Sent) -> bytes:
     except OverflowError as exc:
         raise too_large() from exc
     except SnappyError as exc:
-        raise _no_push(f"its Snappy block has {exc}") from exc
+        raise _no_push(f"its Snappy block {exc}") from exc
 
 
 def _digest(body: bytes, sent: Sent) -> str:

@@ -45,15 +45,15 @@ def _of(message: bytes, wanted: int) -> Iterator[bytes]:
     """Return the values of one field of bytes, in order; all others are skipped."""
     place = 0
     while place < len(message):
-        tag, place = _varint(message, place)
+        tag, place = varint(message, place)
         end = place
         match tag & 7:
             case Kind.VARINT:
-                _, end = _varint(message, place)
+                _, end = varint(message, place)
             case Kind.FIXED64:
                 end += 8
             case Kind.BYTES:
-                size, place = _varint(message, place)
+                size, place = varint(message, place)
                 end = place + size
             case Kind.FIXED32:
                 end += 4
@@ -66,7 +66,12 @@ def _of(message: bytes, wanted: int) -> Iterator[bytes]:
         place = end
 
 
-def _varint(message: bytes, place: int) -> tuple[int, int]:
+def varint(message: bytes, place: int) -> tuple[int, int]:
+    """Return the number that is written at a place, seven bits a byte, and the place behind it.
+
+    Raises:
+        ValueError: it does not end.
+    """
     value = 0
     for count, byte in enumerate(message[place : place + MAX_VARINT_BYTES]):
         value |= (byte & 0x7F) << (7 * count)

@@ -56,8 +56,8 @@ UNREADABLE = (
     ('topic="x" group="y"', "a comma"),
     ('topic="x",,group="y"', "name of a label"),
     ('{topic="x"', "brace"),
-    ('topic=~"("', "not closed"),
-    ('topic=~"*"', "repeats nothing"),
+    ('topic=~"("', r"topic=~'\(': missing \): '\('"),
+    ('topic=~"*"', "no argument for repetition"),
     ("x" * 4097, "longer than"),
     (",".join(f"l{number}=x" for number in range(33)), "more than 32"),
 )

@@ -1,78 +1,56 @@
-"""Patterns of matchers: what they match, what they refuse, and that no text is slow."""
+"""Patterns of matchers: RE2's dialect, whole values, limits, and that no text is slow."""
 
 from __future__ import annotations
 
 import pytest
 
-from service.alerts.patterns import Pattern, PatternError
+from service.alerts.patterns import PatternError, compile_pattern
 
 MATCHES = (
     ("", "", True),
     ("", "a", False),
-    ("orders", "orders", True),
     ("orders", "orders-dlq", False),  # the whole value, not a part of it
-    ("orders|payments", "payments", True),
+    ("orders|orders-dlq", "orders-dlq", True),
+    ("orders|payments", "orders-payments", False),
     ("a|", "", True),
-    ("orders-.*", "orders-", True),
     (".+-dlq", "-dlq", False),
-    ("colou?r", "color", True),
-    ("a{2,3}", "aa", True),
     ("a{2,3}", "aaaa", False),
-    ("a{2,}", "aaaaa", True),
-    ("a{3}", "aa", False),
-    ("a{0}b", "b", True),
     ("a{,2}", "a{,2}", True),  # no repetition in RE2
-    ("(ab)*c", "ababc", True),
-    ("(?:ab|cd)+", "abcdab", True),
-    ("(?P<name>ab)", "ab", True),
-    ("x*?y", "xxy", True),
-    ("[a-c]+", "abcabc", True),
-    ("[^a-c]+", "xyz", True),
-    ("[]a]+", "]a", True),
-    ("[a-]+", "a-a", True),
-    (r"[\d.]+", "10.2", True),
-    (r"[\D]+", "ab1", False),
-    (r"\d+\.\d+", "10.2", True),
-    (r"\w+", "snake_case9", True),
-    (r"\w+", "zähler", False),  # as in RE2, only ASCII
-    (r"\s\S", " x", True),
-    (r"\x41\x{1F600}", "A\U0001f600", True),
-    (r"\t\n", "\t\n", True),
+    ("(?P<name>a)(?<other>b)", "ab", True),
+    (r"\d+", "\u0663", False),  # as in RE2, only ASCII
+    (r"\w+", "zähler", False),
+    (r"\pL+", "zähler", True),
+    (r"\p{Greek}+", "ω", True),
+    ("[[:alpha:]]+", "ab", True),
+    (r"\Qa.b\E", "axb", False),
+    (r"orders\b.*", "orders-x", True),
+    (r"\x{1F600}", "\U0001f600", True),
     (".", "\n", False),
     ("(?s).", "\n", True),
     ("(?i)ORDERS-[a-z]", "orders-X", True),
-    ("(?i)[^a]", "A", False),
+    ("a(?i)b", "aB", True),
     ("^orders$", "orders", True),
-    (r"\Aorders\z", "orders", True),
-    ("a^b", "ab", False),
-    ("a$b", "ab", False),
-    ("$^", "", True),
+    ("a$", "a\n", False),  # nor before a last line end, as in Python
+    ("(?m)a$", "a\nb", False),
     ("zähler|ω+", "ωω", True),
+    ("a.*", "a\udc80", True),  # no Unicode
 )
 REFUSED = (
-    ("a(b", "not closed"),
-    ("a)b", "closes nothing"),
-    ("*a", "repeats nothing"),
-    ("a|+", "repeats nothing"),
-    ("a**", "repetition is repeated"),
-    ("a{2}{3}", "repetition is repeated"),
-    ("a{3,2}", "counts backwards"),
-    ("a{1001}", "more than 1000 times"),
-    ("((a{1000}){1000}){1000}", "too large"),
-    ("(((){1000}){1000}){1000}", "too large"),
-    ("[z-a]", "counts backwards"),
-    ("[abc", "] of a class"),
-    (r"[a-\d]", "no end"),
-    ("[[:alpha:]]", "classes by name"),
-    (r"\1", r"\\1 is not known"),
-    (r"\pL", r"\\p is not known"),
-    (r"\bx", r"\\b is not known"),
-    ("\\", "escaped character"),
-    (r"\x{FFFFFF}", "no character"),
-    ("(?=a)", "of "),
-    ("(?<!a)b", "of "),
-    ("a(?i)b", "of "),
-    ("(" * 21 + ")" * 21, "nested deeper"),
+    ("a(b", "missing \\): 'a\\(b'"),
+    ("a)|(b", "unexpected \\): 'a\\)|"),
+    ("*a", "no argument for repetition operator: '\\*'"),
+    ("a**", "bad repetition operator: '\\*\\*'"),
+    ("a{3,2}", "invalid repetition size"),
+    ("a{1001}", "invalid repetition size: '\\{1001}'"),
+    ("((a{1000}){1000}){1000}", "invalid repetition size"),
+    (r"\pL{999}", "too large"),
+    ("[z-a]", "invalid character class range: 'z-a'"),
+    ("[abc", "missing ]: '\\[abc'"),
+    (r"(a)\1", "invalid escape sequence"),
+    ("\\", "trailing"),
+    ("(?=a)", "invalid perl operator: '\\(\\?='"),
+    ("(?<!a)b", "invalid perl operator"),
+    ("(\n", "missing \\): '\\(\\\\n'"),  # one line
     ("a" * 1025, "longer than 1024"),
 )
 SLOW_ELSEWHERE = (  # exponential or worse by going back and trying again
@@ -81,35 +59,29 @@ SLOW_ELSEWHERE = (  # exponential or worse by going back and trying again
     ("(.*)*x", "y" * 20_000),
     (".*a.*a.*a.*a.*b", "a" * 20_000),
     ("(a?){50}a{50}", "a" * 49),
+    (".*a.{200}b", "a" * 20_000),  # more states than there is memory for
 )
 
 
 @pytest.mark.parametrize(("pattern", "value", "is_match"), MATCHES)
 def test_a_pattern_matches_whole_values(pattern: str, value: str, is_match: bool) -> None:  # noqa: FBT001
-    assert Pattern(pattern).matches(value) is is_match
+    assert compile_pattern(pattern)(value) is is_match
 
 
 @pytest.mark.parametrize(("pattern", "reason"), REFUSED)
 def test_what_cannot_be_used_is_refused_with_a_reason(pattern: str, reason: str) -> None:
     with pytest.raises(PatternError, match=reason):
-        Pattern(pattern)
+        compile_pattern(pattern)
 
 
 @pytest.mark.parametrize(("pattern", "value"), SLOW_ELSEWHERE)
 def test_no_text_needs_more_than_linear_time(pattern: str, value: str) -> None:
-    assert not Pattern(pattern).matches(value)
+    assert not compile_pattern(pattern)(value)
 
 
 def test_what_is_remembered_is_bounded_and_changes_no_answer() -> None:
-    pattern = Pattern("(x[0-9]+y?)*")
+    matches = compile_pattern("(x[0-9]+y?)*")
     values = [f"x{number}y" for number in range(5000)]
-    assert all(pattern.matches(value) for value in values)
-    assert all(pattern.matches(value) for value in values)
-    assert not pattern.matches("y")
-
-
-def test_many_different_characters_change_no_answer() -> None:
-    pattern = Pattern("[^!]*")
-    text = "".join(chr(code) for code in range(0x100, 0x3000))
-    assert pattern.matches(text)
-    assert not pattern.matches(text + "!")
+    assert all(matches(value) for value in values)
+    assert all(matches(value) for value in values)
+    assert not matches("y")

@@ -85,7 +85,7 @@ def test_an_empty_push_holds_nothing() -> None:
     ("body", "status", "told"),
     [
         (b"\xff" * 10, 400, "the body is no push of Loki: its Snappy block has no length"),
-        (REAL[:-1], 400, "the body is no push of Loki: its Snappy block has "),
+        (REAL[:-1], 400, "the body is no push of Loki: its Snappy block is damaged"),
         (literal(b"\x0a\xff"), 400, "the body is no push of Loki: "),
         (literal(push(('{broker_id="x"}', ["a"]))), 400, "broker_id is no number of a broker"),
         (varint(MAX_UNPACKED + 1) + b"\0", 413, "when it is unpacked"),

@@ -151,7 +151,7 @@ lock: $(READY) ## pin requirements.txt again from pyproject.toml, and its part f
 	  --no-emit-index-url --no-emit-find-links --constraint requirements.txt --upgrade --quiet pyproject.toml -o requirements-run.txt
 
 kafka-lock: $(READY) ## pin the sandbox's Kafka jars again
-	@$(BIN)/python -m service.sandbox.jars service/sandbox/locks/*.lock tests/applications/application-jars.lock
+	@$(BIN)/python -m service.sandbox.cluster.jars service/sandbox/cluster/locks/*.lock tests/applications/application-jars.lock
 
 clean: ## remove the virtual environment and caches
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage *.egg-info

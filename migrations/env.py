@@ -1,6 +1,6 @@
 """How Alembic runs a revision: each in a transaction of its own, on the connection it is given.
 
-`service.storage.schema` gives the connection, which already holds the advisory lock and the
+`service.storage.database.schema` gives the connection, which already holds the advisory lock and the
 timeouts, and the tables to compare with.
 """
 

@@ -14,13 +14,13 @@ from rules.evidence import Evidence
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
-from service.alerts.alert import Alert, AlertState
-from service.alerts.evaluate import AlertingConfig, Asked, Stepped, step
-from service.alerts.lifecycle import AlertStep, Seen
-from service.alerts.matchers import parse_matchers
-from service.alerts.routes import Route, Routing
-from service.alerts.silences import Silence
-from service.alerts.state import AlertingState
+from service.alerting.alerts.alert import Alert, AlertState
+from service.alerting.alerts.evaluate import AlertingConfig, Asked, Stepped, step
+from service.alerting.alerts.lifecycle import AlertStep, Seen
+from service.alerting.alerts.matchers import parse_matchers
+from service.alerting.alerts.routes import Route, Routing
+from service.alerting.alerts.silences import Silence
+from service.alerting.alerts.state import AlertingState
 from tests.factories import at, snapshot
 
 COMPLETE: Final = Completeness.of(snapshot())

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from service.storage.server import EmbeddedServer, has_files
+from service.storage.database.server import EmbeddedServer, has_files
 
 
 @functools.cache

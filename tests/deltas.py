@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from datetime import timedelta
 from itertools import count
 
-from service.alerts.alert import Alert
-from service.alerts.delta import AlertDelta, delta_of, whole_delta
-from service.alerts.evaluate import AlertingConfig, Stepped
-from service.alerts.lifecycle import Seen
-from service.alerts.telling import Telling
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import WebhookReceiver
+from service.alerting.alerts.alert import Alert
+from service.alerting.alerts.delta import AlertDelta, delta_of, whole_delta
+from service.alerting.alerts.evaluate import AlertingConfig, Stepped
+from service.alerting.alerts.lifecycle import Seen
+from service.alerting.notifications.telling import Telling
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import WebhookReceiver
 from tests.alerting import Life, Said
 from tests.factories import at
 

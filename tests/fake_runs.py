@@ -8,7 +8,7 @@ from datetime import datetime
 
 from rules.errors import StoreError
 from service.scheduling.runs import Ended, Known, Refused, RunOutcome
-from service.storage.jobs import GONE, StoredRun
+from service.storage.jobs.jobs import GONE, StoredRun
 
 UNENDED = (RunOutcome.RUNNING, RunOutcome.INTERRUPTED)
 

@@ -13,22 +13,22 @@ from rules.errors import StoreError, UnreachableError
 from rules.facts.broker_log import LogSource
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import apply_changes
-from service.alerts.delta import AlertDelta, ClosingDone, Outgoing
-from service.alerts.state import AlertingState
-from service.feeds import Fed
-from service.rounds import Scope
-from service.storage.alerting import is_remembered, with_evidence
-from service.storage.asked import NOTHING_WANTED
-from service.storage.clusters import ClusterKey, RoundId
-from service.storage.inbox import (
+from service.alerting.alerts.delta import AlertDelta, ClosingDone, Outgoing
+from service.alerting.alerts.state import AlertingState
+from service.observe.cluster_reader import Scope
+from service.observe.feeds import Fed
+from service.storage.alerting.alerts import is_remembered, with_evidence
+from service.storage.alerting.asked import NOTHING_WANTED
+from service.storage.rounds.clusters import ClusterKey, RoundId
+from service.storage.rounds.inbox import (
     KnownDelivery,
     NewDelivery,
     StreamState,
     Turn,
     WaitingLines,
 )
-from service.storage.rounds import Round, Stored
-from service.storage.store import Loaded, OpenFindings
+from service.storage.rounds.rounds import Round, Stored
+from service.storage.rounds.store import Loaded, OpenFindings
 from tests.factories import at, snapshot
 
 

@@ -8,8 +8,8 @@ from rules.catalogue.all_rules import EVERY
 from rules.pages import page
 from service.metrics.page import metrics_page
 from service.settings.page import settings_page
-from tests.unit.service.notify.given import write_notification_pages
-from tests.unit.service.web.given import write_openapi_page
+from tests.unit.service.alerting.notifications.given import write_notification_pages
+from tests.unit.service.api.given import write_openapi_page
 
 DOCS = Path(__file__).parents[1] / "docs"
 RULE_PAGES = DOCS / "rules"

@@ -7,8 +7,8 @@ from typing import Final
 
 import pytest
 
+from service.sandbox.cluster.releases import DEFAULT_VERSION
 from service.sandbox.faults import needed_release
-from service.sandbox.releases import DEFAULT_VERSION
 
 VERSION: Final = os.environ.get("SANDBOX_KAFKA_VERSION", DEFAULT_VERSION)
 MARKER: Final = "needs_kafka"

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 
 MAKE: Final = ("make", "--no-print-directory")
 GIVES_WAY: Final = "~"

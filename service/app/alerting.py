@@ -6,12 +6,12 @@ import asyncio
 from uuid import uuid4
 
 from rules.catalogue.all_rules import EVERY
-from service.alerting import Alerting
-from service.alerts.telling import Telling
-from service.pipeline import Pipeline
-from service.round_loop import TellingLoop
+from service.alerting.notifications.telling import Telling
+from service.rounds.alerting_step import Alerting
+from service.rounds.pipeline import Pipeline
+from service.rounds.round_loop import TellingLoop
+from service.runtime.supervisor import Supervisor, Task
 from service.settings import AlertingSettings
-from service.supervisor import Supervisor, Task
 
 
 def make_alerting(settings: AlertingSettings, supervisor: Supervisor) -> Alerting:

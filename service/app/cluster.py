@@ -8,8 +8,8 @@ from collectors.session import Limits
 from collectors.wire.connection import Address
 from collectors.wire.pool import Pool
 from rules.errors import SettingsError
-from service.clock import utc_now
-from service.rounds import ClusterReader, Target
+from service.observe.cluster_reader import ClusterReader, Target
+from service.runtime.clock import utc_now
 from service.settings import KafkaSettings
 
 MAX_PORT: Final = 65535

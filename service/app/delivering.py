@@ -7,23 +7,23 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import uuid4
 
-from service.clock import monotonic, utc_now
-from service.delivering.deliverer import Clocks, Deliverer
-from service.delivering.doors import Doors
-from service.delivering.figures import Figures
-from service.delivering.upkeep import Duties, Upkeep
-from service.latest import Latest, RoundOutcome
-from service.log import Log
+from service.alerting.receivers.receivers import Receiver
+from service.alerting.sending.calls import CallLimits, Calls
+from service.alerting.sending.sender import Sender
+from service.delivery.deliverer import Clocks, Deliverer
+from service.delivery.doors import Doors
+from service.delivery.figures import Figures
+from service.delivery.upkeep import Duties, Upkeep
 from service.metrics.alerting import DeliveryFigures
-from service.notify.calls import CallLimits, Calls
-from service.notify.receivers import Receiver
-from service.notify.sender import Sender
+from service.rounds.latest import Latest, RoundOutcome
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import Log
+from service.runtime.supervisor import Supervisor, Task
 from service.settings import AlertingSettings
-from service.storage.delivered import Deliveries
-from service.storage.fallback import Backlogs
-from service.storage.outbox import Outbox
-from service.storage.store import PostgresStore
-from service.supervisor import Supervisor, Task
+from service.storage.delivery.delivered import Deliveries
+from service.storage.delivery.fallback import Backlogs
+from service.storage.delivery.outbox import Outbox
+from service.storage.rounds.store import PostgresStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

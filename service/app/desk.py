@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rules.catalogue.all_rules import EVERY
+from service.api.core.desk import Desk, Jobs, Sending
 from service.settings import AlertingSettings
-from service.storage.alert_lists import AlertList
-from service.storage.audit import AuditTrail
+from service.storage.alerting.alert_lists import AlertList
+from service.storage.alerting.silences import SilenceList
 from service.storage.baselines.reading import BaselineList
-from service.storage.changes import Changes
-from service.storage.deliveries import DeliveryList
-from service.storage.silences import SilenceList
-from service.storage.store import PostgresStore
-from service.web.desk import Desk, Jobs, Sending
+from service.storage.changes.audit import AuditTrail
+from service.storage.changes.changes import Changes
+from service.storage.delivery.deliveries import DeliveryList
+from service.storage.rounds.store import PostgresStore
 
 
 def make_desk(

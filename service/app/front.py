@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import socket
 
-from service.clock import monotonic, utc_now
-from service.latest import Latest
-from service.log import Log
+from service.api.app import create_app
+from service.api.core.desk import Desk
+from service.api.core.ports import FewAtOnce, Inbox, Sources
+from service.api.core.rights import Tokens
+from service.api.core.server import HttpServer, is_loopback
 from service.metrics.exposition import Exposition
+from service.rounds.latest import Latest
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import Log
+from service.runtime.threads import in_thread
 from service.settings import HttpSettings
-from service.storage.history import FindingHistory
-from service.storage.store import PostgresStore
-from service.storage.token_check import StoredTokens
-from service.threads import in_thread
-from service.web.app import create_app
-from service.web.desk import Desk
-from service.web.ports import FewAtOnce, Inbox, Sources
-from service.web.rights import Tokens
-from service.web.server import HttpServer, is_loopback
+from service.storage.findings.history import FindingHistory
+from service.storage.rounds.store import PostgresStore
+from service.storage.tokens.token_check import StoredTokens
 
 
 def make_front(  # noqa: PLR0913 - what answers are made of, each by its name

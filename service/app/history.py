@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from service.allocator import give_back
-from service.clock import monotonic
-from service.events import Event
 from service.history.extraction import Extraction
 from service.history.folder import Described, Folder, open_folder
 from service.history.folding import Folded, fold_due
-from service.history.history import History
 from service.history.recorder import Recorder
 from service.history.retention import remove_old
 from service.history.shipping import Shipper
-from service.log import Log
-from service.retention import RunsBefore, clock_trouble
+from service.jobs.retention import RunsBefore, clock_trouble
+from service.rounds.history import History
+from service.runtime.allocator import give_back
+from service.runtime.clock import monotonic
+from service.runtime.events import Event
+from service.runtime.log import Log
 from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
 from service.scheduling.triggers import Every
 from service.settings import HistorySettings, Settings

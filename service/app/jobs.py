@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from service.clock import ClockReading, monotonic, utc_now
-from service.log import Log
-from service.log_inbox import remove_read
-from service.retention import Retention, RunsBefore
+from service.api.core.desk import JobView, RunView
+from service.jobs.retention import Retention, RunsBefore
+from service.observe.log_inbox import remove_read
+from service.runtime.clock import ClockReading, monotonic, utc_now
+from service.runtime.log import Log
+from service.runtime.supervisor import Supervisor, Task
 from service.scheduling.figures import JobState
 from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
 from service.scheduling.performing import Performer
 from service.scheduling.runner import Runner
 from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
-from service.storage.inbox import StoredInbox, names_of_inboxes
-from service.storage.jobs import StoredRun, StoredRuns
-from service.storage.retention import Kind, ran_before, remove
-from service.storage.store import PostgresStore
-from service.supervisor import Supervisor, Task
-from service.web.desk import JobView, RunView
+from service.storage.jobs.jobs import StoredRun, StoredRuns
+from service.storage.jobs.retention import Kind, ran_before, remove
+from service.storage.rounds.inbox import StoredInbox, names_of_inboxes
+from service.storage.rounds.store import PostgresStore
 
 MINUTE: Final = timedelta(minutes=1)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from rules.facts.identity import BrokerId
-from service.clock import monotonic
-from service.log_files import LogFiles
+from service.observe.log_files import LogFiles
+from service.runtime.clock import monotonic
+from service.runtime.threads import OneAtATime
 from service.settings import BrokerLogSettings, LogFileSettings
-from service.threads import OneAtATime
 
 
 def log_files(settings: BrokerLogSettings) -> LogFiles:

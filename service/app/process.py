@@ -15,6 +15,7 @@ from collectors.risk_looks import RiskReader
 from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
+from service.api.core.server import bind
 from service.app.alerting import make_alerting, telling
 from service.app.cluster import cluster_reader
 from service.app.delivering import Delivering, make_delivering
@@ -25,35 +26,34 @@ from service.app.jobs import JobParts, make_jobs
 from service.app.log_files import log_files
 from service.app.nightly import nightly_jobs
 from service.app.scrapes import scrape_watch
-from service.clock import monotonic, utc_now
-from service.data_directory import DataDirectory
-from service.events import Event
-from service.history.history import History
+from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
-from service.keeping import Keeper
-from service.latest import Latest, Look
-from service.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
-from service.log_files import LogFiles
-from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
-from service.pipeline import Pipeline
-from service.process import process_figures, seldom_collected
-from service.risk_watch import RiskPace, RiskWatch
-from service.round_log import RoundLog
-from service.round_loop import RoundLoop
-from service.rounds import ClusterReader, Scope
-from service.scrape_watch import ScrapeWatch
-from service.serve import Parts, Service
+from service.metrics.process import process_figures, seldom_collected
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.log_files import LogFiles
+from service.observe.log_inbox import LogInbox
+from service.observe.risk_watch import RiskPace, RiskWatch
+from service.observe.scrape_watch import ScrapeWatch
+from service.observe.watch import Remembered, Watcher
+from service.rounds.history import History
+from service.rounds.latest import Latest, Look
+from service.rounds.persistence import Keeper
+from service.rounds.pipeline import Pipeline
+from service.rounds.round_log import RoundLog
+from service.rounds.round_loop import RoundLoop
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.data_directory import DataDirectory
+from service.runtime.events import Event
+from service.runtime.log import LibraryHandler, LineWriter, Log, QueuedWriter, make_log
+from service.runtime.supervisor import Supervisor, Task
+from service.runtime.threads import OneAtATime
 from service.settings import LogFormat, Settings
 from service.settings.advice import warnings
-from service.storage.engine import OWN_SECONDS, open_database
-from service.storage.inbox import StoredInbox
-from service.storage.store import PostgresStore
-from service.supervisor import Supervisor, Task
-from service.threads import OneAtATime
-from service.watch import Remembered, Watcher
-from service.web.server import bind
+from service.storage.database.engine import OWN_SECONDS, open_database
+from service.storage.rounds.inbox import StoredInbox
+from service.storage.rounds.store import PostgresStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ import asyncio
 from collectors.scrapes.asking import Asking, Limits, addresses_of, tls_context
 from collectors.scrapes.listing import EndpointLists
 from rules.facts.scrapes import EndpointKind
-from service.clock import monotonic, utc_now
-from service.log import Log
-from service.scrape_watch import ScrapePace, ScrapeWatch
+from service.observe.scrape_watch import ScrapePace, ScrapeWatch
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import Log
+from service.runtime.threads import in_thread
 from service.settings import ScrapeSettings
 from service.settings.scrapes import parted
-from service.threads import in_thread
 
 
 async def _resolved(host: str, port: int) -> list[str]:

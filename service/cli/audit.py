@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli import listing
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.parameters import Moment
-from service.cli.server_options import client_of, server_options_for
-from service.cli.showing import SHOWN
+from service.cli.options.kafka_options import output_option
+from service.cli.server import listing
+from service.cli.server.server_options import client_of, server_options_for
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parameters import Moment
+from service.cli.terminal.showing import SHOWN
 
 if TYPE_CHECKING:
-    from service.cli.tx.columns import Rows
+    from service.cli.terminal.columns import Rows
 
 # Column -> whether its cells are short and never folded.
 COLUMNS: Final = {
@@ -67,7 +67,7 @@ def command(*, since: datetime | None, **options: Any) -> int:
 
 def table(rows: Sequence[listing.Row]) -> Rows:
     """Return one line per change."""
-    from service.cli.tx.columns import Rows  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.terminal.columns import Rows  # noqa: PLC0415 - keeps `--help` fast
 
     found = Rows(COLUMNS, caption=listing.more(rows))
     for row in rows[:SHOWN]:

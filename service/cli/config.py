@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.serve_options import serve_flags, serve_options
+from service.cli.options.kafka_options import output_option
+from service.cli.options.serve_options import serve_flags, serve_options
+from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.settings import Sourced
@@ -101,7 +101,7 @@ def _require_usable(sourced: Sourced) -> None:
     """
     from rules.catalogue.all_rules import EVERY  # noqa: PLC0415 - keeps `--help` fast
     from service.app import bootstrap_addresses  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.folder_check import require_usable  # noqa: PLC0415 - same
+    from service.cli.options.folder_check import require_usable  # noqa: PLC0415 - same
 
     bootstrap_addresses(sourced.settings.kafka.bootstrap_servers)
     sourced.settings.kafka.security().ssl_context()

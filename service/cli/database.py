@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.settings import Settings
-    from service.storage.schema import SchemaCheck
+    from service.storage.database.schema import SchemaCheck
 
 
 @click.group("db")
@@ -68,8 +68,8 @@ def check(*, path: Path | None, data_dir: str | None, output: str) -> int:
       tidemark db check
       tidemark db check -o json | jq -r .standing
     """  # noqa: D301 - see above
-    from service.storage import schema  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.opening import opened  # noqa: PLC0415 - same
+    from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import opened  # noqa: PLC0415 - same
 
     with opened(settings_of(path, data_dir)) as engine:
         found = schema.check(engine)
@@ -86,8 +86,8 @@ def settings_of(path: Path | None, data_dir: str | None) -> Settings:
 
 
 def _would_upgrade(settings: Settings) -> str:
-    from service.storage import schema  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.opening import has_database, opened  # noqa: PLC0415 - same
+    from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import has_database, opened  # noqa: PLC0415 - same
 
     if not has_database(settings):
         place = settings.service.data_directory()
@@ -101,8 +101,8 @@ def _would_upgrade(settings: Settings) -> str:
 
 
 def _upgraded(settings: Settings) -> str:
-    from service.storage import schema  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.opening import open_store  # noqa: PLC0415 - same
+    from service.storage.database import schema  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import open_store  # noqa: PLC0415 - same
 
     database = open_store(settings)
     try:

@@ -25,8 +25,8 @@ from rules.errors import (
     UnreachableError,
 )
 from rules.version import VERSION
-from service.cli.exit_codes import ExitCode
-from service.cli.output import OutputClosedError, OutputError, guarded_streams
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.output import OutputClosedError, OutputError, guarded_streams
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
         "alerts": ("service.cli.alerts.command", "Show alerts, take them on, close them."),
         "audit": ("service.cli.audit", "Show who changed what, and why."),
         "baselines": ("service.cli.baselines.command", "Show what is usual, and go back a night."),
-        "collect": ("service.cli.collect", "Read a cluster's true offsets."),
+        "collect": ("service.cli.collect.command", "Read a cluster's true offsets."),
         "config": ("service.cli.config", "Show the settings that are in effect."),
         "db": ("service.cli.database", "Upgrade or check the database."),
         "deliveries": ("service.cli.deliveries.command", "Show what was sent, and send it again."),
@@ -66,7 +66,10 @@ class LazyGroup(click.Group):
         "loss": ("service.cli.loss.command", "Show lost records and what to do about them."),
         "nightly": ("service.cli.nightly", "Learn what is usual, from the days that are over."),
         "receivers": ("service.cli.receivers.command", "Show who is told of alerts, and test it."),
-        "sandbox": ("service.cli.sandbox", "Run a real Kafka cluster on this machine."),
+        "sandbox": (
+            "service.sandbox.commands.sandbox",
+            "Run a real Kafka cluster on this machine.",
+        ),
         "sequence": ("service.cli.sequence.command", "Tell reordering from loss in sequence gaps."),
         "serve": ("service.cli.serve", "Watch a cluster day and night."),
         "silences": ("service.cli.silences.command", "Hold back alerts for a while."),

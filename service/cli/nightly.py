@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rules.errors import StoreError
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import config_option, data_dir_option, output_option
-from service.cli.stopping import ended_in_order
+from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.stopping import ended_in_order
 
 if TYPE_CHECKING:
     from service.history.folding import Folded
-    from service.nightly.running import NightlyOrder, NightlyPlan, NightsDone
-    from service.nightly.telling import Told
+    from service.jobs.baseline_run.running import NightlyOrder, NightlyPlan, NightsDone
+    from service.jobs.baseline_run.telling import Told
     from service.settings import Settings
 
 
@@ -80,8 +80,8 @@ def run(**options: Any) -> int:
       tidemark nightly run --date 2026-03-29 -o json | tail -1 | jq .series
       tidemark nightly run --master spark://spark-1:7077 --conf spark.executor.memory=2g
     """  # noqa: D301 - see above
-    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
-    from service.nightly import running  # noqa: PLC0415 - same
+    from service.jobs.baseline_run import running  # noqa: PLC0415 - same
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
     from service.settings import read_settings  # noqa: PLC0415 - same
     from service.storage.baselines.nights import opened_nights  # noqa: PLC0415 - same
 
@@ -109,7 +109,7 @@ def run(**options: Any) -> int:
 
 def _order(settings: Settings, options: dict[str, Any]) -> NightlyOrder:
     from service.app.history import SETTLED  # noqa: PLC0415 - keeps `--help` fast
-    from service.nightly.running import NightlyOrder  # noqa: PLC0415 - same
+    from service.jobs.baseline_run.running import NightlyOrder  # noqa: PLC0415 - same
 
     nightly, data_directory = settings.nightly, settings.service.data_directory()
     wanted: datetime | None = options["day"]
@@ -145,7 +145,7 @@ def _pairs(given: Sequence[str]) -> dict[str, str]:
 
 
 def _tell_line(told: Told) -> None:
-    from service.nightly.telling import line_of  # noqa: PLC0415 - keeps `--help` fast
+    from service.jobs.baseline_run.telling import line_of  # noqa: PLC0415 - keeps `--help` fast
 
     click.echo(line_of(told), err=True)
 

@@ -11,8 +11,8 @@ from typing import Any, TextIO
 
 import click
 
-from service.cli.exit_codes import ExitCode
-from service.cli.serve_options import serve_flags, serve_options
+from service.cli.options.serve_options import serve_flags, serve_options
+from service.cli.terminal.exit_codes import ExitCode
 
 
 @click.command(name="serve")
@@ -33,8 +33,8 @@ def command(**options: Any) -> int:
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     import asyncio  # noqa: PLC0415 - keeps `--help` fast
 
-    from service.allocator import keep_memory_small  # noqa: PLC0415
     from service.app.process import open_service  # noqa: PLC0415
+    from service.runtime.allocator import keep_memory_small  # noqa: PLC0415
     from service.settings import read_settings  # noqa: PLC0415
 
     keep_memory_small()

@@ -16,15 +16,21 @@ import click
 
 from rules.errors import StoreError
 from service.cli.database import settings_of
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import config_option, data_dir_option, output_option
+from service.cli.options.kafka_options import config_option, data_dir_option, output_option
+from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from service.storage.tokens import ApiToken
+    from service.storage.tokens.tokens import ApiToken
 
-SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")  # those of service.storage.tokens
+SCOPES: Final = (
+    "read",
+    "ack",
+    "silence",
+    "admin",
+    "ingest",
+)  # those of service.storage.tokens.tokens
 MAX_NAME: Final = 100
 COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked", "expires")
 MAX_DAYS: Final = 3650
@@ -82,9 +88,9 @@ def create(
       tidemark token create prometheus --scope read > /run/secrets/tidemark
       tidemark token create on-call --scope read --scope ack --scope silence --days 90
     """  # noqa: D301 - see above
-    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage import tokens  # noqa: PLC0415 - same
-    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
     wanted = {tokens.Scope(scope) for scope in scopes}
     with opened_at_head(settings_of(path, data_dir)) as engine:
@@ -109,8 +115,8 @@ def list_(*, path: Path | None, data_dir: str | None, output: str) -> int:
       tidemark token list
       tidemark token list -o json | jq -r '.[] | select(.revoked == null) | .name'
     """  # noqa: D301 - see above
-    from service.storage import tokens  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.tokens import tokens  # noqa: PLC0415 - keeps `--help` fast
 
     with opened_at_head(settings_of(path, data_dir)) as engine:
         found = tokens.list_tokens(engine)
@@ -136,9 +142,9 @@ def revoke(name: str, *, path: Path | None, data_dir: str | None) -> int:
       tidemark token revoke prometheus
       tidemark token revoke prometheus --data-dir /var/lib/tidemark
     """  # noqa: D301 - see above
-    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
-    from service.storage import tokens  # noqa: PLC0415 - same
-    from service.storage.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.storage.database.opening import opened_at_head  # noqa: PLC0415 - same
+    from service.storage.tokens import tokens  # noqa: PLC0415 - same
 
     with opened_at_head(settings_of(path, data_dir)) as engine:
         if not tokens.revoke(engine, name, utc_now()):

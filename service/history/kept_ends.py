@@ -14,10 +14,10 @@ from typing import Final
 
 from rules.time_lag import EndHistory
 from rules.time_lag.ends import DEFAULT
-from service.events import Event
 from service.history.ends_format import DamagedEndsError, read_ends, write_ends
-from service.log import Log
-from service.threads import in_thread
+from service.runtime.events import Event
+from service.runtime.log import Log
+from service.runtime.threads import in_thread
 
 FILE: Final = "time-lag.npz"  # in the data directory
 SAVING_SECONDS: Final = 300.0

@@ -13,12 +13,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from service.events import Event
 from service.history.ahead import Record, SegmentWriter, index, labels, next_path, round_record
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
 from service.history.figures import HistoryFigures
 from service.history.hours import HOUR_MS
-from service.log import Log
+from service.runtime.events import Event
+from service.runtime.log import Log
 
 MOST_WAITING: Final = 8  # rounds: more than a slow disk is behind, and few enough for the memory
 

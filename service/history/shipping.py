@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from rules.errors import StoreError
-from service.events import Event
 from service.history.ahead import segment_paths
 from service.history.dictionary import Dictionary
 from service.history.figures import HistoryFigures
 from service.history.folder import ASIDE, Folder
 from service.history.hours import packed_hour, write_hour
 from service.history.segments import Segment, crc_of, read_segment, size_of
-from service.log import Log
+from service.runtime.events import Event
+from service.runtime.log import Log
 
 MOST_WAITING_BYTES: Final = (
     8 * 2**30

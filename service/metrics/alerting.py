@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from rules import names
 from rules.names import Metric
 from rules.verdict import Severity
-from service.alerts.alert import AlertState
+from service.alerting.alerts.alert import AlertState
+from service.alerting.sending.answers import Failure
 from service.metrics.lines import histogram_lines, line
-from service.notify.answers import Failure
 
 AlertCounts = Mapping[tuple[str, Severity, AlertState], int]  # by rule; of those not over
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from typing import Final, Protocol, TypeVar
 
 from rules.errors import TidemarkError
+from service.runtime.threads import in_thread
 from service.scheduling.command import GUARD_SECONDS, RunningCommand
 from service.scheduling.job import Call, Command, Figures, Job, RunContext
 from service.scheduling.runs import Ended, RunOutcome
-from service.threads import in_thread
 
 T = TypeVar("T")
 LEAVE_SECONDS: Final = 2.0  # for a function that is told to end: the service waits for it

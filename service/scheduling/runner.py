@@ -15,15 +15,15 @@ from enum import StrEnum
 from typing import Any, Final, TypeVar
 
 from rules.errors import StoreError
-from service.events import Event
-from service.log import Log
+from service.runtime.events import Event
+from service.runtime.log import Log
+from service.runtime.threads import in_thread
 from service.scheduling.deciding import Decision, at_start, decide
 from service.scheduling.figures import JobFigures, JobState
 from service.scheduling.job import CatchUp, Job
 from service.scheduling.performing import Performer
 from service.scheduling.runs import Ended, Known, Refused, RunOutcome, RunStore, Turn
 from service.scheduling.triggers import Passed
-from service.threads import in_thread
 
 T = TypeVar("T")
 LATE: Final = timedelta(seconds=60)

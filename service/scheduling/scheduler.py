@@ -16,7 +16,7 @@ from typing import Final
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
 from apscheduler.triggers.base import BaseTrigger
 
-from service.clock import ClockReading, step_between
+from service.runtime.clock import ClockReading, step_between
 from service.scheduling.runner import Runner
 from service.scheduling.triggers import Trigger
 

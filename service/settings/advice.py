@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 from rules.catalogue.all_rules import RULES
 from rules.facts.scrapes import EndpointKind
 from rules.verdict import Severity
-from service.alerts.identity import ALERTNAME
-from service.alerts.matchers import all_match
-from service.alerts.routes import Route
+from service.alerting.alerts.identity import ALERTNAME
+from service.alerting.alerts.matchers import all_match
+from service.alerting.alerts.routes import Route
 from service.settings.alerting import AlertingSettings
 from service.settings.groups import HttpSettings, KafkaSettings, Settings
 from service.settings.scrapes import ScrapeSettings, parted

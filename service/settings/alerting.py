@@ -13,12 +13,12 @@ from pydantic_core import PydanticCustomError
 
 from rules.errors import SettingsError
 from rules.verdict import RuleMeta
-from service.alerts.evaluate import AlertingConfig
-from service.alerts.inhibition import DEFAULT_INHIBITIONS
-from service.alerts.matchers import parse_matchers
-from service.alerts.routes import Route, RouteError, Routing
-from service.notify.address_guard import AddressGuard
-from service.notify.receivers import AlertmanagerReceiver, Receiver
+from service.alerting.alerts.evaluate import AlertingConfig
+from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS
+from service.alerting.alerts.matchers import parse_matchers
+from service.alerting.alerts.routes import Route, RouteError, Routing
+from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
+from service.alerting.sending.address_guard import AddressGuard
 from service.settings.group import Group
 from service.settings.receivers import ReceiverSettings
 from service.settings.routes import (

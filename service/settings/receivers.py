@@ -11,8 +11,8 @@ from pydantic import Field, SecretStr, model_validator
 from pydantic_core import PydanticCustomError
 
 from rules.errors import SettingsError
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import (
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import (
     PAGERDUTY_URL,
     AlertmanagerReceiver,
     PagerDutyReceiver,
@@ -20,8 +20,8 @@ from service.notify.receivers import (
     SlackReceiver,
     WebhookReceiver,
 )
-from service.notify.secret import Secret
-from service.notify.standard_webhooks import SigningSecret
+from service.alerting.receivers.secret import Secret
+from service.alerting.receivers.standard_webhooks import SigningSecret
 from service.settings.group import Group
 from service.settings.values import Seconds
 

@@ -7,8 +7,8 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from service.alerts.inhibition import Inhibition
-from service.alerts.matchers import MatcherError, parse_matchers
+from service.alerting.alerts.inhibition import Inhibition
+from service.alerting.alerts.matchers import MatcherError, parse_matchers
 from service.settings.group import Group
 from service.settings.scrapes import parted
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from tests.applications.java_process import JavaProcess
 from tests.applications.load import CommittedReader, Feeder
 

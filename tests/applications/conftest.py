@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from service.sandbox.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
 from tests.applications.application import Ground
 from tests.applications.java_classes import make_class_path
 from tests.kafka_release import VERSION

@@ -13,9 +13,9 @@ from typing import Final
 
 import httpx2
 
-from service.clock import wait_until
-from service.sandbox import ports
-from service.sandbox.admin import SandboxAdmin
+from service.runtime.clock import wait_until
+from service.sandbox.cluster import ports
+from service.sandbox.cluster.admin import SandboxAdmin
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.load import CommittedReader, Feeder

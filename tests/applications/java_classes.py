@@ -10,9 +10,9 @@ import subprocess
 from pathlib import Path
 from typing import Final
 
-from service.sandbox import ivy, jars
-from service.sandbox.java import find_java
-from service.sandbox.layout import default_cache
+from service.sandbox.cluster import ivy, jars
+from service.sandbox.cluster.java import find_java
+from service.sandbox.cluster.layout import default_cache
 
 HERE: Final = Path(__file__).parent
 LOCK: Final = HERE / "application-jars.lock"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import JAVA_FLAGS, marker
-from service.sandbox.properties import render
-from service.sandbox.releases import Release
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import JAVA_FLAGS, marker
+from service.sandbox.cluster.properties import render
+from service.sandbox.cluster.releases import Release
 from tests.applications.java_classes import VERSION
 
 HEAP: Final = "-Xmx192m"

@@ -9,7 +9,7 @@ from typing import Final
 
 from confluent_kafka import Consumer
 
-from service.clock import monotonic, pause
+from service.runtime.clock import monotonic, pause
 from service.sandbox.workloads.pacing import Pace
 
 AT_MOST: Final = 100  # records in one step

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import Final
 
-from service.sandbox import ports
-from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster import ports
+from service.sandbox.cluster.admin import SandboxAdmin
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.kafka_producer import NumberProducer

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from service.clock import monotonic, pause, wait_until
+from service.runtime.clock import monotonic, pause, wait_until
 from tests.applications.application import Application, Ground, Running
 from tests.applications.judging import false_alarms
 from tests.applications.kills import draw_kills

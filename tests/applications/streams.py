@@ -8,7 +8,7 @@ from collections import Counter
 from contextlib import ExitStack
 from typing import Final
 
-from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster.admin import SandboxAdmin
 from tests.applications.application import Ground, Running
 from tests.applications.java_process import JavaProcess
 from tests.applications.kafka_producer import NumberProducer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from tests.applications.judging import Said, by_rule, said_of
 from tests.applications.table import Row
 from tests.integration.sandbox_logs import log_files_of

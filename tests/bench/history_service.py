@@ -22,26 +22,26 @@ from rules.baseline.layout import HOURS, hour_folder
 from rules.facts.last_look import microseconds
 from rules.time_lag import EndHistory
 from rules.time_lag import advance as advance_ends
-from service.allocator import give_back, keep_memory_small
-from service.clock import monotonic
 from service.history.blocks import write_by_bucket
 from service.history.days import RowGroups
 from service.history.ends_format import write_ends
 from service.history.extraction import Extraction
 from service.history.folder import Folder
 from service.history.folding import fold_due
-from service.history.history import History
 from service.history.hours import HOUR_MS, hour_at
 from service.history.kept_ends import KeptEnds
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper
-from service.watch import Remembered
+from service.observe.watch import Remembered
+from service.rounds.history import History
+from service.runtime.allocator import give_back, keep_memory_small
+from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 from tests.bench.memory import forget_peak, weights
 from tests.bench.whole_service import NAME, Parts, build, timed_round
 from tests.factories import NOON
 from tests.packed import history_folder
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 ROUNDS: Final = 3600 // INTERVAL_SECONDS  # of an hour
 LOOKS: Final = 1_800  # remembered of ends: over seven hours, so that they are thinned

@@ -23,17 +23,17 @@ from rules.catalogue.all_rules import Judged
 from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects
 from rules.verdict import Verdict
-from service.alerting import Alerting
-from service.alerts.telling import Telling
-from service.found import Found
-from service.keeping import Keeper, KeepingState, Store
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import WebhookReceiver
-from service.process import seldom_collected
-from service.storage.checkpoint_format import Checkpoint
-from service.storage.engine import Database, open_database
-from service.storage.store import PostgresStore
-from service.watch import WatchedRound
+from service.alerting.notifications.telling import Telling
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import WebhookReceiver
+from service.metrics.process import seldom_collected
+from service.observe.watch import WatchedRound
+from service.rounds.alerting_step import Alerting
+from service.rounds.finding_state import Found
+from service.rounds.persistence import Keeper, KeepingState, Store
+from service.storage.database.engine import Database, open_database
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds.store import PostgresStore
 from tests.alerting import Why, rule
 from tests.bench.memory import weighed
 from tests.bench.test_bench_alerts import RULES, settings

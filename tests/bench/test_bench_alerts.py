@@ -13,13 +13,13 @@ from typing import Final, TypeVar
 
 from rules.open_findings import Change, EndReason, Identity, OpenFinding, Step
 from rules.verdict import Kind, Severity, Verdict
-from service.alerts.annotations import annotations_of
-from service.alerts.codec import decode, encode
-from service.alerts.evaluate import AlertingConfig, Asked, Stepped, step
-from service.alerts.lifecycle import Seen
-from service.alerts.matchers import parse_matchers
-from service.alerts.routes import Routing
-from service.alerts.state import AlertingState
+from service.alerting.alerts.annotations import annotations_of
+from service.alerting.alerts.codec import decode, encode
+from service.alerting.alerts.evaluate import AlertingConfig, Asked, Stepped, step
+from service.alerting.alerts.lifecycle import Seen
+from service.alerting.alerts.matchers import parse_matchers
+from service.alerting.alerts.routes import Routing
+from service.alerting.alerts.state import AlertingState
 from tests.alerting import route, rule, silence
 from tests.factories import at
 

@@ -18,21 +18,21 @@ from typing import Final
 import pytest
 from sqlalchemy import Engine, text
 
-from service.clock import monotonic, utc_now
-from service.delivering.deliverer import Clocks, Deliverer
-from service.delivering.doors import Doors
-from service.delivering.figures import Figures
-from service.log import LineWriter, make_log
-from service.notify.calls import Calls
-from service.notify.channels import body_of
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.sender import Sender
-from service.storage import schema
-from service.storage.engine import open_database
-from service.supervisor import Supervisor
+from service.alerting.notifications.channels import body_of
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.sending.calls import Calls
+from service.alerting.sending.sender import Sender
+from service.delivery.deliverer import Clocks, Deliverer
+from service.delivery.doors import Doors
+from service.delivery.figures import Figures
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import LineWriter, make_log
+from service.runtime.supervisor import Supervisor
+from service.storage.database import schema
+from service.storage.database.engine import open_database
 from tests.integration.delivering.given import Office, message
 from tests.integration.notify.receiving import OPEN
-from tests.unit.service.notify.given import alert, notification, webhook
+from tests.unit.service.alerting.notifications.given import alert, notification, webhook
 
 DELIVERIES: Final = 1000
 LIMIT: Final = 120.0

@@ -17,11 +17,11 @@ from rules.facts.transaction_log import TransactionLog
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Verdict
 from rules.view import View
-from service.clock import monotonic
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.exposition import Exposition
 from service.metrics.open_transactions import OpenTransactions
 from service.metrics.totals import SelfMetrics
+from service.runtime.clock import monotonic
 from tests.bench.large import COMMITS, ROWS, moving
 from tests.factories import ended, open_producer, producers, transaction, transactions
 

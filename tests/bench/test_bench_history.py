@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from rules.baseline.series import Metric
 from rules.facts.memory import Memory, advance
-from service.clock import monotonic
 from service.history.ahead import segment_paths
 from service.history.blocks import CODE_OF, Block, write_by_bucket
 from service.history.days import DayReader
@@ -27,10 +26,11 @@ from service.history.folding import fold_due
 from service.history.hours import HOUR_MS
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper
+from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 from tests.bench.memory import weighed
 from tests.packed import history_folder
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 ROUNDS: Final = 20
 STEP_MS: Final = 30_000

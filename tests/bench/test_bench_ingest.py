@@ -17,11 +17,11 @@ from typing import Final
 import httpx2
 import pytest
 
-from service.clock import monotonic, utc_now
-from service.keeping import without_limit
-from service.log_inbox import LogInbox
-from service.storage.engine import open_database
-from service.storage.inbox import StoredInbox
+from service.observe.log_inbox import LogInbox
+from service.rounds.persistence import without_limit
+from service.runtime.clock import monotonic, utc_now
+from service.storage.database.engine import open_database
+from service.storage.rounds.inbox import StoredInbox
 from tests.bench.test_bench_log_parser import RECORD, mixed
 from tests.integration.serve.served import Served, Start, end_processes
 

@@ -16,7 +16,7 @@ import pytest
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from rules.facts.identity import BrokerId
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.bench.memory import weighed
 from tests.log_lines import append_failed, stamped, thrown
 

@@ -30,11 +30,11 @@ from rules.baseline.night_run import NightRun
 from rules.baseline.series import Series
 from rules.baseline.settings import NightSettings
 from rules.baseline.state import StateBlock
-from service.clock import monotonic, utc_now
 from service.history.blocks import Block
 from service.history.days import write_bucket
 from service.history.dictionary import Dictionary
 from service.history.folder import Described, Folder, open_folder
+from service.runtime.clock import monotonic, utc_now
 from spark.places import Place
 from spark.writing import run_rows, writing_run
 from tests.bench.test_bench_baseline import PARTS, SERIES, made

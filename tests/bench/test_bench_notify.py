@@ -15,17 +15,17 @@ from collections.abc import AsyncIterator, Callable
 from functools import partial
 from typing import Final, TypeVar
 
-from service.clock import monotonic, utc_now
-from service.notify.address_guard import AddressGuard
-from service.notify.answers import Outcome
-from service.notify.calls import CallLimits, Calls
-from service.notify.channels import body_of, post_of
-from service.notify.notification import Notification
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import Receiver
-from service.notify.sender import Attempt, Sender
+from service.alerting.notifications.channels import body_of, post_of
+from service.alerting.notifications.notification import Notification
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import Receiver
+from service.alerting.sending.address_guard import AddressGuard
+from service.alerting.sending.answers import Outcome
+from service.alerting.sending.calls import CallLimits, Calls
+from service.alerting.sending.sender import Attempt, Sender
+from service.runtime.clock import monotonic, utc_now
 from tests.factories import at
-from tests.unit.service.notify.given import EVERY, alert, notification, webhook
+from tests.unit.service.alerting.notifications.given import EVERY, alert, notification, webhook
 
 Done = TypeVar("Done")
 

@@ -17,10 +17,10 @@ import pytest
 from sqlalchemy import text
 
 from rules.baseline.layout import SERIES
-from service.clock import monotonic
-from service.storage import schema
+from service.runtime.clock import monotonic
 from service.storage.baselines.publishing import Publishing, publish
-from service.storage.engine import Database, open_database
+from service.storage.database import schema
+from service.storage.database.engine import Database, open_database
 from spark.schemas import RUN
 from tests.factories import at
 from tests.night_files import DAY, DICTIONARY, write_tables

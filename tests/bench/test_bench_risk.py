@@ -22,11 +22,11 @@ from collectors.wire.pool import Pool
 from rules.facts.column import Ragged
 from rules.facts.snapshot import Snapshot
 from service.app import cluster_reader
-from service.clock import monotonic, pause, utc_now
-from service.risk_watch import RiskPace, RiskWatch
-from service.rounds import Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox, SandboxOptions
+from service.observe.cluster_reader import Scope
+from service.observe.risk_watch import RiskPace, RiskWatch
+from service.runtime.clock import monotonic, pause, utc_now
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
 from service.settings import KafkaSettings
 
 TOPICS = 200

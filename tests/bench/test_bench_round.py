@@ -20,10 +20,10 @@ from confluent_kafka.admin import AdminClient
 
 from rules.facts.snapshot import Snapshot
 from service.app import cluster_reader
-from service.clock import monotonic, wait_until
-from service.rounds import Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox, SandboxOptions
+from service.observe.cluster_reader import Scope
+from service.runtime.clock import monotonic, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
 from service.settings import KafkaSettings
 from tests.bench.memory import weighed
 from tests.integration.serve.served import Served, Start

@@ -22,9 +22,9 @@ from rules.facts.snapshot import Snapshot
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Verdict
 from rules.view import View
-from service.clock import monotonic
 from service.metrics.exposition import Exposition
 from service.metrics.totals import SelfMetrics
+from service.runtime.clock import monotonic
 from tests.bench.large import GROUPS, PLACED, ROWS, TITLE, abandoned, moving, stuck
 from tests.factories import broker, gap
 

@@ -12,10 +12,10 @@ from statistics import median
 
 import pytest
 
-from service.clock import monotonic
-from service.sandbox import processes
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker
+from service.runtime.clock import monotonic
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker
 
 ROUNDS = int(os.environ.get("TIDEMARK_BENCH_ROUNDS", "20"))
 MIB = 2**20

@@ -23,10 +23,10 @@ from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import EndpointKind, Trouble
 from rules.facts.times import SECOND_US
 from rules.remembering import view_of_round
-from service.clock import monotonic, utc_now
-from service.scrape_watch import ScrapePace, ScrapeWatch
+from service.observe.scrape_watch import ScrapePace, ScrapeWatch
+from service.runtime.clock import monotonic, utc_now
 from tests.factories import snapshot
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 MEGABYTE = 1_000_000
 BODY_BYTES = 16 * MEGABYTE

@@ -19,8 +19,8 @@ from rules.facts.memory import Memory, advance
 from rules.facts.snapshot import Snapshot
 from rules.sequence.advance import with_sequences
 from rules.view import View
-from service.clock import monotonic
-from service.storage.checkpoint_format import Checkpoint, encode
+from service.runtime.clock import monotonic
+from service.storage.formats.checkpoint import Checkpoint, encode
 from tests.bench.large import TITLE, moving
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import batch

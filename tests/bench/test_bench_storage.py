@@ -22,12 +22,13 @@ from rules.facts.snapshot import Snapshot
 from rules.judgement import CommitSubjects, Judgement, Reason
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
-from service.clock import monotonic
-from service.storage import checkpoints, clusters, schema
-from service.storage.checkpoint_format import Checkpoint, encode
-from service.storage.clusters import ClusterKey, RoundId
-from service.storage.engine import Database, open_database
-from service.storage.rounds import Round, store_rounds
+from service.runtime.clock import monotonic
+from service.storage.database import schema
+from service.storage.database.engine import Database, open_database
+from service.storage.formats.checkpoint import Checkpoint, encode
+from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds.clusters import ClusterKey, RoundId
+from service.storage.rounds.rounds import Round, store_rounds
 from tests.bench.large import COMMITS, ROWS, TITLE, moving
 from tests.factories import CLUSTER_ID, at
 

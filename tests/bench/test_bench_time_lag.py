@@ -7,8 +7,8 @@ import statistics
 
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from rules.time_lag.thinning import Bounds
-from service.clock import monotonic
 from service.history.ends_format import read_ends, write_ends
+from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 
 LOOKS = 1_800  # over seven hours

@@ -16,7 +16,7 @@ from collectors.transaction_tail import Tail
 from collectors.wire.records import read_records
 from rules.facts.transaction_log import EndedTransaction
 from rules.facts.transactions import TransactionState
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.bench.memory import weighed
 from tests.unit.collectors.transaction_records import NOON_MS, render_log, value
 

@@ -16,24 +16,24 @@ from typing import Final
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.allocator import keep_memory_small
+from service.api.core.desk import NoJobs
+from service.api.core.server import HttpServer, bind
 from service.app.desk import make_desk
 from service.app.front import make_front
-from service.clock import monotonic, utc_now
-from service.keeping import Keeper, KeepingState, without_limit
-from service.latest import Latest, Look
-from service.log import LineWriter, make_log
-from service.log_inbox import LogInbox
 from service.metrics.exposition import Exposition
-from service.pipeline import HistoryPort, MadeRound, Pipeline
-from service.rounds import Scope
+from service.observe.cluster_reader import Scope
+from service.observe.log_inbox import LogInbox
+from service.observe.watch import Remembered, Watcher
+from service.rounds.latest import Latest, Look
+from service.rounds.persistence import Keeper, KeepingState, without_limit
+from service.rounds.pipeline import HistoryPort, MadeRound, Pipeline
+from service.runtime.allocator import keep_memory_small
+from service.runtime.clock import monotonic, utc_now
+from service.runtime.log import LineWriter, make_log
 from service.settings import AlertingSettings, HttpSettings
-from service.storage.engine import open_database
-from service.storage.inbox import StoredInbox
-from service.storage.store import PostgresStore
-from service.watch import Remembered, Watcher
-from service.web.desk import NoJobs
-from service.web.server import HttpServer, bind
+from service.storage.database.engine import open_database
+from service.storage.rounds.inbox import StoredInbox
+from service.storage.rounds.store import PostgresStore
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving, stuck
 from tests.bench.memory import weighed
 

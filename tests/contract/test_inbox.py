@@ -12,10 +12,10 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.facts.broker_log import LogSource
-from service.log_inbox import Store
-from service.storage import schema
-from service.storage.engine import open_database
-from service.storage.inbox import Counts, KnownDelivery, StoredInbox, WaitingLines
+from service.observe.log_inbox import Store
+from service.storage.database import schema
+from service.storage.database.engine import open_database
+from service.storage.rounds.inbox import Counts, KnownDelivery, StoredInbox, WaitingLines
 from tests.database_files import give_files
 from tests.factories import at
 from tests.fakes import MemoryInbox

@@ -15,9 +15,9 @@ from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
 from service.scheduling.runs import Ended, Known, Refused, RunOutcome
-from service.storage import schema
-from service.storage.engine import make_engine, open_database
-from service.storage.jobs import GONE, StoredRun, StoredRuns, StoredTurn
+from service.storage.database import schema
+from service.storage.database.engine import make_engine, open_database
+from service.storage.jobs.jobs import GONE, StoredRun, StoredRuns, StoredTurn
 from tests.factories import at
 from tests.fake_runs import KeptRuns, MemoryRuns, MemoryTurn
 

@@ -14,10 +14,10 @@ import pytest
 from rules.errors import StoreError
 from rules.open_findings import all_gone
 from rules.verdict import Verdict
-from service.keeping import Store
-from service.storage.clusters import ClusterKey
-from service.storage.engine import open_database
-from service.storage.store import Loaded, PostgresStore
+from service.rounds.persistence import Store
+from service.storage.database.engine import open_database
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.store import Loaded, PostgresStore
 from tests.database_files import give_files
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore

@@ -14,7 +14,7 @@ import pytest
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.sequenced_producer import new_producer

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from rules.facts.sequence_verdicts import Phase, SequenceClass
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import (
     Client,
     SequenceEpisode,

@@ -10,7 +10,7 @@ from typing import Any
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, LossTruth, SequenceEpisode, SequenceTruth
 from service.sandbox.faults.loss_truth import PartitionState, PartitionTruth
 from tests.faults.matrix import Matrix

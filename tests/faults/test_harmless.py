@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from rules.facts.broker_log import SequenceForm
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, SequenceName, SequenceTruth
 from tests.faults.matrix import PATIENCE_SECONDS, Matrix, assert_told, strike, struck
 from tests.kafka_release import PRODUCER_EXPIRATION, TRANSACTIONS_V2, VERIFICATION

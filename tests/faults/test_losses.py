@@ -12,7 +12,7 @@ import pytest
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, prepare_sequence
 from tests.faults.matrix import Matrix, assert_told, strike, struck
 from tests.integration.outside import on_leader, only, values_on

@@ -8,9 +8,9 @@ import uuid
 import pytest
 
 from rules.facts.identity import BrokerId, TopicPartition
-from service.clock import wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 from tests.faults.matrix import SEEN_SECONDS, Matrix

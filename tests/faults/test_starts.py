@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rules.facts.identity import TopicPartition
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults.sequence_writer import in_transaction, overtake_start
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer

@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from rules.facts.sequence_verdicts import SequenceClass
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceTruth, prepare_sequence
 from tests.faults.matrix import PATIENCE_SECONDS, GivenUp, Matrix, assert_told
 from tests.integration.outside import EXCEPTION, lines_with, only, values_on

@@ -6,7 +6,7 @@ from typing import Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from service.clock import wait_until
+from service.runtime.clock import wait_until
 
 # Its partition of __consumer_offsets is just being led, or is moving: the client asks who has it once more.
 IS_MOVING: Final = frozenset(

@@ -11,11 +11,11 @@ from confluent_kafka.admin import AdminClient
 
 from rules.facts.snapshot import Snapshot
 from service.app import cluster_reader
-from service.clock import wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox, SandboxOptions
-from service.sandbox.processes import Liveness
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.processes import Liveness
 from service.settings import KafkaSettings
 from tests.conftest import mending
 from tests.kafka_release import VERSION

@@ -10,7 +10,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
     ConfigResource,
 )
 
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 
 SOON = 60.0
 BEFORE, RECORDS = 5, 3  # committed ones, and those of the transaction

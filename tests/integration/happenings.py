@@ -18,12 +18,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from service.clock import pause, wait_until
-from service.sandbox import processes
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.processes import Liveness
-from service.sandbox.tools import run_quietly
+from service.runtime.clock import pause, wait_until
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.standard import WorkloadPlan
 from tests.integration.clients import commit_offset, produce

@@ -12,9 +12,9 @@ from typing import Self
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 from rules.time_lag import EndHistory, WhyAbsent
-from service.clock import monotonic, pause, utc_now
-from service.rounds import ClusterReader, Scope
-from service.watch import Remembered, WatchedRound, Watcher
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.watch import Remembered, WatchedRound, Watcher
+from service.runtime.clock import monotonic, pause, utc_now
 from tests.integration.clients import FLUSH_SECONDS
 
 STEADY, BURSTY, IDLE = range(3)

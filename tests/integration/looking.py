@@ -6,8 +6,8 @@ import re
 from typing import Any
 
 from rules.facts.snapshot import Snapshot
-from service.rounds import ClusterReader, Scope
-from service.snapshot_rows import group_rows, partition_rows
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.views.snapshot_rows import group_rows, partition_rows
 
 
 def only(topic: str, *, all_replicas: bool = False, groups: str | None = None) -> Scope:

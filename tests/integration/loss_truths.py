@@ -7,11 +7,11 @@ from typing import Final
 
 from confluent_kafka import Consumer, TopicPartition
 
-from service.rounds import ClusterReader, Scope
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
 from service.sandbox.faults import LossName, LossTruth
-from service.sandbox.processes import Liveness
-from service.snapshot_rows import partition_rows
+from service.views.snapshot_rows import partition_rows
 from tests.integration.conftest import is_whole
 from tests.integration.looking import ends, only, partition, why_of
 

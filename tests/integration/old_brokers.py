@@ -16,7 +16,7 @@ from typing import Any
 
 from collectors.wire import codec
 from collectors.wire.api import API_VERSIONS, DESCRIBE_CLUSTER
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 
 HOST = "127.0.0.1"
 MISSING = -1

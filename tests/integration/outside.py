@@ -10,7 +10,7 @@ from typing import Final
 from confluent_kafka import Consumer, TopicPartition
 
 from rules.facts.identity import TopicPartition as Place
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import SequenceEpisode, SequenceTruth
 from service.sandbox.workloads.raw_cluster import ProducerOn, RawCluster
 

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from service.clock import pause
+from service.runtime.clock import pause
 
 Behave = Callable[[socket.socket, bytes], None]  # is given the connection and the request's head
 

@@ -8,9 +8,9 @@ from datetime import datetime, timedelta
 from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
-from service.clock import utc_now
-from service.rounds import ClusterReader, Scope
-from service.watch import WatchedRound, Watcher
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.watch import WatchedRound, Watcher
+from service.runtime.clock import utc_now
 
 ROUND = timedelta(seconds=20)  # a commit is asked about after two of them and judged after three
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import Role
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import Role
 
 
 def log_files_of(cluster: Sandbox) -> list[dict[str, Any]]:

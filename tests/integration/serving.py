@@ -13,9 +13,9 @@ from typing import Any, Self
 
 from starlette.types import ASGIApp
 
-from service.clock import wait_until
-from service.web.protocol import GuardedProtocol
-from service.web.server import HttpServer, bind
+from service.api.core.protocol import GuardedProtocol
+from service.api.core.server import HttpServer, bind
+from service.runtime.clock import wait_until
 
 
 class Impatient(GuardedProtocol):

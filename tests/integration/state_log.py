@@ -22,9 +22,9 @@ from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.facts.transaction_log import EndedTransaction, TransactionLog
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker, tool_command
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker, tool_command
 
 SOON = 60.0
 TOOL_SECONDS = 60

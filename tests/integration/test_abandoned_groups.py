@@ -11,10 +11,10 @@ from confluent_kafka.admin import AdminClient
 
 from rules.facts.groups import Group
 from rules.verdict import Severity, Verdict
-from service.clock import monotonic, wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import monotonic, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import FLUSH_SECONDS
 from tests.integration.quick_time import QuickTime
 

@@ -14,10 +14,10 @@ from rules.facts.identity import TopicPartition
 from rules.facts.producers import ProducerState
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, ProducersQuestion, Question, WantedBatches
-from service.clock import utc_now, wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import utc_now, wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer

@@ -20,9 +20,9 @@ from rules.facts.broker_log import (
     partition_of,
 )
 from rules.facts.identity import TopicPartition
-from service.clock import utc_now, wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
 from service.sandbox.workloads.sequenced_producer import (

@@ -13,14 +13,14 @@ from typing import Final
 import pytest
 
 from rules.errors import StoreError
-from service.data_directory import LOCK_NAME, DataDirectory
+from service.runtime.data_directory import LOCK_NAME, DataDirectory
 
 pytestmark = pytest.mark.integration
 
 HOLDER: Final = """
 import sys
 from pathlib import Path
-from service.data_directory import DataDirectory
+from service.runtime.data_directory import DataDirectory
 
 with DataDirectory(Path(sys.argv[1])):
     print("holds it", flush=True)

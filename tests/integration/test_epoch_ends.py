@@ -24,10 +24,10 @@ from rules.facts.partitions import Partitions
 from rules.facts.snapshot import Snapshot
 from rules.question import EpochEndQuestion
 from service.app.cluster import bootstrap_addresses
-from service.clock import wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.factories import ints
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader

@@ -14,16 +14,16 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
     ConfigResource,
 )
 
-from service.cli.exit_codes import ExitCode
-from service.clock import wait_until
-from service.rounds import ClusterReader
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker
+from service.cli.terminal.exit_codes import ExitCode
+from service.observe.cluster_reader import ClusterReader
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.processes import find_marked
+from service.sandbox.cluster.tools import TOOLS, run_quietly
 from service.sandbox.faults import make_fault
-from service.sandbox.layout import node_layout
-from service.sandbox.processes import find_marked
-from service.sandbox.tools import TOOLS, run_quietly
 from tests.integration.fault_truths import (
     HELD,
     RELEASED,

@@ -24,13 +24,13 @@ from rules.errors import SandboxError
 from rules.facts.transaction_log import Cut
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.clock import wait_until
-from service.rounds import ClusterReader
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
-from service.sandbox.processes import Liveness
-from service.sandbox.tools import run_quietly
 from tests.integration.clients import produce_in_transaction, transactional_producer
 from tests.integration.fault_truths import (
     BEFORE,

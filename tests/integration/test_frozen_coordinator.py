@@ -19,13 +19,13 @@ from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.app.cluster import bootstrap_addresses
-from service.clock import monotonic, utc_now, wait_until
-from service.rounds import ClusterReader, Scope, Target
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import CONTROLLER_ID
+from service.observe.cluster_reader import ClusterReader, Scope, Target
+from service.observe.watch import Watcher
+from service.runtime.clock import monotonic, utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.settings import KafkaSettings
-from service.watch import Watcher
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import only, why_of

@@ -10,12 +10,12 @@ from confluent_kafka import Consumer, Message, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from rules.facts.gap import GapCause
-from service.clock import wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.java_consumer import ShareConsumer
-from service.snapshot_rows import group_rows
+from service.views.snapshot_rows import group_rows
 from tests.integration.clients import (
     commit_offset,
     produce,

@@ -13,12 +13,12 @@ from rules.judgement import Finding
 from rules.transactions.classes import TransactionClass
 from rules.transactions.hold_up import hold_ups
 from rules.verdict import Verdict
-from service.rounds import ClusterReader
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader
+from service.observe.watch import WatchedRound
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
-from service.sandbox.tools import run_quietly
-from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
 from tests.integration.watching import Watch
 from tests.kafka_release import SCRAM_USERS

@@ -10,13 +10,13 @@ from collections.abc import Iterator
 import pytest
 
 from rules.errors import SettingsError
-from service.clock import wait_until
-from service.latest import Latest
+from service.api.core.server import HttpServer, bind, is_loopback
 from service.metrics.totals import SelfMetrics
-from service.web.server import HttpServer, bind, is_loopback
+from service.rounds.latest import Latest
+from service.runtime.clock import wait_until
 from tests.factories import commits, group, snapshot
 from tests.integration.serving import Answer, Peer, Served, asking, serving
-from tests.unit.service.web.given import World, look
+from tests.unit.service.api.given import World, look
 
 pytestmark = pytest.mark.integration
 

@@ -7,14 +7,14 @@ import threading
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from service.clock import wait_until
 from service.metrics.totals import SelfMetrics
-from service.storage.history import PastFinding, Wanted
-from service.storage.tokens import Grant
-from service.threads import in_thread
+from service.runtime.clock import wait_until
+from service.runtime.threads import in_thread
+from service.storage.findings.history import PastFinding, Wanted
+from service.storage.tokens.tokens import Grant
 from tests.factories import snapshot
 from tests.integration.serving import Served, asking, serving
-from tests.unit.service.web.given import STATIC, FakeHistory, FakeTokens, World
+from tests.unit.service.api.given import STATIC, FakeHistory, FakeTokens, World
 
 pytestmark = pytest.mark.integration
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from service.clock import wait_until
+from service.runtime.clock import wait_until
 from tests.integration.serve.served import ROOT
 
 pytestmark = pytest.mark.integration

@@ -9,11 +9,11 @@ import pytest
 from rules.facts.broker_log import FollowerStarted, LogEvent, LogLoaded
 from rules.facts.identity import BrokerId
 from service.app.log_files import log_files
-from service.clock import utc_now, wait_until
-from service.log_files import LogFiles
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.layout import node_layout
+from service.observe.log_files import LogFiles
+from service.runtime.clock import utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.layout import node_layout
 from service.settings import BrokerLogSettings
 from tests.integration.sandbox_logs import log_files_of
 

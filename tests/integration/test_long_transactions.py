@@ -19,12 +19,12 @@ from rules.facts.snapshot import Snapshot
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.app.cluster import bootstrap_addresses
-from service.clock import monotonic, pause, utc_now, wait_until
-from service.rounds import ClusterReader, Scope, Target
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope, Target
+from service.observe.watch import Watcher
+from service.runtime.clock import monotonic, pause, utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.settings import KafkaSettings
-from service.watch import Watcher
 from tests.integration.clients import FLUSH_SECONDS, commit_offset, transactional_producer
 from tests.integration.looking import ends, only
 

@@ -12,17 +12,17 @@ import pytest
 from rules.facts.identity import TopicPartition
 from rules.judgement import Finding
 from rules.verdict import Verdict
-from service.clock import pause, wait_until
-from service.rounds import ClusterReader
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader
+from service.observe.watch import WatchedRound
+from service.runtime.clock import pause, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults import LossName, LossTruth, prepare_loss
 from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
-from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer
-from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import ends, only, partition
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed

@@ -16,11 +16,11 @@ from confluent_kafka.admin import AdminClient
 from rules.completeness import Completeness
 from rules.open_findings import Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Severity
-from service.clock import wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import CONTROLLER_ID
-from service.watch import WatchedRound
+from service.observe.watch import WatchedRound
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
 from tests.integration.test_loss_returned import logs_of

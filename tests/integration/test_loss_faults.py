@@ -16,12 +16,12 @@ from collections.abc import Callable
 import pytest
 
 from rules.errors import SandboxError
-from service.clock import wait_until
-from service.rounds import ClusterReader
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import make_fault, prepare_loss
-from service.sandbox.layout import node_layout
-from service.sandbox.tools import run_quietly
 from service.sandbox.workloads.raw_producer import Protocol
 from tests.integration.looking import commit, ends, only, partition
 from tests.integration.loss_truths import (

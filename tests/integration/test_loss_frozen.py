@@ -18,10 +18,10 @@ import pytest
 
 from rules.facts.broker_log import IsrShrunk, LogEvent, LogTruncated
 from rules.verdict import Severity, Verdict
-from service.clock import monotonic, pause, wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import CONTROLLER_ID
+from service.runtime.clock import monotonic, pause, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from tests.integration.conftest import MakeReader
 from tests.integration.test_loss_returned import (
     FOLLOWER,

@@ -19,14 +19,14 @@ from typing import Any, Final
 import pytest
 
 from rules.verdict import Verdict
-from service.clock import wait_until
-from service.rounds import ClusterReader
-from service.sandbox import processes
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.processes import Liveness
-from service.sandbox.state import CONTROLLER_ID
-from service.sandbox.tools import run_quietly
+from service.observe.cluster_reader import ClusterReader
+from service.runtime.clock import wait_until
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.state import CONTROLLER_ID
+from service.sandbox.cluster.tools import run_quietly
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import only, partition
 from tests.integration.test_loss_frozen import trouble_of

@@ -22,14 +22,14 @@ from rules.facts.broker_log import LogTruncated
 from rules.judgement import Finding
 from rules.verdict import Verdict
 from service.app.log_files import log_files
-from service.clock import pause, wait_until
-from service.log_files import LogFiles
-from service.rounds import Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import CONTROLLER_ID
+from service.observe.cluster_reader import Scope
+from service.observe.log_files import LogFiles
+from service.observe.watch import WatchedRound
+from service.runtime.clock import pause, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.settings import BrokerLogSettings
-from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader, is_whole
 from tests.integration.watching import Watch, told
 

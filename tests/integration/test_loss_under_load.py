@@ -20,9 +20,9 @@ from typing import Any, Final, Self
 import pytest
 from confluent_kafka import Producer
 
-from service.clock import monotonic, pause, utc_now, wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import monotonic, pause, utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import prepare_loss
 from tests.integration.serve.served import Document, Served, Start
 

@@ -9,11 +9,11 @@ import pytest
 
 from rules.judgement import Finding
 from rules.verdict import Severity
-from service.rounds import Scope
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import Scope
+from service.observe.watch import WatchedRound
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults import prepare_loss
-from service.sandbox.state import CONTROLLER_ID
-from service.watch import WatchedRound
 from tests.integration.conftest import MakeReader
 from tests.integration.test_loss_returned import (
     COMMITTED,

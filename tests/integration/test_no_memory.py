@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient
 
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.clock import wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
 from service.sandbox.workloads.raw_cluster import RawCluster
 from tests.integration.clients import FLUSH_SECONDS, transactional_producer

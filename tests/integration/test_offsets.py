@@ -19,10 +19,10 @@ from rules.facts.last_look import remember
 from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
-from service.clock import monotonic, wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import monotonic, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from tests.integration.clients import (
     commit_position,

@@ -15,8 +15,8 @@ from collectors.wire.api import (
 )
 from rules.errors import UnreachableError
 from rules.facts.gap import GapCause
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import commit_offset, produce
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import commit, group, only, partition, why_of

@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import pytest
 
 from service.app import cluster_reader
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.releases import supported
 from service.sandbox.faults import prepare_loss, prepare_sequence
-from service.sandbox.releases import supported
 from service.settings import KafkaSettings
 from tests.integration.clients import produce
 from tests.integration.outside import only

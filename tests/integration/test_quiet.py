@@ -18,9 +18,9 @@ from typing import Final
 
 import pytest
 
-from service.clock import monotonic, wait_until
-from service.rounds import Scope
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import Scope
+from service.runtime.clock import monotonic, wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, WorkloadSet, standard_workload
 from tests.integration.conftest import MakeReader, is_whole
 from tests.integration.happenings import CYCLE_SECONDS, Happenings, let_happen

@@ -15,10 +15,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from service import clock
-from service.cli.exit_codes import ExitCode
-from service.notify.channels import body_of, post_of
-from tests.unit.service.notify.given import KEY_TEXT, notification, webhook
+from service.alerting.notifications.channels import body_of, post_of
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime import clock
+from tests.unit.service.alerting.notifications.given import KEY_TEXT, notification, webhook
 
 pytestmark = pytest.mark.integration
 

@@ -17,12 +17,12 @@ from collectors.security import Security
 from collectors.wire.pool import Pool
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.times import SECOND_US
-from service.clock import monotonic, utc_now, wait_until
-from service.risk_watch import RiskPace, RiskWatch
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.watch import WatchedRound, Watcher
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.risk_watch import RiskPace, RiskWatch
+from service.observe.watch import WatchedRound, Watcher
+from service.runtime.clock import monotonic, utc_now, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import ends, only, partition

@@ -21,14 +21,14 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from rules.errors import SandboxError
-from service.clock import wait_until
-from service.sandbox import jars, processes
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox, SandboxOptions
-from service.sandbox.commands import marker
-from service.sandbox.layout import node_layout
-from service.sandbox.processes import Liveness
-from service.sandbox.state import (
+from service.runtime.clock import wait_until
+from service.sandbox.cluster import jars, processes
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.commands import marker
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.state import (
     PORTS_NEEDED,
     ProcessId,
     SandboxState,
@@ -36,7 +36,7 @@ from service.sandbox.state import (
     read_state,
     write_state,
 )
-from service.sandbox.users import OBSERVER, User
+from service.sandbox.cluster.users import OBSERVER, User
 from tests.integration.sandbox_commands import NODES, fake_java, run, tidemark
 
 pytestmark = [pytest.mark.integration, pytest.mark.brokers]

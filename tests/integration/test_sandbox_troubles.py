@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from rules.errors import SandboxError
-from service.clock import wait_until
-from service.sandbox import processes
-from service.sandbox.cluster import Sandbox, SandboxOptions
-from service.sandbox.commands import marker
-from service.sandbox.layout import default_cache
-from service.sandbox.state import (
+from service.runtime.clock import wait_until
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.cluster import Sandbox, SandboxOptions
+from service.sandbox.cluster.commands import marker
+from service.sandbox.cluster.layout import default_cache
+from service.sandbox.cluster.state import (
     PORTS_NEEDED,
 )
 from tests.integration.sandbox_commands import NODES, fake_java, run, tidemark

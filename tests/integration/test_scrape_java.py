@@ -12,12 +12,12 @@ from rules.catalogue import record_error_rate_high
 from rules.facts.scrapes import ClientReading, Scrapes, reporting_producers
 from rules.remembering import view_of_round
 from rules.verdict import Verdict
-from service.clock import utc_now
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.jars import agent_jar, read_lock
-from service.sandbox.ports import HOST, choose_free
-from service.sandbox.state import CONTROLLER_ID
+from service.runtime.clock import utc_now
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.jars import agent_jar, read_lock
+from service.sandbox.cluster.ports import HOST, choose_free
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.java_producer import JavaProducer
 from tests.factories import snapshot
 from tests.integration.test_scrape_watch import wait_for, watching

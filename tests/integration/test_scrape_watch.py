@@ -20,12 +20,12 @@ from rules.facts.scrapes import (
     reporting_producers,
 )
 from service.app.scrapes import scrape_watch
-from service.clock import utc_now, wait_until
-from service.scrape_watch import ScrapeWatch
+from service.observe.scrape_watch import ScrapeWatch
+from service.runtime.clock import utc_now, wait_until
 from service.settings import ScrapeSettings
 from tests.integration.pages import Pages, answer, pages, sends
 from tests.integration.serve.scraping import job, prometheus
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 

@@ -19,7 +19,7 @@ from collectors.scrapes.endpoints import Credentials, Endpoint, page_at, server_
 from rules.errors import SettingsError
 from rules.facts.gap import GapCause
 from rules.facts.scrapes import EndpointKind, Trouble
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.integration.pages import Behave, Pages, answer, drips, hangs, pages, sends
 
 pytestmark = pytest.mark.integration

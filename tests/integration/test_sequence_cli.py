@@ -15,16 +15,16 @@ from typing import Any, Final
 
 import pytest
 
-from service.cli.exit_codes import ExitCode
-from service.latest import Latest
-from service.sandbox.cluster import Sandbox
+from service.cli.terminal.exit_codes import ExitCode
+from service.rounds.latest import Latest
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import make_fault
 from tests.integration.serve.served import ROOT, plain_environment
 from tests.integration.serving import serving
+from tests.unit.service.api.given import World, look
+from tests.unit.service.api.sequences.sequences import LOSS, after
 from tests.unit.service.cli.app_api import judgements
 from tests.unit.service.cli.sequence.given import refused
-from tests.unit.service.web.given import World, look
-from tests.unit.service.web.sequences import LOSS, after
 
 pytestmark = pytest.mark.integration
 

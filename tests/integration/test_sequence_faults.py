@@ -11,7 +11,7 @@ import pytest
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import Client, make_fault
 from tests.integration.outside import EXCEPTION, lines_with, on_leader, only, values_on
 from tests.kafka_release import (

@@ -8,10 +8,10 @@ import pytest
 from confluent_kafka import Producer
 
 from rules.verdict import Verdict
-from service.clock import wait_until
-from service.rounds import ClusterReader
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import (
     FLUSH_SECONDS,
     commit_offset,

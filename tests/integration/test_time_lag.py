@@ -17,9 +17,9 @@ import pytest
 
 from rules.time_lag import WhyAbsent
 from service.history.kept_ends import FILE, KeptEnds
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.lagging import (
     BURSTY,
     IDLE,
@@ -30,7 +30,7 @@ from tests.integration.lagging import (
     ToldLag,
     lags_of,
 )
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 

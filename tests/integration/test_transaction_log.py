@@ -16,9 +16,9 @@ from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.transaction_log import Cut, Outcome
 from rules.facts.transactions import TransactionState
-from service.clock import wait_until
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import (
     TRANSACTION_TIMEOUT_MS,

@@ -22,10 +22,10 @@ from rules.facts.identity import TopicPartition as Place
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Sight, Transaction, TransactionState
 from service.app.cluster import bootstrap_addresses
-from service.clock import monotonic, utc_now, wait_until
-from service.rounds import ClusterReader, Scope
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.runtime.clock import monotonic, utc_now, wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import (
     TRANSACTION_TIMEOUT_MS,

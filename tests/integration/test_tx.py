@@ -16,13 +16,13 @@ from typing import Any
 
 import pytest
 
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.transactional_id import MAX_BYTES
-from service.clock import wait_until
-from service.sandbox.admin import Permission, SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import Permission, SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
-from service.sandbox.tools import run_quietly
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import (
     FLUSH_SECONDS,

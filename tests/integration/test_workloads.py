@@ -22,12 +22,12 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 
 from collectors.security import Security, SecurityProtocol
 from rules.errors import SandboxError
-from service.clock import monotonic, wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker
-from service.sandbox.processes import find_marked
-from service.sandbox.users import ADMIN
+from service.runtime.clock import monotonic, wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker
+from service.sandbox.cluster.processes import find_marked
+from service.sandbox.cluster.users import ADMIN
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.java_consumer import JavaConsumer, ShareConsumer
 from service.sandbox.workloads.java_producer import JavaProducer

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from rules.verdict import Verdict
-from service.clock import monotonic, pause, utc_now
-from service.feeds import LogFeed
-from service.rounds import ClusterReader, Scope
-from service.watch import EARLY_SECONDS, WatchedRound, Watcher
+from service.observe.cluster_reader import ClusterReader, Scope
+from service.observe.feeds import LogFeed
+from service.observe.watch import EARLY_SECONDS, WatchedRound, Watcher
+from service.runtime.clock import monotonic, pause, utc_now
 
 ROUND_SECONDS = 1.6  # longer than the 1.5 s that a last stable offset must have stood
 UNTIL_SECONDS = 60.0

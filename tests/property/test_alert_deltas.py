@@ -9,11 +9,11 @@ from functools import reduce
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.alerts.delta import AlertDelta
-from service.alerts.evaluate import AlertingConfig, Asked
-from service.alerts.silences import Silence
-from service.alerts.state import AlertingState
-from service.storage.alerting import with_evidence
+from service.alerting.alerts.delta import AlertDelta
+from service.alerting.alerts.evaluate import AlertingConfig, Asked
+from service.alerting.alerts.silences import Silence
+from service.alerting.alerts.state import AlertingState
+from service.storage.alerting.alerts import with_evidence
 from tests.deltas import KeptLife
 from tests.factories import CLUSTER_ID, at
 from tests.fakes import MemoryStore

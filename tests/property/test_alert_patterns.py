@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.alerts.matchers import Matcher, Operator, parse_matchers, text_of
+from service.alerting.alerts.matchers import Matcher, Operator, parse_matchers, text_of
 
 # What cannot be printed becomes an escape of Go's in a quoted name, which is not read back.
 names = st.text(min_size=1, max_size=8).filter(str.isprintable)

@@ -12,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.verdict import Kind
-from service.alerts.alert import Alert, AlertState
-from service.alerts.codec import decode, encode
-from service.alerts.dedup import NotifyReason
-from service.alerts.evaluate import AlertingConfig, Asked, step
-from service.alerts.flush import Notification
-from service.alerts.identity import fingerprint
-from service.alerts.lifecycle import AlertStep, Seen
-from service.alerts.routes import Route, Routing
-from service.alerts.silences import Silence
+from service.alerting.alerts.alert import Alert, AlertState
+from service.alerting.alerts.codec import decode, encode
+from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.alerts.evaluate import AlertingConfig, Asked, step
+from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.identity import fingerprint
+from service.alerting.alerts.lifecycle import AlertStep, Seen
+from service.alerting.alerts.routes import Route, Routing
+from service.alerting.alerts.silences import Silence
 from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Life, Said, Why, config, route, rule
 from tests.alerting import silence as silence_of
 from tests.factories import at

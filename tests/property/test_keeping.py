@@ -29,12 +29,12 @@ from rules.errors import StoreError
 from rules.facts.snapshot import Snapshot
 from rules.open_findings import Change, Identity, OpenFinding, Step
 from rules.verdict import Kind, Verdict
-from service.keeping import LAST_RETRY_SECONDS, Keeper, KeepingState
-from service.latest import Latest, Look
 from service.metrics.exposition import Exposition
-from service.pipeline import Pipeline
-from service.rounds import Scope
-from service.watch import WatchedRound, Watcher
+from service.observe.cluster_reader import Scope
+from service.observe.watch import WatchedRound, Watcher
+from service.rounds.latest import Latest, Look
+from service.rounds.persistence import LAST_RETRY_SECONDS, Keeper, KeepingState
+from service.rounds.pipeline import Pipeline
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 from tests.fakes import MemoryStore
 from tests.integration.storage.given import judged

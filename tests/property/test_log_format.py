@@ -26,7 +26,7 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.facts.identity import BrokerId, TopicId
-from service.storage.log_format import FORMAT, KINDS, ParsedLines, decode, encode
+from service.storage.formats.log import FORMAT, KINDS, ParsedLines, decode, encode
 
 int32s = st.integers(-(2**31), 2**31 - 1)
 int64s = st.integers(-(2**63), 2**63 - 1)

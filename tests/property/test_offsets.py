@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from collectors.offset_plan import make_plan, rows_to_follow
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import PartitionIndex, Partitions
-from service.snapshot_rows import partition_rows
+from service.views.snapshot_rows import partition_rows
 from tests.factories import broker, commits
 from tests.property.strategies import (
     TOPICS,

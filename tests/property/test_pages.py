@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.facts.snapshot import Snapshot
-from service.web.paging import Key, Page, decode_cursor, encode_cursor, page_of
-from service.web.routes.partitions import partition_page
+from service.api.clusters.partitions import partition_page
+from service.api.core.paging import Key, Page, decode_cursor, encode_cursor, page_of
 from tests.factories import partitions, snapshot
 
 NAMES = st.text(min_size=1, max_size=3)

@@ -19,7 +19,7 @@ from rules.facts.broker_log import LogEvent, UncleanChange
 from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.memory import Memory
-from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import epoch_ends, offsets, partitions, topic_id
 from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, Said, played
 from tests.unit.rules.loss.replica_lines import (

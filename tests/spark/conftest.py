@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from service.nightly.spark_process import SparkOrder, job_environment
+from service.jobs.baseline_run.spark_process import SparkOrder, job_environment
 from spark.jobs.nightly import Spark, make_nights
 from spark.session import open_session
 from tests.spark.weeks import DAYS, ZONE, day_at, make_weeks

@@ -15,8 +15,8 @@ from typing import Any, Final
 import psutil
 import pyspark
 
-from service.clock import wait_until
-from service.nightly.spark_process import SparkOrder, run_job
+from service.jobs.baseline_run.spark_process import SparkOrder, run_job
+from service.runtime.clock import wait_until
 from tests.spark.weeks import DAYS, ZONE, day_at
 
 JARS: Final = Path(pyspark.__file__).parent / "jars"

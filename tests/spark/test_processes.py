@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from rules.errors import NightError
-from service.clock import monotonic, pause, wait_until
-from service.nightly.spark_process import ROOT, run_job
+from service.jobs.baseline_run.spark_process import ROOT, run_job
+from service.runtime.clock import monotonic, pause, wait_until
 from spark.places import UNFINISHED
 from tests.spark.processes import (
     ALL_DAYS,

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from rules.errors import ConflictError, StoreError
-from service.nightly.lock import alone
-from service.nightly.running import NightlyOrder, NightsDone, planned, run_nights
-from service.nightly.telling import Told, line_of
+from service.jobs.baseline_run.lock import alone
+from service.jobs.baseline_run.running import NightlyOrder, NightsDone, planned, run_nights
+from service.jobs.baseline_run.telling import Told, line_of
 from service.storage.baselines.alert_windows import AlertWindow
 from service.storage.baselines.publishing import Published, Publishing
 from service.storage.baselines.run_files import RunPlace

@@ -16,7 +16,7 @@ from rules.baseline.series import Metric
 from service.history.blocks import Block
 from service.history.days import write_day
 from service.history.folder import Described, Folder, open_folder
-from service.nightly.masks import SCHEMA
+from service.jobs.baseline_run.masks import SCHEMA
 from spark.places import Place
 
 ZONE: Final = "Europe/Berlin"

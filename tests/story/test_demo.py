@@ -18,8 +18,8 @@ import httpx2
 import psutil
 import pytest
 
-from service import clock
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime import clock
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(480)]
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 from ruamel.yaml import YAML
 
-from service.sandbox.releases import DEFAULT_VERSION
+from service.sandbox.cluster.releases import DEFAULT_VERSION
 from service.settings import Settings, read_settings
 from service.settings.advice import is_loopback
 from service.settings.sources import FILE_SUFFIX, PREFIX

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from service.cli.server_options import DEFAULT
+from service.cli.server.server_options import DEFAULT
 
 Row = Mapping[str, Any]
 

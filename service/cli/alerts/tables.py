@@ -11,11 +11,11 @@ from rich.text import Text
 
 from service.cli.alerts.next_steps import next_steps
 from service.cli.deliveries.tables import table as deliveries_table
-from service.cli.listing import Listed, Row, labels_text, more, text, time, utc
-from service.cli.printable import printable
-from service.cli.showing import SHOWN
-from service.cli.tx.columns import Rows, lines
-from service.cli.values import in_words
+from service.cli.server.listing import Listed, Row, labels_text, more, text, time, utc
+from service.cli.terminal.columns import Rows, lines
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import SHOWN
+from service.cli.terminal.values import in_words
 
 RULE_PAGES: Final = "docs/rules"  # of the repository
 LONGEST: Final = 1000  # characters of one value of the evidence

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rules.errors import NotThereError
-from service.cli import listing
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.parameters import Moment
-from service.cli.server_options import client_of, server_options, server_options_for
+from service.cli.options.kafka_options import output_option
+from service.cli.server import listing
+from service.cli.server.server_options import client_of, server_options, server_options_for
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parameters import Moment
 
 if TYPE_CHECKING:
-    from service.cli.api_client import ApiClient
+    from service.cli.server.api_client import ApiClient
 
 Command = Callable[..., Any]
 

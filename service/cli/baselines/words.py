@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from service.cli.listing import text
-from service.cli.showing import ABSENT
+from service.cli.server.listing import text
+from service.cli.terminal.showing import ABSENT
 
 UNITS: Final = {  # of a metric's values; one that is not here has none
     "read_committed_lag": "offsets",

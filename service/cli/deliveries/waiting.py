@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from service import clock
-from service.cli import listing
-from service.cli.exit_codes import ExitCode
-from service.cli.printable import printable
+from service.cli.server import listing
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.printable import printable
+from service.runtime import clock
 
 if TYPE_CHECKING:
-    from service.cli.api_client import ApiClient
+    from service.cli.server.api_client import ApiClient
 
 UNDER_WAY: Final = ("waiting", "sending")
 POLL_SECONDS: Final = 0.5

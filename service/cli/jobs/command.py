@@ -8,11 +8,11 @@ from urllib.parse import quote
 
 import click
 
-from service.cli import listing
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.printable import printable
-from service.cli.server_options import client_of, server_options, server_options_for
+from service.cli.options.kafka_options import output_option
+from service.cli.server import listing
+from service.cli.server.server_options import client_of, server_options, server_options_for
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.printable import printable
 
 NAME: Final = click.argument("name")
 

@@ -8,12 +8,12 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli.listing import Row, moment_of, more, text, time, utc
-from service.cli.printable import printable
-from service.cli.showing import SHOWN
-from service.cli.tx.columns import Rows, lines
-from service.cli.tx.words import duration
-from service.cli.values import in_words
+from service.cli.server.listing import Row, moment_of, more, text, time, utc
+from service.cli.terminal.columns import Rows, lines
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import SHOWN
+from service.cli.terminal.values import in_words
+from service.cli.terminal.words import duration
 
 FAILED: Final = ("failed", "timed_out", "interrupted", "missed")
 # Column -> whether its cells are short and never folded.

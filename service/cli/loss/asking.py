@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
-from service.cli.exit_codes import ExitCode
-from service.cli.gaps import gap_lines, gaps_of
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.gaps import gap_lines, gaps_of
 
 Row = Mapping[str, Any]
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.server_options import client_of, server_options
+from service.cli.options.kafka_options import output_option
+from service.cli.server.server_options import client_of, server_options
+from service.cli.terminal.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from service.cli.loss.asking import Known
 
-CLASSES: Final = (  # those of service.web.loss_models
+CLASSES: Final = (  # those of service.api.losses.models
     "committed_lost",
     "possibly_lost",
     "unreplicated_lost",
@@ -143,8 +143,8 @@ def _print_list(known: Known, output: str) -> None:
         return
     from rich.text import Text  # noqa: PLC0415 - see above
 
+    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - same
     from service.cli.loss import tables  # noqa: PLC0415 - same
-    from service.cli.snapshot_table import console  # noqa: PLC0415 - same
 
     screen = console()
     screen.print(tables.head(known), soft_wrap=True)
@@ -159,8 +159,8 @@ def _print_in_full(known: Known, output: str) -> None:
     if output == "json":
         click.echo(json.dumps(known.document, separators=(",", ":")))
         return
+    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - same
     from service.cli.loss import tables  # noqa: PLC0415 - see above
-    from service.cli.snapshot_table import console  # noqa: PLC0415 - same
 
     screen = console()
     for part in (part for loss in known.losses for part in tables.in_full(loss)):

@@ -16,10 +16,10 @@ from rich.text import Text
 
 from rules.loss.summary import offsets
 from service.cli.loss.asking import HARMLESS, RESTORED, Known
-from service.cli.printable import printable
-from service.cli.showing import ABSENT, SHOWN
-from service.cli.tx.words import few, moment
-from service.cli.values import in_words
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import ABSENT, SHOWN
+from service.cli.terminal.values import in_words
+from service.cli.terminal.words import few, moment
 
 Row = Mapping[str, Any]
 

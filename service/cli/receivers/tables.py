@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from service.cli.listing import Row, text, utc
-from service.cli.tx.columns import Rows
+from service.cli.server.listing import Row, text, utc
+from service.cli.terminal.columns import Rows
 
 # Column -> whether its cells are short and never folded.
 COLUMNS: Final = {

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.exit_codes import ExitCode
-from service.cli.gaps import gaps_of
 from service.cli.loss.asking import PLACE, Api, Row, blind_spots
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.gaps import gaps_of
 
 EPISODE_ID: Final = re.compile(r"[0-9a-f]{12}")
 IN_FULL: Final = 50  # events, each asked for by itself

@@ -14,7 +14,7 @@ from rules.facts.broker_log import SequenceRefused
 from service.cli.loss.asking import Api
 from service.cli.sequence.asking import Known, ask, with_lines
 from service.cli.sequence.explaining import ReadEvent
-from service.sequence_rows import explained_row
+from service.views.sequence_rows import explained_row
 
 Row = dict[str, Any]
 

@@ -20,12 +20,12 @@ from click.core import ParameterSource
 
 from collectors.naming import counted
 from rules.facts.sequence_verdicts import SequenceClass
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import kafka_flags, kafka_options, output_option
-from service.cli.parameters import TimeZone
-from service.cli.printable import printable
+from service.cli.options.kafka_options import kafka_flags, kafka_options, output_option
 from service.cli.sequence.reading import STANDARD_INPUT
-from service.cli.server_options import client_of, optional_server_options, server_options
+from service.cli.server.server_options import client_of, optional_server_options, server_options
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parameters import TimeZone
+from service.cli.terminal.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -321,7 +321,7 @@ def _print_known(known: Known, output: str, *, in_full: bool) -> None:
 
 
 def _print_parts(parts: Iterable[RenderableType]) -> None:
-    from service.cli.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
 
     print_all(console(), parts)

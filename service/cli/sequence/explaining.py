@@ -27,9 +27,6 @@ from rules.facts.sequence_verdicts import (
 from rules.sequence.explained import Explained, explain
 from rules.sequence.numbers import gap_of
 from rules.sequence.words import COMPARE
-from service import clock
-from service.cli.exit_codes import ExitCode
-from service.cli.printable import printable
 from service.cli.sequence import tables
 from service.cli.sequence.client_lines import ClientLines
 from service.cli.sequence.given_changes import bad_between, changes_told, check_after
@@ -42,7 +39,10 @@ from service.cli.sequence.given_logs import (
 from service.cli.sequence.other_lines import other_line_rows
 from service.cli.sequence.pasted import Pasted, PastedEvent
 from service.cli.sequence.wrapped import unwrapped
-from service.sequence_rows import change_row, explained_row, time_text
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.printable import printable
+from service.runtime import clock
+from service.views.sequence_rows import change_row, explained_row, time_text
 
 Row = dict[str, Any]
 

@@ -31,9 +31,9 @@ from rules.view import View
 from service.cli.sequence.explaining import ReadEvent, without_change
 from service.cli.sequence.given_changes import bad_between, check_after
 from service.cli.sequence.given_logs import GivenLog, told_no_change
-from service.rounds import Scope
-from service.sequence_rows import change_row, episode_row, line_row
-from service.watch import SnapshotSource
+from service.observe.cluster_reader import Scope
+from service.observe.watch import SnapshotSource
+from service.views.sequence_rows import change_row, episode_row, line_row
 
 Row = dict[str, Any]
 Ends = dict[tuple[TopicPartition, int], int]  # partition and leader epoch -> where it ended

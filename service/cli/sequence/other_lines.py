@@ -18,7 +18,7 @@ from rules.facts.broker_log import (
     WatermarkWentBack,
 )
 from rules.loss.summary import offsets
-from service.sequence_rows import time_text
+from service.views.sequence_rows import time_text
 
 Row = dict[str, Any]
 

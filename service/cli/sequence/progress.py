@@ -9,7 +9,7 @@ from typing import Final, Self
 
 import click
 
-from service import clock
+from service.runtime import clock
 
 EVERY_SECONDS: Final = 0.5
 MEGABYTE: Final = 1_000_000

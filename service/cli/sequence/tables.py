@@ -17,11 +17,11 @@ from rules.facts.refusals import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from rules.sequence.words import counted
-from service.cli.printable import printable
 from service.cli.sequence.asking import Known
-from service.cli.showing import ABSENT, SHOWN
-from service.cli.tx.columns import Rows, lines
-from service.cli.tx.words import moment
+from service.cli.terminal.columns import Rows, lines
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import ABSENT, SHOWN
+from service.cli.terminal.words import moment
 
 Row = Mapping[str, Any]
 

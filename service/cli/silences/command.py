@@ -9,12 +9,12 @@ from typing import Any, Final
 
 import click
 
-from service.cli import listing
-from service.cli.exit_codes import ExitCode
-from service.cli.kafka_options import output_option
-from service.cli.parameters import Duration, Moment
-from service.cli.printable import printable
-from service.cli.server_options import client_of, server_options, server_options_for
+from service.cli.options.kafka_options import output_option
+from service.cli.server import listing
+from service.cli.server.server_options import client_of, server_options, server_options_for
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parameters import Duration, Moment
+from service.cli.terminal.printable import printable
 
 STATES: Final = ("current", "pending", "active", "expired", "all")
 SCOPE: Final = "silence"
@@ -225,7 +225,7 @@ def _end(
         return until
     if until is not None:
         raise click.UsageError("give --for or --until, not both")
-    from service.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
+    from service.runtime.clock import utc_now  # noqa: PLC0415 - keeps `--help` fast
 
     try:
         return (start or utc_now()) + duration

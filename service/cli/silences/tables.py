@@ -8,10 +8,10 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from service.cli.listing import Row, more, text, time, utc
-from service.cli.printable import printable
-from service.cli.showing import SHOWN
-from service.cli.tx.columns import Rows, lines
+from service.cli.server.listing import Row, more, text, time, utc
+from service.cli.terminal.columns import Rows, lines
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import SHOWN
 
 # Column -> whether its cells are short and never folded.
 COLUMNS: Final = {

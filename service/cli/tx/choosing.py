@@ -21,12 +21,12 @@ from rules.transactions.listing import (
 )
 from rules.transactions.next_steps import OF_DOUBT
 from rules.view import View
-from service.cli.exit_codes import ExitCode
-from service.cli.printable import printable
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.printable import printable
 from service.cli.tx.looking import Looked
 from service.cli.tx.tables import head, not_seen, transactions_table
-from service.snapshot_rows import Row
-from service.transaction_rows import completeness_row, transaction_row
+from service.views.snapshot_rows import Row
+from service.views.transaction_rows import completeness_row, transaction_row
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rules.transactions.classes import TransactionClass
-from service.cli.kafka_options import kafka_flags, kafka_options, output_option
-from service.cli.parameters import DAY_SECONDS, FiniteRange, Regex
-from service.cli.printable import printable
+from service.cli.options.kafka_options import kafka_flags, kafka_options, output_option
+from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.terminal.printable import printable
 from service.cli.tx.transactional_id import TransactionalId
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from service.rounds import ClusterReader
+    from service.observe.cluster_reader import ClusterReader
     from service.settings import KafkaSettings
-    from service.snapshot_rows import Row
+    from service.views.snapshot_rows import Row
 
 # A partition counts as held when its last stable offset stood for 1.5 s: two rounds have to be
 # further apart.
@@ -144,9 +144,9 @@ def hanging(**options: Any) -> int:
       tidemark tx hanging --bootstrap-servers broker-1:9092
       tidemark tx hanging --interval 5 -o json | jq -r '.hanging[].repair'
     """  # noqa: D301 - see above
-    from service import clock  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx import proof  # noqa: PLC0415 - same
     from service.cli.tx.looking import Looker, look_for_hanging  # noqa: PLC0415 - same
+    from service.runtime import clock  # noqa: PLC0415 - keeps `--help` fast
 
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
     with _reader(options) as (reader, settings):
@@ -195,7 +195,7 @@ def _reader(options: dict[str, Any]) -> Iterator[tuple[ClusterReader, KafkaSetti
 
 
 def _print_parts(parts: Iterable[RenderableType]) -> None:
-    from service.cli.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
+    from service.cli.collect.snapshot_table import console  # noqa: PLC0415 - keeps `--help` fast
     from service.cli.tx.tables import print_all  # noqa: PLC0415 - same
 
     print_all(console(), parts)

@@ -25,8 +25,8 @@ from rules.transactions.classes import TransactionClass
 from rules.transactions.hold_up import hold_ups
 from rules.transactions.listing import HOLDING_SCOPES, gaps_about
 from rules.view import View
-from service.rounds import Scope
-from service.watch import SnapshotSource
+from service.observe.cluster_reader import Scope
+from service.observe.watch import SnapshotSource
 
 AT_ONCE: Final = 4  # rounds at most, one right after the other
 NEEDED: Final = 3  # rounds that confirm what hangs: held, seen unlisted, seen so again

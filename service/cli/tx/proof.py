@@ -16,16 +16,16 @@ from rules.loss.summary import offsets
 from rules.transactions.classes import TransactionClass
 from rules.transactions.listing import HOLDING_SCOPES, ListedTransaction, Listing, Place, listing
 from rules.transactions.next_steps import next_step
-from service.cli.exit_codes import ExitCode
-from service.cli.printable import printable
-from service.cli.showing import ABSENT
+from service.cli.terminal.columns import lines
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import ABSENT
+from service.cli.terminal.words import ago, groups, moment
 from service.cli.tx.choosing import cluster_row
-from service.cli.tx.columns import lines
 from service.cli.tx.looking import Looked
 from service.cli.tx.tables import STYLES, coordinator, producer
-from service.cli.tx.words import ago, groups, moment
-from service.snapshot_rows import Row, gap_row
-from service.transaction_rows import transaction_row
+from service.views.snapshot_rows import Row, gap_row
+from service.views.transaction_rows import transaction_row
 
 SEES_ALL: Final = {
     Sight.NO_AUTHORIZER: "the brokers have no authorizer, so no transactional id is hidden",

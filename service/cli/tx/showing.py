@@ -20,13 +20,13 @@ from rules.transactions.listing import (
     listing,
 )
 from rules.view import View
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.choosing import cluster_row
 from service.cli.tx.looking import Looked, Looker, look_at_once
 from service.cli.tx.tables import described, in_full
-from service.snapshot_rows import Row, gap_row
-from service.transaction_rows import described_row, transaction_row
-from service.watch import SnapshotSource
+from service.observe.watch import SnapshotSource
+from service.views.snapshot_rows import Row, gap_row
+from service.views.transaction_rows import described_row, transaction_row
 
 LOOKS: Final = 2  # a transaction may begin or end between the rounds and the question for its id
 

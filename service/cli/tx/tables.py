@@ -23,10 +23,10 @@ from rules.transactions.listing import (
 )
 from rules.transactions.next_steps import next_step
 from rules.transactions.told import running
-from service.cli.printable import printable
-from service.cli.showing import ABSENT, SHOWN
-from service.cli.tx.columns import Rows, lines
-from service.cli.tx.words import ago, duration, few, groups, moment, timeout
+from service.cli.terminal.columns import Rows, lines
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import ABSENT, SHOWN
+from service.cli.terminal.words import ago, duration, few, groups, moment, timeout
 
 STYLES: Final = {
     TransactionClass.HANGING: "bold red",

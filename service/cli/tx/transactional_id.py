@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from service.cli.printable import printable
+from service.cli.terminal.printable import printable
 
 MAX_BYTES: Final = 32_767  # of a string in Kafka's protocol: a broker hangs up at a longer one
 

@@ -10,7 +10,7 @@ from collectors.wire import codec
 from collectors.wire.api import DESCRIBE_CONFIGS
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId
-from service.clock import wait_until
+from service.runtime.clock import wait_until
 from service.sandbox.faults.stage import SETTLE_SECONDS, Stage
 from service.sandbox.workloads.raw_cluster import RawCluster, require
 

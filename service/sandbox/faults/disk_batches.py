@@ -8,9 +8,9 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.identity import BrokerId, TopicPartition
-from service.sandbox.cluster import Sandbox
-from service.sandbox.layout import node_layout
-from service.sandbox.tools import run_quietly
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.tools import run_quietly
 
 _BATCH: Final = re.compile(
     r"^baseOffset: (?P<base_offset>\d+) lastOffset: (?P<last_offset>\d+) count: (?P<count>\d+) "

@@ -16,12 +16,12 @@ from collectors.state_topic import partition_of
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.transactions.classes import TransactionClass
-from service.clock import wait_until
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
 from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.tools import run_quietly
 from service.sandbox.workloads.raw_cluster import RefusedError
 from service.sandbox.workloads.raw_producer import RawProducer
 

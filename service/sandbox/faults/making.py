@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.needed_release import require_release
 from service.sandbox.faults.prepared import Prepared

@@ -8,8 +8,8 @@ from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
+from service.sandbox.cluster.releases import Release
 from service.sandbox.faults.stage import FaultOptions
-from service.sandbox.releases import Release
 from service.sandbox.workloads.raw_producer import Protocol
 
 ELIGIBLE_REPLICAS: Final = "4.1"  # where a new cluster has them (KIP-966)

@@ -17,7 +17,7 @@ from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.clock import monotonic, wait_until
+from service.runtime.clock import monotonic, wait_until
 from service.sandbox.faults.stage import RECORDS, Stage
 from service.sandbox.faults.truth import Truth
 from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RefusedError

@@ -13,11 +13,11 @@ from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
-from service.clock import wait_until
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.readiness import listed_brokers
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults.stage import Stage
-from service.sandbox.processes import Liveness
-from service.sandbox.readiness import listed_brokers
-from service.sandbox.state import CONTROLLER_ID
 from service.sandbox.workloads.log_requests import elect_unclean, log_end
 from service.sandbox.workloads.raw_cluster import Placed, RefusedError, patiently
 

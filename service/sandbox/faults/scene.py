@@ -12,6 +12,7 @@ from typing import Final
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
+from service.sandbox.cluster.processes import Liveness
 from service.sandbox.faults.loss_check import require_agreement, require_expected
 from service.sandbox.faults.loss_truth import (
     GroupTruth,
@@ -30,7 +31,6 @@ from service.sandbox.faults.replicas import (
     unclean_changes,
 )
 from service.sandbox.faults.stage import Stage
-from service.sandbox.processes import Liveness
 from service.sandbox.workloads.log_reading import read_records
 from service.sandbox.workloads.log_requests import epoch_end, log_end, log_start
 from service.sandbox.workloads.raw_cluster import RawCluster, patiently

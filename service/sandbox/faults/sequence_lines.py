@@ -13,7 +13,7 @@ from typing import Final
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 
 _EXCEPTION: Final = r"org\.apache\.kafka\.common\.errors\.{}Exception: "
 _OUT_OF_ORDER: Final = _EXCEPTION.format("OutOfOrderSequence")

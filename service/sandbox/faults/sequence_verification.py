@@ -12,7 +12,7 @@ from typing import Final
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.sequence_verdicts import SequenceClass
-from service.clock import pause
+from service.runtime.clock import pause
 from service.sandbox.faults.scene import Scene
 from service.sandbox.faults.sequence_check import Expected
 from service.sandbox.faults.sequence_names import Client

@@ -12,11 +12,11 @@ from typing import Final
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
-from service.clock import wait_until
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.layout import default_directory
 from service.sandbox.faults.sequence_names import Client
-from service.sandbox.layout import default_directory
 from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from service.sandbox.workloads.topics import ensure_topics

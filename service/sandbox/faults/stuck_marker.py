@@ -13,11 +13,11 @@ from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.clock import wait_until
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.readiness import listed_brokers
 from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
 from service.sandbox.faults.stage import RECORDS_BEFORE, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.readiness import listed_brokers
 from service.sandbox.workloads.raw_producer import append_plain
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from service.alerts.annotations import INCIDENT_SUMMARY
-from service.alerts.identity import ALERTNAME
-from service.notify.wording import pairs
+from service.alerting.alerts.annotations import INCIDENT_SUMMARY
+from service.alerting.alerts.identity import ALERTNAME
+from service.alerting.notifications.wording import pairs
 
 RESOLVED: Final = "resolved"
 

@@ -10,7 +10,7 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final, Protocol
 
-from service.notify.standard_webhooks import SigningSecret
+from service.alerting.receivers.standard_webhooks import SigningSecret
 from service.sandbox.receiving.bodies import document_of, told_by
 from service.sandbox.receiving.signatures import Signature, check
 

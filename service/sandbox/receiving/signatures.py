@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from service.notify.standard_webhooks import SigningSecret
+from service.alerting.receivers.standard_webhooks import SigningSecret
 
 TOLERANCE: Final = timedelta(minutes=5)  # that of the standard's libraries, to both sides
 

@@ -23,7 +23,7 @@ from service.history.folder import (
     bare_folder,
     find_folder,
 )
-from service.nightly.lock import alone
+from service.jobs.baseline_run.lock import alone
 from service.sandbox.simulator.labels import LABELS_FILE, labels_of
 from service.sandbox.simulator.simulation import Samples, Simulation
 

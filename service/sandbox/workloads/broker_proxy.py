@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Final, Self
 
-from service.sandbox.ports import HOST
+from service.sandbox.cluster.ports import HOST
 
 PRODUCE: Final = 0  # the API's key
 LOOK_SECONDS: Final = 0.05

@@ -14,7 +14,7 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException
 
 from collectors.security import Security
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.counts import Counts, Tally
 
 CLIENT_ERRORS = (KafkaException, SystemError)  # SystemError: see above

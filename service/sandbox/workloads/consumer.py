@@ -10,7 +10,7 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, KafkaException
 
 from rules.errors import SandboxError
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import client_config, describe, kafka_error, text_of
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.pacing import Pace

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Mapping
 from typing import Final
 
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.broker_proxy import BrokerProxy, Link, is_produce
 
 QUIET_SECONDS: Final = 0.4  # without a further request: the client has sent what it may

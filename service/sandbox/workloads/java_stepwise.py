@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Final
 
 from rules.errors import SandboxError
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker, tool_command
-from service.sandbox.layout import node_layout
-from service.sandbox.properties import render
-from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker, tool_command
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.properties import render
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.java_tool import HEAP
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_producer import VALUE_BYTES

@@ -20,12 +20,12 @@ from typing import IO, Any
 
 from collectors.security import Security
 from rules.errors import SandboxError
-from service.clock import monotonic
-from service.sandbox.cluster import Sandbox
-from service.sandbox.commands import marker, tool_command
-from service.sandbox.layout import node_layout
-from service.sandbox.properties import render
-from service.sandbox.state import CONTROLLER_ID
+from service.runtime.clock import monotonic
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.commands import marker, tool_command
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.properties import render
+from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.workload import Workload
 

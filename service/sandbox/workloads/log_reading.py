@@ -9,7 +9,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartiti
 
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition as Place
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import CLIENT_ERRORS, POLL_SECONDS, QUIET, describe, text_of
 
 READ_SECONDS: Final = 30.0

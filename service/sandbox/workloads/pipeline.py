@@ -16,7 +16,7 @@ from confluent_kafka import (
 )
 
 from rules.errors import SandboxError
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,

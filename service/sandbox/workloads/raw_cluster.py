@@ -21,9 +21,9 @@ from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
 from rules.errors import SandboxError
 from rules.facts.identity import Broker, BrokerId, TopicId, TopicPartition
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
-from service.sandbox.processes import Liveness
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.facts.identity import TopicPartition
-from service.clock import utc_now
+from service.runtime.clock import utc_now
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_cluster import OF_GROUP, RawCluster, patiently, require
 from service.sandbox.workloads.record_batch import Batch

@@ -15,7 +15,7 @@ from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
 from rules.facts.refusals import SEQUENCES
-from service.clock import utc_now
+from service.runtime.clock import utc_now
 from service.sandbox.workloads.producer import value_of
 from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, patiently, require
 from service.sandbox.workloads.raw_producer import (

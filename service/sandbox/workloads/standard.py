@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Self
 
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.java_producer import JavaProducer

@@ -6,7 +6,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from rules.errors import SandboxError
-from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.workloads.clients import QUIET, text_of
 
 ANSWER_SECONDS = 15.0

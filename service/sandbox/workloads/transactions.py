@@ -13,7 +13,7 @@ from confluent_kafka import KafkaException, Producer
 
 from collectors.security import Security
 from rules.errors import SandboxError
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import (
     CLIENT_ERRORS,
     client_config,

@@ -12,7 +12,7 @@ from typing import Self
 
 from collectors.security import Security
 from rules.errors import SandboxError, TidemarkError
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from service.sandbox.workloads.clients import CLIENT_ERRORS, text_of
 from service.sandbox.workloads.counts import Counts, Tally
 

@@ -16,10 +16,10 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Select, and_, or_, select
 
 from rules.verdict import Severity
-from service.alerts.lifecycle import AlertStep
-from service.storage.alert_tables import ALERT, ALERT_STEP
-from service.storage.tables import CLUSTER
-from service.storage.translate import translated
+from service.alerting.alerts.lifecycle import AlertStep
+from service.storage.database.translate import translated
+from service.storage.tables.alerting import ALERT, ALERT_STEP
+from service.storage.tables.core import CLUSTER
 
 LONGEST: Final = timedelta(days=3)
 SEVERITIES: Final = (Severity.WARNING.value, Severity.CRITICAL.value)

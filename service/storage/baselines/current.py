@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from service.storage.baselines.tables import BASELINE_CURRENT
+from service.storage.tables.baselines import BASELINE_CURRENT
 
 LOCKS: Final = 0x6261_7365  # "base": one change of a cluster's runs at a time
 

@@ -9,11 +9,11 @@ from datetime import datetime
 from sqlalchemy import Engine
 
 from service.settings import Settings
-from service.storage import schema
 from service.storage.baselines.alert_windows import AlertWindow, alert_windows
 from service.storage.baselines.publishing import Published, publish
 from service.storage.baselines.run_files import RunPlace
-from service.storage.opening import has_database, open_store, opened_at_head
+from service.storage.database import schema
+from service.storage.database.opening import has_database, open_store, opened_at_head
 
 
 class StoredNights:

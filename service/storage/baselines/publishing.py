@@ -19,15 +19,15 @@ from sqlalchemy import Connection, Engine, delete, func, insert, select, table, 
 
 from rules.baseline.night_run import NightRun
 from rules.errors import StoreError
-from service.clock import monotonic
+from service.runtime.clock import monotonic
+from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
 from service.storage.baselines.run_files import RunPlace, read_record, refused, row_groups
 from service.storage.baselines.series_labels import read_labels
-from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
-from service.storage.translate import translated
-from service.threads import one_ahead
+from service.storage.database.translate import translated
+from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
 
 RUNS_KEPT: Final = 3  # to roll back to
 STATEMENT_TIMEOUT: Final = "30min"  # ten million series take a quarter of an hour

@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 from sqlalchemy import ColumnElement, Connection, Engine, RowMapping, Select, case, select
 
 from rules.baseline.civil import SLOTS_PER_DAY, SLOTS_PER_WEEK
-from service.storage.baselines.tables import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
-from service.storage.findings import storable_text
-from service.storage.patterns import ESCAPE, like_of
-from service.storage.translate import translated
+from service.storage.database.translate import translated
+from service.storage.findings.findings import storable_text
+from service.storage.findings.patterns import ESCAPE, like_of
+from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, BASELINES
 
 BANDS: Final = ("mid", "upper", "lower")
 MINUTES_PER_SLOT: Final = 24 * 60 // SLOTS_PER_DAY

@@ -20,7 +20,7 @@ from pyarrow.fs import FileSelector, FileSystem, FileType
 
 from rules.baseline.layout import SERIES
 from rules.baseline.packed import SeriesColumn
-from service.storage.findings import storable_text
+from service.storage.findings.findings import storable_text
 
 NONE: Final = -1  # the number of what is absent
 TEXTS: Final = (SeriesColumn.METRIC, SeriesColumn.TOPIC, SeriesColumn.GROUP)

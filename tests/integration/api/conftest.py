@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Engine
 
-from service.storage.server import EmbeddedServer
+from service.storage.database.server import EmbeddedServer
 from tests.integration.api.given import Api
 from tests.integration.storage.conftest import _databases, embedded
 

@@ -16,28 +16,30 @@ from sqlalchemy import Engine
 from starlette.testclient import TestClient
 
 from rules.verdict import Severity
-from service.alerts.alert import Alert, AlertState
-from service.alerts.delta import AlertDelta
-from service.alerts.matchers import parse_matchers
-from service.alerts.routes import Route, Routing
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import SlackReceiver, WebhookReceiver
-from service.storage import alerting, clusters, tokens
-from service.storage.alert_lists import AlertList
-from service.storage.audit import AuditTrail, WantedAudit
+from service.alerting.alerts.alert import Alert, AlertState
+from service.alerting.alerts.delta import AlertDelta
+from service.alerting.alerts.matchers import parse_matchers
+from service.alerting.alerts.routes import Route, Routing
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import SlackReceiver, WebhookReceiver
+from service.api.app import create_app
+from service.api.core.desk import Desk, Jobs, NoJobs, Sending
+from service.api.core.ports import Sources
+from service.api.core.rights import Tokens
+from service.storage.alerting import alerts as alerting
+from service.storage.alerting.alert_lists import AlertList
+from service.storage.alerting.silences import SilenceList
 from service.storage.baselines.reading import BaselineList
-from service.storage.changes import Changes
-from service.storage.clusters import ClusterKey
-from service.storage.deliveries import DeliveryList
-from service.storage.silences import SilenceList
-from service.storage.token_check import StoredTokens
-from service.storage.tokens import Scope
-from service.web.app import create_app
-from service.web.desk import Desk, Jobs, NoJobs, Sending
-from service.web.ports import Sources
-from service.web.rights import Tokens
+from service.storage.changes.audit import AuditTrail, WantedAudit
+from service.storage.changes.changes import Changes
+from service.storage.delivery.deliveries import DeliveryList
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.tokens import tokens
+from service.storage.tokens.token_check import StoredTokens
+from service.storage.tokens.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON
-from tests.unit.service.web.given import FakeLog, World, at_once, look
+from tests.unit.service.api.given import FakeLog, World, at_once, look
 
 NUMBERS: Final = itertools.count()
 STATE: Final = "partition_offline"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from rules.open_findings import Identity
-from service.alerts.alert import AlertEnd, AlertState
-from service.storage import asked
-from service.storage.findings import labels_hash
-from service.storage.tokens import Scope
+from service.alerting.alerts.alert import AlertEnd, AlertState
+from service.storage.alerting import asked
+from service.storage.findings.findings import labels_hash
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import EVENT, STATE, Api
 

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.verdict import Severity
-from service.alerts.alert import AlertEnd, AlertState, News
-from service.alerts.dedup import NotifyReason
-from service.alerts.delta import HistoryStep, Outgoing
-from service.alerts.lifecycle import AlertStep
+from service.alerting.alerts.alert import AlertEnd, AlertState, News
+from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.alerts.delta import HistoryStep, Outgoing
+from service.alerting.alerts.lifecycle import AlertStep
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.api.given import EVENT, SENDING, STATE, Api
 

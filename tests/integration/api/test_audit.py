@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from service.storage.tokens import Scope
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import Api
 

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 
 from tests.factories import at
 from tests.integration.api.given import PROBLEM, Api
-from tests.unit.service.web.given import World
+from tests.unit.service.api.given import World
 
 NOTHING = "/alerts/0123456789abcdef"
 WISH = {"matchers": 'topic="orders"', "ends_at": at(3600).isoformat(), "comment": "moving"}

@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.baseline.series import Metric
-from service import clock
 from service.cli.baselines.command import METRICS
 from service.cli.baselines.words import TO
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime import clock
 from tests.integration.api.given import Api
 from tests.integration.api.nights import AUDIT, ORDERS, TUESDAY, publish_two_nights
 from tests.integration.api.shell import Shell

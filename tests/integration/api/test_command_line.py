@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import Engine
 
 from rules.verdict import Severity
-from service import clock
-from service.cli.exit_codes import ExitCode
-from service.storage import tokens
-from service.storage.tokens import Scope
-from service.web.desk import JobView, RunView
+from service.api.core.desk import JobView, RunView
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime import clock
+from service.storage.tokens import tokens
+from service.storage.tokens.tokens import Scope
 from tests.integration.api.given import EVENT, Api
 from tests.integration.api.shell import Shell
 from tests.integration.serving import serving

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, insert, text, update
 
-from service.storage.alert_tables import DELIVERY_ATTEMPT, OUTBOX
-from service.storage.tokens import Scope
+from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import NUMBERS, Api
 

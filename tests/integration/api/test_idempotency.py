@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine, text
 
-from service.storage import idempotency
-from service.storage.idempotency import Keyed
-from service.storage.tokens import Scope
+from service.storage.changes import idempotency
+from service.storage.changes.idempotency import Keyed
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import Api
 

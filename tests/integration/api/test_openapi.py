@@ -14,21 +14,21 @@ from hypothesis import HealthCheck, settings
 from schemathesis import Case
 from sqlalchemy import Engine, text
 
-from service.keeping import without_limit
-from service.latest import Look
-from service.log_inbox import LogInbox
-from service.storage.history import FindingHistory
-from service.storage.inbox import StoredInbox
-from service.threads import in_thread
-from service.web.finding_views import finding_id
-from service.web.ports import FewAtOnce
+from service.api.core.ports import FewAtOnce
+from service.api.findings.views import finding_id
+from service.observe.log_inbox import LogInbox
+from service.rounds.latest import Look
+from service.rounds.persistence import without_limit
+from service.runtime.threads import in_thread
+from service.storage.findings.history import FindingHistory
+from service.storage.rounds.inbox import StoredInbox
 from tests.factories import at
 from tests.integration.api.fake_jobs import FakeJobs
 from tests.integration.api.given import EVENT, Api
 from tests.integration.serving import serving
-from tests.unit.service.web.given import OPENAPI_PAGE, look, open_finding, opened
-from tests.unit.service.web.losses import open_loss
-from tests.unit.service.web.sequences import LOSS, after
+from tests.unit.service.api.given import OPENAPI_PAGE, look, open_finding, opened
+from tests.unit.service.api.losses.losses import open_loss
+from tests.unit.service.api.sequences.sequences import LOSS, after
 
 EXAMPLES: Final = 6  # of each operation
 CLUSTER: Final = "described"

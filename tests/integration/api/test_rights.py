@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import Engine
 
-from service.storage import tokens
-from service.storage.tokens import Scope
+from service.storage.tokens import tokens
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import Api
 

@@ -9,8 +9,8 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from service.storage import asked
-from service.storage.tokens import Scope
+from service.storage.alerting import asked
+from service.storage.tokens.tokens import Scope
 from tests.factories import NOON, at
 from tests.integration.api.given import Api
 

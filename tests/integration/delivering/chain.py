@@ -23,32 +23,32 @@ from sqlalchemy import Engine, text
 
 from rules.catalogue.all_rules import Judged
 from rules.errors import StoreError
-from service.alerting import Alerting
-from service.alerts.evaluate import AlertingConfig
-from service.alerts.routes import Route, Routing
-from service.alerts.telling import Telling
-from service.clock import monotonic
-from service.delivering.deliverer import Clocks, Deliverer
-from service.delivering.doors import Doors
-from service.delivering.figures import Figures
-from service.found import Found
-from service.keeping import Keeper
-from service.log import LineWriter, make_log
-from service.notify.address_guard import AddressGuard
-from service.notify.calls import Calls, Reply
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import WebhookReceiver
-from service.notify.sender import Sender
-from service.notify.standard_webhooks import SigningSecret
-from service.storage.checkpoint_format import Checkpoint
-from service.storage.delivered import Deliveries, Done
-from service.storage.engine import open_database
-from service.storage.outbox import Claims, Outbox, Room
-from service.storage.rounds import Round, Stored
-from service.storage.store import PostgresStore
-from service.supervisor import Supervisor
-from service.threads import in_thread
-from service.watch import WatchedRound
+from service.alerting.alerts.evaluate import AlertingConfig
+from service.alerting.alerts.routes import Route, Routing
+from service.alerting.notifications.telling import Telling
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import WebhookReceiver
+from service.alerting.receivers.standard_webhooks import SigningSecret
+from service.alerting.sending.address_guard import AddressGuard
+from service.alerting.sending.calls import Calls, Reply
+from service.alerting.sending.sender import Sender
+from service.delivery.deliverer import Clocks, Deliverer
+from service.delivery.doors import Doors
+from service.delivery.figures import Figures
+from service.observe.watch import WatchedRound
+from service.rounds.alerting_step import Alerting
+from service.rounds.finding_state import Found
+from service.rounds.persistence import Keeper
+from service.runtime.clock import monotonic
+from service.runtime.log import LineWriter, make_log
+from service.runtime.supervisor import Supervisor
+from service.runtime.threads import in_thread
+from service.storage.database.engine import open_database
+from service.storage.delivery.delivered import Deliveries, Done
+from service.storage.delivery.outbox import Claims, Outbox, Room
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds.rounds import Round, Stored
+from service.storage.rounds.store import PostgresStore
 from tests.alerting import BREACH, OK, judged, rule
 from tests.factories import CLUSTER_ID, at, snapshot
 

@@ -10,10 +10,10 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, text
 
-from service.storage.delivered import Deliveries, Done, RowState
-from service.storage.fallback import Backlogs
-from service.storage.outbox import Claimed, Claims, Outbox, Room
-from service.storage.posting import Message, group_hash, post
+from service.storage.delivery.delivered import Deliveries, Done, RowState
+from service.storage.delivery.fallback import Backlogs
+from service.storage.delivery.outbox import Claimed, Claims, Outbox, Room
+from service.storage.delivery.posting import Message, group_hash, post
 from tests.factories import at
 
 NAME: Final = "default"

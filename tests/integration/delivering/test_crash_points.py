@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.integration.delivering.chain import POINTS, Play
 from tests.integration.delivering.stage import Company, check, company, ids_of, names_in, rows_of
 from tests.integration.notify.receiving import receiving

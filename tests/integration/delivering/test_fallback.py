@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.storage.delivered import RowState
-from service.storage.fallback import Backlog
-from service.storage.posting import Message, group_hash
+from service.storage.delivery.delivered import RowState
+from service.storage.delivery.fallback import Backlog
+from service.storage.delivery.posting import Message, group_hash
 from tests.factories import at
 from tests.integration.delivering.given import Office, done, message
 from tests.integration.storage.conftest import MakeDatabase

@@ -9,25 +9,25 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import text
 
-from service.clock import monotonic, utc_now, wait_until
-from service.delivering.deliverer import Clocks, Deliverer
-from service.delivering.doors import Doors
-from service.delivering.figures import Figures
-from service.events import Event
-from service.notify.address_guard import AddressGuard
-from service.notify.calls import Calls
-from service.notify.guarded_network import Resolve
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import WebhookReceiver
-from service.notify.secret import Secret
-from service.notify.sender import Sender
-from service.supervisor import Supervisor
-from service.threads import in_thread
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import WebhookReceiver
+from service.alerting.receivers.secret import Secret
+from service.alerting.sending.address_guard import AddressGuard
+from service.alerting.sending.calls import Calls
+from service.alerting.sending.guarded_network import Resolve
+from service.alerting.sending.sender import Sender
+from service.delivery.deliverer import Clocks, Deliverer
+from service.delivery.doors import Doors
+from service.delivery.figures import Figures
+from service.runtime.clock import monotonic, utc_now, wait_until
+from service.runtime.events import Event
+from service.runtime.supervisor import Supervisor
+from service.runtime.threads import in_thread
 from tests.integration.delivering.given import Office, message
 from tests.integration.notify.receiving import OPEN, raw, receiving, status
 from tests.integration.notify.sending import Names
 from tests.integration.storage.conftest import MakeDatabase
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 LIMIT = 60.0

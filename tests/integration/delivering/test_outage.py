@@ -14,10 +14,10 @@ from typing import Final
 import pytest
 from sqlalchemy import Engine
 
-from service.clock import monotonic, wait_until
-from service.storage import schema
-from service.storage.engine import make_engine
-from service.storage.server import EmbeddedServer
+from service.runtime.clock import monotonic, wait_until
+from service.storage.database import schema
+from service.storage.database.engine import make_engine
+from service.storage.database.server import EmbeddedServer
 from tests.database_files import give_files
 from tests.integration.delivering.chain import Play
 from tests.integration.delivering.stage import check, company, names_in, rows_of

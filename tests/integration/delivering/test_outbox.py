@@ -9,10 +9,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import text
 
-from service.clock import monotonic
-from service.notify.merging import Merged
-from service.storage.delivered import DeadReason, RowState
-from service.storage.outbox import LEASE
+from service.alerting.notifications.merging import Merged
+from service.runtime.clock import monotonic
+from service.storage.delivery.delivered import DeadReason, RowState
+from service.storage.delivery.outbox import LEASE
 from tests.factories import at
 from tests.integration.delivering.given import Office, done, groups, message
 from tests.integration.storage.conftest import MakeDatabase

@@ -16,7 +16,7 @@ from service.history.recorder import Recorder
 from service.history.shipping import MOST_WAITING_BYTES, Shipper
 from tests.factories import at, offsets, snapshot
 from tests.packed import samples_of
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 INTERVAL = 15.0
 FAR = date(2100, 1, 1)

@@ -10,12 +10,12 @@ import pytest
 
 from rules.baseline.series import Metric, Series
 from rules.errors import StoreError
-from service.events import Event
 from service.history import folding
 from service.history.ahead import segment_paths
 from service.history.dictionary import read_series
 from service.history.folder import Folder
 from service.history.retention import remove_old
+from service.runtime.events import Event
 from tests.factories import NOON, commits, group
 from tests.flaky_files import fail_once
 from tests.integration.history.keeping import FAR, Kept

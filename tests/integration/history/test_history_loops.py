@@ -12,10 +12,10 @@ import pytest
 from rules.catalogue.all_rules import judge_blind
 from rules.errors import StoreError
 from rules.remembering import view_of_round
-from service.clock import wait_until
 from service.history.folder import Folder
-from service.history.history import History
-from service.watch import WatchedRound
+from service.observe.watch import WatchedRound
+from service.rounds.history import History
+from service.runtime.clock import wait_until
 from tests.factories import NOON, at, snapshot
 from tests.integration.history.keeping import Kept
 

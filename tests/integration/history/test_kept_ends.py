@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from rules.time_lag import EndHistory, time_lags
-from service.events import Event
 from service.history.kept_ends import FILE, KeptEnds
+from service.runtime.events import Event
 from tests.ends import looked
 from tests.factories import commits, group, offsets, partitions, snapshot
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 

@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 
 from rules.errors import ConflictError, SandboxError, StoreError
-from service.cli.exit_codes import ExitCode
 from service.cli.main import run
-from service.clock import wait_until
+from service.cli.terminal.exit_codes import ExitCode
 from service.history.days import DayReader, days_of
 from service.history.dictionary import Dictionary, read_series
 from service.history.folder import Described, open_folder
-from service.nightly.lock import alone
-from service.nightly.spark_process import ROOT
+from service.jobs.baseline_run.lock import alone
+from service.jobs.baseline_run.spark_process import ROOT
+from service.runtime.clock import wait_until
 from service.sandbox.simulator.defaults import CLUSTER
 from service.sandbox.simulator.labels import LABELS_FILE
 from service.sandbox.simulator.simulation import Simulation, Wanted

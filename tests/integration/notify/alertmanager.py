@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import httpx2
 
-from service.clock import utc_now, wait_until
+from service.runtime.clock import utc_now, wait_until
 
 INSTALL: Final = "Alertmanager is missing: apt-get install prometheus-alertmanager"
 SECONDS: Final = 30.0

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from service.notify.address_guard import AddressGuard
+from service.alerting.sending.address_guard import AddressGuard
 
 DATA: Final = Path(__file__).parents[2] / "data"
 CERTIFICATE: Final = DATA / "localhost.pem"

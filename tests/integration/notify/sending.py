@@ -7,13 +7,13 @@ import ssl
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, TypeVar
 
-from service.clock import monotonic, utc_now
-from service.notify.address_guard import AddressGuard
-from service.notify.calls import CallLimits, Calls
-from service.notify.guarded_network import Resolve, system_resolve
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import WebhookReceiver
-from service.notify.sender import Attempt, Sender
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import WebhookReceiver
+from service.alerting.sending.address_guard import AddressGuard
+from service.alerting.sending.calls import CallLimits, Calls
+from service.alerting.sending.guarded_network import Resolve, system_resolve
+from service.alerting.sending.sender import Attempt, Sender
+from service.runtime.clock import monotonic, utc_now
 from tests.integration.notify.receiving import CERTIFICATE, OPEN
 
 Done = TypeVar("Done")

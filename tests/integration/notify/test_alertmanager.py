@@ -11,15 +11,15 @@ from typing import Any, Final
 
 import pytest
 
-from service.alerts.identity import fingerprint
-from service.clock import utc_now, wait_until
-from service.notify.alertmanager_webhook import webhook_body
-from service.notify.answers import Outcome
-from service.notify.channels import body_of, post_of
-from service.notify.notification import Notification, NotifiedAlert
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import AlertmanagerReceiver
-from service.notify.sender import Attempt
+from service.alerting.alerts.identity import fingerprint
+from service.alerting.notifications.alertmanager_webhook import webhook_body
+from service.alerting.notifications.channels import body_of, post_of
+from service.alerting.notifications.notification import Notification, NotifiedAlert
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import AlertmanagerReceiver
+from service.alerting.sending.answers import Outcome
+from service.alerting.sending.sender import Attempt
+from service.runtime.clock import utc_now, wait_until
 from tests.integration.notify.alertmanager import SECONDS, Alertmanager, alertmanager
 from tests.integration.notify.receiving import Receiver, receiving
 from tests.integration.notify.sending import with_sender

@@ -8,10 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.notify.address_guard import AddressGuard, AddressRefusedError
-from service.notify.answers import Failure, Outcome
-from service.notify.guarded_network import GuardedNetwork, UnknownNameError, system_resolve
-from service.notify.sender import Attempt, Sender
+from service.alerting.sending.address_guard import AddressGuard, AddressRefusedError
+from service.alerting.sending.answers import Failure, Outcome
+from service.alerting.sending.guarded_network import (
+    GuardedNetwork,
+    UnknownNameError,
+    system_resolve,
+)
+from service.alerting.sending.sender import Attempt, Sender
 from tests.integration.notify.receiving import Receiver, receiving, status
 from tests.integration.notify.sending import Names, send, to, trusting, with_sender
 

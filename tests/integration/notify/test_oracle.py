@@ -27,16 +27,16 @@ from typing import Any, Final
 import pytest
 
 from rules.verdict import Verdict
-from service.alerts.evaluate import Asked, Stepped
-from service.alerts.inhibition import Inhibition
-from service.alerts.matchers import parse_matchers
-from service.alerts.routes import Routing
-from service.alerts.telling import Telling
-from service.clock import utc_now, wait_until
-from service.notify.answers import Outcome
-from service.notify.channels import post_of
-from service.notify.receiver_url import ReceiverUrl
-from service.notify.receivers import AlertmanagerReceiver, WebhookReceiver
+from service.alerting.alerts.evaluate import Asked, Stepped
+from service.alerting.alerts.inhibition import Inhibition
+from service.alerting.alerts.matchers import parse_matchers
+from service.alerting.alerts.routes import Routing
+from service.alerting.notifications.channels import post_of
+from service.alerting.notifications.telling import Telling
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.receivers.receivers import AlertmanagerReceiver, WebhookReceiver
+from service.alerting.sending.answers import Outcome
+from service.runtime.clock import utc_now, wait_until
 from tests.alerting import Life, Said, config, route, rule, silence
 from tests.integration.notify.alertmanager import Alertmanager, alertmanager
 from tests.integration.notify.receiving import Receiver, receiving

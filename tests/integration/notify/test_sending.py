@@ -10,11 +10,11 @@ import socket
 
 import pytest
 
-from service.clock import utc_now, wait_until
-from service.notify.answers import Failure, Outcome
-from service.notify.calls import CallLimits
-from service.notify.sender import Attempt, Sender
-from service.threads import in_thread
+from service.alerting.sending.answers import Failure, Outcome
+from service.alerting.sending.calls import CallLimits
+from service.alerting.sending.sender import Attempt, Sender
+from service.runtime.clock import utc_now, wait_until
+from service.runtime.threads import in_thread
 from tests.integration.notify.receiving import (
     Answer,
     Handler,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from service.clock import utc_now
+from service.runtime.clock import utc_now
 from service.sandbox.workloads.producer import IdempotentProducer
 
 # A frozen broker is left after ten seconds, and no record is given up before the run is over.

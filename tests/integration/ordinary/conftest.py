@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.sandbox.cluster import SandboxOptions
+from service.sandbox.cluster.cluster import SandboxOptions
 from tests.integration.ordinary.plan import PLAN
 from tests.kafka_release import VERSION
 

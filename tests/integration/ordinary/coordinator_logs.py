@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, TopicPartition
 
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 
 READ_SECONDS: Final = 180.0
 POLL_SECONDS: Final = 1.0

@@ -16,7 +16,7 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient
 
-from service.clock import monotonic, wait_until
+from service.runtime.clock import monotonic, wait_until
 from service.sandbox.workloads.clients import QUIET, client_config
 from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.workload import Workload

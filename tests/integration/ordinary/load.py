@@ -7,8 +7,8 @@ from contextlib import ExitStack
 from typing import Final
 
 from rules.facts.identity import TopicPartition
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.consumer import GroupConsumer, GroupProtocol
 from service.sandbox.workloads.log_reading import committed_offset
 from service.sandbox.workloads.pipeline import TransactionalPipeline

@@ -10,10 +10,10 @@ from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId, TopicPartition
-from service.clock import pause, wait_until
-from service.sandbox import processes
-from service.sandbox.cluster import Sandbox
-from service.sandbox.processes import Liveness
+from service.runtime.clock import pause, wait_until
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
 from service.sandbox.workloads.log_requests import elect_preferred
 from service.sandbox.workloads.raw_cluster import Placed, RawCluster, RefusedError, require
 

@@ -10,8 +10,8 @@ from typing import Final, Self
 
 from rules.errors import SandboxError
 from rules.facts.identity import BrokerId
-from service.clock import utc_now
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import utc_now
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.raw_cluster import Placed, RawCluster
 from tests.integration.ordinary.audited import Place
 

@@ -12,8 +12,8 @@ from typing import Final, Self
 
 import httpx2
 
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.sandbox_logs import log_files_of
 from tests.integration.serve.served import Document, Served, Start, end_processes
 

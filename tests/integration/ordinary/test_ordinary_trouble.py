@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.ordinary.confirmations import confirmation_of
 from tests.integration.ordinary.load import Load
 from tests.integration.ordinary.operating import Operator

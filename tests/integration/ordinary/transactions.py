@@ -15,8 +15,8 @@ from confluent_kafka import KafkaException, Producer
 
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
-from service.clock import monotonic
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import monotonic
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.clients import CLIENT_ERRORS, client_config, give_up, text_of
 from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.raw_cluster import RawCluster

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from rules.errors import SandboxError
-from service.clock import pause, utc_now, wait_until
+from service.runtime.clock import pause, utc_now, wait_until
 from service.sandbox.workloads.raw_cluster import OF_GROUP, OF_TRANSACTION, RawCluster
 from tests.integration.conftest import let_all_run
 from tests.integration.ordinary.operating import Operator

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
-from service.sandbox.cluster import Sandbox
-from service.sandbox.state import CONTROLLER_ID
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.state import CONTROLLER_ID
 from tests.integration.ordinary.audited import AcknowledgementPause, Place
 from tests.integration.ordinary.coordinator_logs import (
     Commit,

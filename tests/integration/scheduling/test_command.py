@@ -16,12 +16,12 @@ from typing import Final, TypeVar
 import psutil
 import pytest
 
-from service.clock import wait_until
+from service.runtime.clock import wait_until
+from service.runtime.threads import in_thread
 from service.scheduling.command import KEPT_BYTES
 from service.scheduling.job import Command
 from service.scheduling.performing import Performer
 from service.scheduling.runs import Ended, RunOutcome
-from service.threads import in_thread
 from tests.factories import at
 from tests.unit.service.scheduling.given import job
 

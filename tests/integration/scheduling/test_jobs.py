@@ -15,12 +15,12 @@ import pytest
 from sqlalchemy import text
 
 from service.app.jobs import JobParts, make_jobs
-from service.clock import monotonic, utc_now, wait_until
-from service.storage.engine import open_database
-from service.storage.store import PostgresStore
-from service.supervisor import Supervisor
-from service.threads import in_thread
-from tests.unit.service.told import Told
+from service.runtime.clock import monotonic, utc_now, wait_until
+from service.runtime.supervisor import Supervisor
+from service.runtime.threads import in_thread
+from service.storage.database.engine import open_database
+from service.storage.rounds.store import PostgresStore
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 

@@ -10,15 +10,15 @@ from typing import Final, TypeVar
 
 import pytest
 
-from service.clock import ClockReading, monotonic, utc_now, wait_until
+from service.runtime.clock import ClockReading, monotonic, utc_now, wait_until
+from service.runtime.threads import in_thread
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
 from service.scheduling.runner import Runner
 from service.scheduling.scheduler import Scheduler
 from service.scheduling.triggers import Every
-from service.threads import in_thread
 from tests.fake_runs import MemoryRuns
-from tests.unit.service.told import Told
+from tests.unit.service.runtime.told import Told
 
 pytestmark = pytest.mark.integration
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from service.sandbox.admin import SandboxAdmin
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.admin import SandboxAdmin
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import Served, Start, end_processes
 

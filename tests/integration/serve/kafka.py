@@ -8,7 +8,7 @@ from typing import Final
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from service.sandbox.admin import SandboxAdmin
+from service.sandbox.cluster.admin import SandboxAdmin
 from tests.integration.clients import commit_offset, produce
 
 RECORDS: Final = 10

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import httpx2
 
-from service.clock import wait_until
+from service.runtime.clock import wait_until
 
 INSTALL: Final = "Prometheus is missing: apt-get install prometheus"
 READY_SECONDS: Final = 60.0

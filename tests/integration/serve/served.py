@@ -17,7 +17,7 @@ from typing import IO, Any, Final
 import httpx2
 import psutil
 
-from service.clock import wait_until
+from service.runtime.clock import wait_until
 from tests.database_files import give_files
 
 ROOT: Final = Path(__file__).parents[3]

@@ -10,12 +10,12 @@ import psutil
 import pytest
 from sqlalchemy import text
 
-from service.cli.exit_codes import ExitCode
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
-from service.storage import schema
-from service.storage.engine import open_database
-from service.storage.server import EmbeddedServer
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
+from service.storage.database import schema
+from service.storage.database.engine import open_database
+from service.storage.database.server import EmbeddedServer
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import (

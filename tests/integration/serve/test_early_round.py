@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import pytest
 
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import Served, round_began

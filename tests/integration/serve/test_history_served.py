@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from rules.baseline.series import Metric, Series
-from service.clock import wait_until
 from service.history.days import DayReader, days_of
 from service.history.dictionary import read_series
 from service.history.folder import Folder, open_folder
 from service.history.folding import fold_due
+from service.runtime.clock import wait_until
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.packed import samples_of

@@ -22,9 +22,9 @@ import httpx2
 import pytest
 
 from rules.facts.broker_log import SequenceRefused
-from service.clock import pause, wait_until
-from service.storage.engine import open_database
-from service.storage.inbox import StoredInbox
+from service.runtime.clock import pause, wait_until
+from service.storage.database.engine import open_database
+from service.storage.rounds.inbox import StoredInbox
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import (
     ROOT,

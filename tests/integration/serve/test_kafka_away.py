@@ -7,8 +7,8 @@ from typing import Final
 import pytest
 
 from rules.names import METRICS, MetricType
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import SEE_SECONDS, Document, Served

@@ -21,17 +21,17 @@ from rules.catalogue import committed_records_lost
 from rules.judgement import Finding
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
-from service.cli.exit_codes import ExitCode
-from service.clock import utc_now, wait_until
-from service.sandbox.cluster import Sandbox
+from service.cli.terminal.exit_codes import ExitCode
+from service.runtime.clock import utc_now, wait_until
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import prepare_loss
-from service.storage import findings
-from service.storage.engine import open_database
+from service.storage.database.engine import open_database
+from service.storage.findings import findings
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import ROOT, SEE_SECONDS, plain_environment
 from tests.integration.test_receive_cli import receiver
-from tests.unit.service.web.losses import PROVEN
+from tests.unit.service.api.losses.losses import PROVEN
 
 pytestmark = pytest.mark.integration
 

@@ -14,7 +14,7 @@ import pytest
 from rules import names
 from rules.facts.gap import GapCause
 from rules.names import METRICS, Metric
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.workloads.standard import WorkloadPlan, standard_workload
 from service.sandbox.workloads.transactions import OpenTransaction
 from tests.integration.clients import produce_in_transaction, transactional_producer

@@ -8,11 +8,11 @@ from itertools import pairwise
 import pytest
 
 from rules.verdict import Verdict
-from service.clock import wait_until
-from service.sandbox.cluster import Sandbox
-from service.storage import findings
-from service.storage.engine import open_database
-from service.storage.findings import StoredFinding, StoredTransition
+from service.runtime.clock import wait_until
+from service.sandbox.cluster.cluster import Sandbox
+from service.storage.database.engine import open_database
+from service.storage.findings import findings
+from service.storage.findings.findings import StoredFinding, StoredTransition
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.kafka import Kafka
 from tests.integration.serve.served import Document, Served

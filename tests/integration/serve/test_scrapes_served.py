@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from service.clock import monotonic, wait_until
+from service.runtime.clock import monotonic, wait_until
 from tests.integration.pages import Pages, answer, hangs, pages, sends
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import SEE_SECONDS, Served

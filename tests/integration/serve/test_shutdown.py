@@ -9,10 +9,10 @@ from datetime import datetime
 import pytest
 from sqlalchemy import text
 
-from service.clock import monotonic
-from service.sandbox.cluster import Sandbox
-from service.storage import checkpoints
-from service.storage.engine import open_database
+from service.runtime.clock import monotonic
+from service.sandbox.cluster.cluster import Sandbox
+from service.storage.database.engine import open_database
+from service.storage.rounds import checkpoints
 from tests.integration.serve.conftest import Serve
 from tests.integration.serve.served import Document, Served, processes_of
 

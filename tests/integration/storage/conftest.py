@@ -15,9 +15,9 @@ from typing import Final
 import pytest
 from sqlalchemy import Engine, text
 
-from service.storage import schema
-from service.storage.engine import make_engine
-from service.storage.server import EmbeddedServer
+from service.storage.database import schema
+from service.storage.database.engine import make_engine
+from service.storage.database.server import EmbeddedServer
 from tests.conftest import mending
 from tests.database_files import give_files
 

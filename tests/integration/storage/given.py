@@ -15,10 +15,10 @@ from rules.facts.column import Column
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, next_changes
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
-from service.storage import clusters
-from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import ClusterKey, RoundId
-from service.storage.rounds import Round
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey, RoundId
+from service.storage.rounds.rounds import Round
 from tests.factories import CLUSTER_ID, NOON, snapshot
 
 WRITER = UUID(int=7)

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from rules.facts.broker_log import LogSource, Origin, WatermarkWentBack
-from service.log_inbox import Store
-from service.storage.inbox import Counts, NewDelivery, StreamState, WaitingLines
-from service.storage.log_format import ParsedLines
+from service.observe.log_inbox import Store
+from service.storage.formats.log import ParsedLines
+from service.storage.rounds.inbox import Counts, NewDelivery, StreamState, WaitingLines
 from tests.factories import NOON, at
 
 MUCH: Final = 1000

@@ -22,12 +22,12 @@ from rules.facts.broker_log import LogEvent, SequenceRefused
 from rules.facts.identity import BrokerId
 from rules.open_findings import Change, next_changes
 from rules.verdict import Verdict
-from service.clock import monotonic
-from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import ClusterKey, RoundId
-from service.storage.engine import open_database
-from service.storage.rounds import Round
-from service.storage.store import PostgresStore
+from service.runtime.clock import monotonic
+from service.storage.database.engine import open_database
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds.clusters import ClusterKey, RoundId
+from service.storage.rounds.rounds import Round
+from service.storage.rounds.store import PostgresStore
 from tests.factories import CLUSTER_ID, NOON, snapshot
 from tests.integration.storage.given import judged
 

@@ -14,14 +14,15 @@ from sqlalchemy import Connection, Engine, text
 from rules.errors import StoreError
 from rules.evidence import Evidence
 from rules.verdict import Kind
-from service.alerts.alert import AlertState
-from service.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome, Outgoing
-from service.alerts.evaluate import Asked
-from service.alerts.state import AlertingState
-from service.storage import alerting, clusters
-from service.storage.clusters import ClusterKey
-from service.storage.enqueuing import enqueue
-from service.storage.rounds import store_rounds
+from service.alerting.alerts.alert import AlertState
+from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome, Outgoing
+from service.alerting.alerts.evaluate import Asked
+from service.alerting.alerts.state import AlertingState
+from service.storage.alerting import alerts as alerting
+from service.storage.delivery.enqueuing import enqueue
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH, GONE, OK, RULE, UNKNOWN, Said, Why, config, rule, silence
 from tests.deltas import KeptLife
 from tests.factories import CLUSTER_ID, NOON, at
@@ -260,7 +261,7 @@ def test_a_database_that_goes_away_in_the_middle_leaves_nothing_half_written(
         enqueue(connection, cluster, outgoing)
         connection.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
 
-    monkeypatch.setattr("service.storage.alerting.enqueue", killed)
+    monkeypatch.setattr("service.storage.alerting.alerts.enqueue", killed)
     with pytest.raises(StoreError) as caught:
         store_rounds(database, [made])
     assert caught.value.retryable

@@ -9,11 +9,11 @@ from functools import reduce
 import pytest
 from sqlalchemy import Engine, text
 
-from service.alerts.acknowledgements import Acknowledgement
-from service.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
-from service.storage.acknowledgements import StoredClosing, acknowledge, ask_closing
-from service.storage.asked import read
-from service.storage.rounds import store_rounds
+from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.delta import AlertDelta, ClosingDone, ClosingOutcome
+from service.storage.alerting.acknowledgements import StoredClosing, acknowledge, ask_closing
+from service.storage.alerting.asked import read
+from service.storage.rounds.rounds import store_rounds
 from tests.alerting import BREACH
 from tests.deltas import KeptLife
 from tests.factories import CLUSTER_ID, at

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from service.alerts.delta import Outgoing
-from service.storage.engine import Database
-from service.storage.enqueuing import enqueue
-from service.storage.store import PostgresStore
+from service.alerting.alerts.delta import Outgoing
+from service.storage.database.engine import Database
+from service.storage.delivery.enqueuing import enqueue
+from service.storage.rounds.store import PostgresStore
 from tests.factories import CLUSTER_ID
 from tests.fakes import MemoryStore
-from tests.unit.service.test_found import LIFE
-from tests.unit.service.watched import Watched
+from tests.unit.service.rounds.test_finding_state import LIFE
+from tests.unit.service.rounds.watched import Watched
 
 pytestmark = pytest.mark.integration
 
@@ -51,7 +51,7 @@ def test_a_database_that_is_killed_in_a_round_loses_and_doubles_nothing(
         Watched(PostgresStore(lambda: Database(engine=database, server=None))),
     )
     killer = Killer(killed_at)
-    monkeypatch.setattr("service.storage.alerting.enqueue", killer)
+    monkeypatch.setattr("service.storage.alerting.alerts.enqueue", killer)
     for seconds, said in LIFE:
         unbroken.round(seconds, said)
         broken.round(seconds, said)

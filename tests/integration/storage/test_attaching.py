@@ -16,10 +16,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from service.clock import wait_until
-from service.storage import engine as engine_module
-from service.storage.engine import Database, open_database
-from service.storage.server import DirectoryInUseError, EmbeddedServer, running_url
+from service.runtime.clock import wait_until
+from service.storage.database import engine as engine_module
+from service.storage.database.engine import Database, open_database
+from service.storage.database.server import DirectoryInUseError, EmbeddedServer, running_url
 from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration

@@ -12,14 +12,15 @@ import pytest
 from sqlalchemy import text
 
 from rules.verdict import Verdict
-from service import clock
-from service.keeping import Keeper, KeepingState, Passing
-from service.storage import checkpoints, findings
-from service.storage.engine import open_database
-from service.storage.rounds import Round
-from service.storage.server import EmbeddedServer
-from service.storage.store import PostgresStore
-from service.threads import OneAtATime
+from service.rounds.persistence import Keeper, KeepingState, Passing
+from service.runtime import clock
+from service.runtime.threads import OneAtATime
+from service.storage.database.engine import open_database
+from service.storage.database.server import EmbeddedServer
+from service.storage.findings import findings
+from service.storage.rounds import checkpoints
+from service.storage.rounds.rounds import Round
+from service.storage.rounds.store import PostgresStore
 from tests.database_files import give_files
 from tests.factories import CLUSTER_ID
 from tests.integration.storage.given import WRITER, Story

@@ -10,10 +10,10 @@ from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
 from rules.verdict import Verdict
-from service.storage import clusters
-from service.storage.engine import Database
-from service.storage.rounds import store_rounds
-from service.storage.store import PostgresStore
+from service.storage.database.engine import Database
+from service.storage.rounds import clusters
+from service.storage.rounds.rounds import store_rounds
+from service.storage.rounds.store import PostgresStore
 from tests.integration.storage.given import Story
 
 pytestmark = pytest.mark.integration

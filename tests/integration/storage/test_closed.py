@@ -9,8 +9,8 @@ from sqlalchemy import Engine, make_url
 
 from rules.errors import StoreError
 from rules.verdict import Verdict
-from service.storage.engine import Database, make_engine
-from service.storage.store import PostgresStore
+from service.storage.database.engine import Database, make_engine
+from service.storage.rounds.store import PostgresStore
 from tests.integration.storage.given import WRITER, Story
 
 pytestmark = pytest.mark.integration

@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import text
 
 from rules.errors import StoreError
-from service.storage import checkpoints, findings
-from service.storage.engine import Database, open_database
+from service.storage.database.engine import Database, open_database
+from service.storage.findings import findings
+from service.storage.rounds import checkpoints
 from tests.database_files import give_files
 
 pytestmark = pytest.mark.integration

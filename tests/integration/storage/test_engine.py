@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import text
 
 from rules.errors import StoreError
-from service.storage.engine import open_database
-from service.storage.server import EmbeddedServer, packaged_binaries
+from service.storage.database.engine import open_database
+from service.storage.database.server import EmbeddedServer, packaged_binaries
 from tests.database_files import give_files
 from tests.integration.storage.conftest import debian_binaries
 

@@ -12,16 +12,16 @@ from starlette.testclient import TestClient
 from rules.errors import StoreError
 from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity, Verdict
-from service.storage import tokens
-from service.storage.clusters import ClusterKey
-from service.storage.findings import labels_hash
-from service.storage.history import FindingHistory, PastFinding, Wanted
-from service.storage.rounds import store_rounds
-from service.storage.token_check import StoredTokens
-from service.storage.tokens import Grant, Scope
+from service.storage.findings.findings import labels_hash
+from service.storage.findings.history import FindingHistory, PastFinding, Wanted
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.rounds import store_rounds
+from service.storage.tokens import tokens
+from service.storage.tokens.token_check import StoredTokens
+from service.storage.tokens.tokens import Grant, Scope
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import Story, made_round
-from tests.unit.service.web.given import World
+from tests.unit.service.api.given import World
 
 pytestmark = pytest.mark.integration
 

@@ -12,19 +12,19 @@ import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from service.clock import wait_until
-from service.log_inbox import remove_read
-from service.storage.checkpoint_format import Checkpoint
-from service.storage.clusters import ClusterKey
-from service.storage.inbox import (
+from service.observe.log_inbox import remove_read
+from service.runtime.clock import wait_until
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.formats.log import ParsedLines
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.inbox import (
     KEPT_READ,
     SILENT,
     NewDelivery,
     StoredInbox,
     WaitingLines,
 )
-from service.storage.log_format import ParsedLines
-from service.storage.rounds import store_rounds
+from service.storage.rounds.rounds import store_rounds
 from tests.factories import CLUSTER_ID, NOON
 from tests.integration.storage.given import made_round
 from tests.integration.storage.given_lines import (
@@ -156,7 +156,7 @@ def test_a_stream_that_is_silent_for_a_day_is_forgotten(inbox: StoredInbox) -> N
 def test_more_than_a_batch_goes_in_several(
     inbox: StoredInbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.storage.inbox.BATCH", 2)
+    monkeypatch.setattr("service.storage.rounds.inbox.BATCH", 2)
     add(inbox, *(delivery(number) for number in range(5)))
     assert inbox.remove_read(MUCH, NOON + 2 * KEPT_READ) == 5
 

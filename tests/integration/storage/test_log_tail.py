@@ -18,8 +18,8 @@ from typing import Final
 import pytest
 from sqlalchemy import Engine, text
 
-from service.clock import monotonic, wait_until
-from service.storage import checkpoints
+from service.runtime.clock import monotonic, wait_until
+from service.storage.rounds import checkpoints
 from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.tail_reader import LINES
 from tests.log_lines import append_failed, stamped, thrown

@@ -13,14 +13,14 @@ from starlette.testclient import TestClient
 from rules.judgement import Finding
 from rules.open_findings import Change, Step
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
-from service.storage import clusters
-from service.storage.clusters import ClusterKey
-from service.storage.history import FindingHistory
-from service.storage.rounds import store_rounds
+from service.storage.findings.history import FindingHistory
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.rounds import store_rounds
 from tests.factories import CLUSTER_ID, NOON, at
 from tests.integration.storage.given import made_round
-from tests.unit.service.web.given import World
-from tests.unit.service.web.losses import BEYOND, PROVEN
+from tests.unit.service.api.given import World
+from tests.unit.service.api.losses.losses import BEYOND, PROVEN
 
 pytestmark = pytest.mark.integration
 

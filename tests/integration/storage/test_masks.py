@@ -13,11 +13,11 @@ from sqlalchemy import Engine, insert
 
 from rules.baseline.layout import masks_folder
 from rules.baseline.series import Metric, Series
-from service.nightly.masks import MasksWritten, write_masks
-from service.storage import clusters
-from service.storage.alert_tables import ALERT, ALERT_STEP
+from service.jobs.baseline_run.masks import MasksWritten, write_masks
 from service.storage.baselines.alert_windows import AlertWindow, alert_windows
-from service.storage.clusters import ClusterKey
+from service.storage.rounds import clusters
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.tables.alerting import ALERT, ALERT_STEP
 from tests.factories import CLUSTER_ID, NOON
 from tests.night_files import BUCKETS, DAY, write_series
 

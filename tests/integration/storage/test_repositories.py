@@ -12,11 +12,13 @@ from rules.errors import StoreError
 from rules.facts.memory import advance
 from rules.open_findings import EndReason
 from rules.verdict import Kind, Severity, Verdict
-from service.storage import checkpoints, clusters, findings, tokens
-from service.storage.checkpoint_format import Checkpoint, encode
-from service.storage.clusters import ClusterKey
-from service.storage.rounds import store_rounds
-from service.storage.tokens import Scope
+from service.storage.findings import findings
+from service.storage.formats.checkpoint import Checkpoint, encode
+from service.storage.rounds import checkpoints, clusters
+from service.storage.rounds.clusters import ClusterKey
+from service.storage.rounds.rounds import store_rounds
+from service.storage.tokens import tokens
+from service.storage.tokens.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
 from tests.integration.storage.given import Story, made_round
 

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 from sqlalchemy import Engine, text
 
-from service.storage import retention
-from service.storage.retention import Kind, ran_before, remove
+from service.storage.jobs import retention
+from service.storage.jobs.retention import Kind, ran_before, remove
 from tests.factories import NOON
 from tests.integration.storage.conftest import MakeDatabase
 from tests.integration.storage.given import Story

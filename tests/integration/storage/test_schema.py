@@ -10,10 +10,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, inspect, text
 
 from rules.errors import StoreError
-from service.clock import wait_until
-from service.storage import schema
-from service.storage.schema import Standing
-from service.storage.tables import METADATA
+from service.runtime.clock import wait_until
+from service.storage.database import schema
+from service.storage.database.schema import Standing
+from service.storage.tables.core import METADATA
 
 pytestmark = pytest.mark.integration
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from uuid import uuid4
 
 from rules.verdict import Verdict
-from service.storage import schema
-from service.storage.engine import open_database
-from service.storage.rounds import store_rounds
+from service.storage.database import schema
+from service.storage.database.engine import open_database
+from service.storage.rounds.rounds import store_rounds
 from tests.integration.storage.given import Story
 
 

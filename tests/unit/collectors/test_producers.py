@@ -20,7 +20,7 @@ from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.facts.producers import OpenProducer, Producers, ProducerState
 from rules.question import ProducersQuestion
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.factories import NOON, broker, ints, offsets, partitions, topic_id
 from tests.unit.collectors.scripted_pool import Respond, scripted
 from tests.unit.collectors.wire.transaction_messages import ProducerEntry, produced

@@ -14,7 +14,7 @@ from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import Broker
 from rules.facts.transactions import Sight
-from service.clock import monotonic
+from service.runtime.clock import monotonic
 from tests.factories import broker
 from tests.unit.collectors.scripted_pool import ScriptedPool, scripted
 from tests.unit.collectors.wire.transaction_messages import LITERAL, PREFIXED, acls, described

@@ -10,7 +10,7 @@ from rules.completeness import Completeness
 from rules.facts.memory import Memory
 from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next_changes
 from rules.verdict import Severity, Verdict
-from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.unit.rules.catalogue.sequence_rules import breaches
 from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, of_2
 from tests.unit.rules.sequence.cases import CASES

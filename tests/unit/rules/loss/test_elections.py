@@ -12,7 +12,7 @@ from rules.facts.broker_log import BrokerLog, LogEvent, LogSource, UncleanChange
 from rules.facts.column import Ragged
 from rules.facts.identity import BrokerId
 from rules.verdict import Severity
-from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, offsets, topic_id
 from tests.unit.rules.loss.playing import POSSIBLY, play, played
 from tests.unit.rules.loss.replica_lines import (

@@ -22,7 +22,7 @@ from rules.open_findings import (
 )
 from rules.remembering import view_of_round
 from rules.verdict import Severity
-from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, broker, epoch_ends, offsets, partitions, snapshot
 from tests.unit.rules.loss.replica_lines import led_by_1
 from tests.unit.rules.loss.test_proven_and_restored import led_again

@@ -13,7 +13,7 @@ from rules.facts.column import Column, Ragged
 from rules.facts.identity import BrokerId
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.remembering import view_of_round
-from service.storage.checkpoint_format import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.factories import at, epoch_ends, offsets, partitions, snapshot, topic_id
 from tests.unit.rules.loss.playing import COMMITTED, POSSIBLY, RETURNED, play, played
 from tests.unit.rules.loss.replica_lines import (

@@ -7,9 +7,12 @@ from typing import Any
 from uuid import UUID
 
 from rules.verdict import Kind, Severity
-from service.alerts.alert import AlertState
-from service.alerts.silences import SilenceState
-from service.web import alert_models, delivery_models, job_models, silence_models
+from service.alerting.alerts.alert import AlertState
+from service.alerting.alerts.silences import SilenceState
+from service.api.alerts import models as alert_models
+from service.api.deliveries import models as delivery_models
+from service.api.jobs import models as job_models
+from service.api.silences import models as silence_models
 from tests.factories import at
 
 SILENCE_ID = "6f1c2b1e-8c4d-4a0e-9f57-3d1f0f0c9a11"

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from service.cli.config import check as config_check
-from service.cli.exit_codes import ExitCode
 from service.cli.main import run
 from service.cli.serve import command as serve
+from service.cli.terminal.exit_codes import ExitCode
 from service.settings import Settings, entries, read_settings
 
 TOKEN = "0123456789abcdef"  # noqa: S105 - for tests

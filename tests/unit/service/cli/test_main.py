@@ -23,8 +23,8 @@ from rules.errors import (
     TidemarkError,
     UnreachableError,
 )
-from service.cli.exit_codes import ExitCode
 from service.cli.main import LazyGroup, exit_code_of, run
+from service.cli.terminal.exit_codes import ExitCode
 
 ROOT: Final = Path(__file__).parents[4]
 HEAVY: Final = (

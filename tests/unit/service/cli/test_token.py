@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from service.cli.token import SCOPES
-from service.storage.tokens import Scope
+from service.storage.tokens.tokens import Scope
 
 
 def test_the_command_line_knows_every_scope() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rules.verdict import Severity
-from service.alerts.alert import AlertState
+from service.alerting.alerts.alert import AlertState
 from service.metrics.alerting import AlertFigures, DeliveryFigures, ReceiverFigures
 
 Sample = tuple[str, Mapping[str, str], float | None]

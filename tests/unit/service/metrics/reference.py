@@ -25,7 +25,7 @@ from service.metrics.open_transactions import OpenTransactions
 from service.metrics.sequence_figures import SequenceFigures
 from service.metrics.totals import ProcessFigures, SelfMetrics
 from service.scheduling.figures import JobFigures
-from service.snapshot_rows import commit_rows, partition_rows, time_lag_rows
+from service.views.snapshot_rows import commit_rows, partition_rows, time_lag_rows
 from tests.factories import at
 from tests.unit.service.metrics.alerting_reference import (
     DURATION,

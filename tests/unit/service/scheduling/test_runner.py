@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 import pytest
 
 from rules.errors import StoreError
-from service.clock import wait_until
-from service.events import Event
+from service.runtime.clock import wait_until
+from service.runtime.events import Event
+from service.runtime.threads import in_thread
 from service.scheduling.figures import JobFigures
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
 from service.scheduling.runner import YOUNG, Asked, Runner
 from service.scheduling.runs import RunOutcome
-from service.threads import in_thread
 from tests.factories import NOON, at
 from tests.fake_runs import KeptRuns, MemoryRuns
+from tests.unit.service.runtime.told import Told
 from tests.unit.service.scheduling.given import job
-from tests.unit.service.told import Told
 
 T = TypeVar("T")
 AWAY = StoreError("the database is away", retryable=True)

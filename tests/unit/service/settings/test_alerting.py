@@ -11,8 +11,8 @@ from typing import Any, Final
 import pytest
 
 from rules.errors import SettingsError
-from service.alerts.inhibition import DEFAULT_INHIBITIONS
-from service.notify.receivers import (
+from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS
+from service.alerting.receivers.receivers import (
     PAGERDUTY_URL,
     AlertmanagerReceiver,
     PagerDutyReceiver,

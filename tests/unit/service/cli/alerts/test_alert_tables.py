@@ -11,8 +11,8 @@ from rules.catalogue.all_rules import RULES
 from rules.verdict import Kind, SubjectKind
 from service.cli.alerts import tables
 from service.cli.alerts.next_steps import next_steps
-from service.cli.listing import Listed
-from service.cli.server_options import DEFAULT
+from service.cli.server.listing import Listed
+from service.cli.server.server_options import DEFAULT
 from tests.factories import at
 from tests.unit.service.cli.api_rows import FINGERPRINT, alert, delivery, detail
 from tests.unit.service.cli.printing import printed

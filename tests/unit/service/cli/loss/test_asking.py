@@ -11,17 +11,17 @@ from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
 from rules.judgement import Judgement
 from rules.verdict import Verdict
-from service.cli.exit_codes import ExitCode
+from service.api.losses.models import LossClass
 from service.cli.loss import asking
 from service.cli.loss.asking import Known, Row
 from service.cli.loss.command import CLASSES
-from service.keeping import KeepingState, KeepingStatus
-from service.latest import RoundOutcome
-from service.web.loss_models import LossClass
+from service.cli.terminal.exit_codes import ExitCode
+from service.rounds.latest import RoundOutcome
+from service.rounds.persistence import KeepingState, KeepingStatus
 from tests.factories import gap, snapshot
+from tests.unit.service.api.given import client_of, opened
+from tests.unit.service.api.losses.losses import BEYOND, PROVEN, open_loss
 from tests.unit.service.cli.app_api import AppApi, judgements
-from tests.unit.service.web.given import client_of, opened
-from tests.unit.service.web.losses import BEYOND, PROVEN, open_loss
 
 POSSIBLY, BEYOND_END = "records_possibly_lost", "committed_beyond_log_end"
 UNREPLICATED, UNCLEAN = "unreplicated_records_lost", "unclean_leader_election"

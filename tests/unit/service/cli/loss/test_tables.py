@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 
+from service.api.findings.views import from_memory
+from service.api.losses.views import loss_of
 from service.cli.loss import tables
 from service.cli.loss.asking import Known
-from service.cli.showing import SHOWN
-from service.web.finding_views import from_memory
-from service.web.loss_views import loss_of
-from tests.unit.service.web.losses import BEYOND, PROVEN, SETTLED, open_loss
+from service.cli.terminal.showing import SHOWN
+from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
 
 UNSEEN = {"last_look": PROVEN["last_look"], "unknown_since": PROVEN["unknown_since"]}
 

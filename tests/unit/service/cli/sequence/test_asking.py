@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from rules.view import View
-from service.cli.exit_codes import ExitCode
 from service.cli.sequence import asking
-from service.keeping import KeepingStatus
-from service.latest import RoundOutcome
-from tests.unit.service.cli.app_api import AppApi, judgements
-from tests.unit.service.web.sequences import (
+from service.cli.terminal.exit_codes import ExitCode
+from service.rounds.latest import RoundOutcome
+from service.rounds.persistence import KeepingStatus
+from tests.unit.service.api.sequences.sequences import (
     INVESTIGATED,
     LOSS,
     REORDERING,
@@ -23,6 +22,7 @@ from tests.unit.service.web.sequences import (
     episode_of,
     holding,
 )
+from tests.unit.service.cli.app_api import AppApi, judgements
 
 
 def api(view: View, **overrides: Any) -> AppApi:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from service.cli.exit_codes import ExitCode
 from service.cli.sequence.client_lines import is_clients
 from service.cli.sequence.explaining import remarks
+from service.cli.terminal.exit_codes import ExitCode
 from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, refused
 
 JAVA_RETRY = (

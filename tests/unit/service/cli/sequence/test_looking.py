@@ -23,7 +23,7 @@ from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
 from service.cli.sequence.given_logs import GivenLog
 from service.cli.sequence.looking import AT_MOST, look
-from service.rounds import Scope
+from service.observe.cluster_reader import Scope
 from tests.factories import at, gap
 from tests.unit.rules.sequence.lines import refused
 from tests.unit.rules.sequence.stage import Look, batch, found, remembered

@@ -11,10 +11,10 @@ from rich.console import Console, RenderableType
 
 from service.cli.sequence import tables
 from service.cli.sequence.asking import Known
-from service.cli.showing import SHOWN
+from service.cli.terminal.showing import SHOWN
 from service.cli.tx.tables import print_all
-from service.sequence_rows import change_row, episode_row, line_row
-from tests.unit.service.web.sequences import LOSS, REORDERING, SUSPECTED, episode_of
+from service.views.sequence_rows import change_row, episode_row, line_row
+from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of
 
 
 def row(looks: Any = LOSS, **overrides: Any) -> dict[str, Any]:

@@ -12,12 +12,12 @@ from rules.facts.gap import GapScope
 from rules.facts.identity import TopicPartition
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction, TransactionState
-from service.cli.snapshot_table import console
+from service.cli.collect.snapshot_table import console
 from service.cli.tx import tables
 from service.cli.tx.looking import (
     Looked,
 )
-from service.rounds import Scope
+from service.observe.cluster_reader import Scope
 from tests.factories import (
     at,
     commits,

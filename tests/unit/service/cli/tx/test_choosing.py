@@ -10,8 +10,8 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.transactions import Sight
-from service.cli.exit_codes import ExitCode
-from service.cli.showing import SHOWN
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.showing import SHOWN
 from service.cli.tx import tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code, told
 from service.cli.tx.looking import Looked

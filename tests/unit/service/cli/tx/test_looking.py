@@ -11,7 +11,7 @@ from rules.errors import UnreachableError
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.snapshot import Snapshot
 from rules.question import ProducersQuestion
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
 from service.cli.tx.choosing import Choice, choose, exit_code
 from service.cli.tx.command import LEAST_INTERVAL
@@ -22,7 +22,7 @@ from service.cli.tx.looking import (
     look_at_once,
     look_for_hanging,
 )
-from service.rounds import Scope
+from service.observe.cluster_reader import Scope
 from tests.factories import (
     at,
     gap,

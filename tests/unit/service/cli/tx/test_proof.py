@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.transactions import Sight
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
 from tests.factories import (
     gap,

@@ -10,7 +10,7 @@ from collectors.wire.failure import Failure
 from rules.facts.gap import GapCause
 from rules.facts.identity import TopicPartition
 from rules.facts.transactions import TransactionState
-from service.cli.exit_codes import ExitCode
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import showing, tables
 from tests.factories import (
     transaction,

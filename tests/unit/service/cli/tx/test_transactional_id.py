@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from service.cli.exit_codes import ExitCode
 from service.cli.main import run
+from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.transactional_id import MAX_BYTES
 
 

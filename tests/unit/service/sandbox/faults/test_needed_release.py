@@ -6,9 +6,9 @@ import pytest
 
 from rules.errors import SandboxError
 from rules.facts.broker_log import SequenceForm
+from service.sandbox.cluster.releases import Release
 from service.sandbox.faults import FAULTS, FaultOptions
 from service.sandbox.faults.needed_release import OF_FAULTS, needed_release, require_release
-from service.sandbox.releases import Release
 from service.sandbox.workloads.raw_producer import Protocol
 
 

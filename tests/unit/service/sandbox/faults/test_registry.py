@@ -14,7 +14,7 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.transactions import TransactionState
 from rules.transactions.classes import TransactionClass
-from service.sandbox.cluster import Sandbox
+from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import (
     FAULTS,
     Client,

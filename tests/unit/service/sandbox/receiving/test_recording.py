@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from service.notify.channels import body_of, post_of
-from service.notify.standard_webhooks import SigningSecret
+from service.alerting.notifications.channels import body_of, post_of
+from service.alerting.receivers.standard_webhooks import SigningSecret
 from service.sandbox.receiving.bodies import Kind, document_of, told_by
 from service.sandbox.receiving.recording import Received, Recorder
 from service.sandbox.receiving.signatures import Signature, check
 from tests.factories import at
-from tests.unit.service.notify.given import (
+from tests.unit.service.alerting.notifications.given import (
     EVERY,
     KEY_TEXT,
     OTHER_KEY_TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from service.cli.workload import running_line
+from service.sandbox.commands.workload import running_line
 from service.sandbox.workloads.counts import Counts
 
 
@@ -30,7 +30,7 @@ def test_each_workload_shows_what_it_does() -> None:
 
 def test_the_help_loads_no_kafka_client() -> None:
     code = (
-        "import sys, service.cli.workload, service.cli.sandbox; "
+        "import sys, service.sandbox.commands.workload, service.sandbox.commands.sandbox; "
         "sys.exit('confluent_kafka' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,98 @@
+"""What an alert says beside its labels: made only for alerts that somebody looks at or is told of.
+
+Annotations are no part of an alert's identity and change with every round. Their size is limited,
+because receivers refuse what is too large, and then nobody is told at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rules.evidence import EvidenceValue, in_words
+from rules.loss.summary import RULES as LOSS_RULES
+from rules.loss.summary import LossFact, by_partition, summary_of
+from rules.verdict import RuleMeta
+from service.alerting.alerts.alert import Alert, AlertState
+from service.alerting.alerts.flush import Notification
+from service.alerting.alerts.identity import INCIDENT
+
+LONGEST_VALUE: Final = 1024  # characters
+LONGEST_TOGETHER: Final = 8192  # of the evidence; what does not fit is counted
+_CUT: Final = "…"
+INCIDENT_SUMMARY: Final = "incident_summary"
+OWN: Final = frozenset(
+    (
+        "summary",
+        "description",
+        "reason",
+        "runbook_url",
+        "end_reason",
+        "evidence_left_out",
+        INCIDENT_SUMMARY,
+    )
+)
+_IDS: Final = frozenset(("topic_id",))  # of labels: no words for a sentence
+
+
+def annotations_of(
+    alert: Alert, rule: RuleMeta | None, runbooks: str | None = None
+) -> dict[str, str]:
+    """Return an alert's annotations; `runbooks` is the address below which a page per rule lies.
+
+    No value is empty, and none says more than is known: evidence that is not known is left out.
+    """
+    own = {
+        "summary": "" if rule is None else rule.summary,
+        "description": _description(alert),
+        "reason": alert.reason,
+        "runbook_url": f"{runbooks.rstrip('/')}/{alert.rule_id}.md" if runbooks else "",
+        "end_reason": str(alert.end) if alert.end and alert.state is AlertState.RESOLVED else "",
+    }
+    said = {name: _cut(value) for name, value in own.items() if value}
+    return {**said, **dict(_evidence(alert))}
+
+
+def incident_annotations(notification: Notification) -> dict[str, str]:
+    """Return what all alerts of one incident share: what it comes to, in a sentence."""
+    if INCIDENT not in dict(notification.group_labels):
+        return {}
+    facts = [
+        LossFact(one.rule_id, dict(one.finding[1]), one.reason, one.evidence, one.active_at)
+        for one in notification.firing or notification.resolved
+        if one.rule_id in LOSS_RULES
+    ]
+    return {INCIDENT_SUMMARY: summary_of(by_partition(facts)).sentence} if facts else {}
+
+
+def _description(alert: Alert) -> str:
+    """Return the reason in words, with where."""
+    named = dict(alert.finding[1]).items()
+    where = ", ".join(f"{name} {value}" for name, value in named if value and name not in _IDS)
+    words = alert.reason.replace("_", " ")
+    return f"{words[:1].upper()}{words[1:]}: {where}." if where else f"{words}."
+
+
+def _evidence(alert: Alert) -> Iterator[tuple[str, str]]:
+    """Give the evidence in its order, as long as it fits."""
+    left, left_out = LONGEST_TOGETHER, 0
+    for name, value in alert.evidence.items():
+        text = _cut(_text(value))
+        if not text:
+            continue
+        left -= len(name) + len(text)
+        if left < 0:
+            left_out += 1
+        else:
+            yield f"evidence_{name}" if name in OWN else name, text
+    if left_out:
+        yield "evidence_left_out", str(left_out)
+
+
+def _text(value: EvidenceValue) -> str:
+    """Return a value in words; empty for what is not known."""
+    return "" if value is None else in_words(value)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + _CUT

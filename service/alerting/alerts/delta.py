@@ -1,0 +1,250 @@
+"""What steps of alerting leave to be stored, as one value; the values of several steps merge into one.
+
+While the database is away steps go on. What they leave is merged, so that little waits: of an alert
+or a group only the last row counts, and what is to be sent stays, all of it and in order. Storing
+a merged delta leaves the same rows as storing its parts one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from rules.evidence import Evidence
+from rules.open_findings import Step
+from rules.verdict import Severity, Verdict
+from service.alerting.alerts.alert import Alert, AlertEnd, AlertState
+from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.alerts.evaluate import Stepped
+from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.identity import AlertKey
+from service.alerting.alerts.lifecycle import OUTAGE_TOLERANCE, AlertChange, AlertStep, Seen
+from service.alerting.alerts.routes import GroupId
+from service.alerting.alerts.state import AlertingState
+
+MOST_STEPS: Final = 100_000  # of alerts' histories that wait; the oldest go first, and are counted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """A notification as the outbox takes it."""
+
+    webhook_id: str  # the same with every attempt
+    receiver: str
+    group_key: str
+    reason: NotifyReason
+    is_firing: bool
+    alerts: int  # how many it tells of
+    body: bytes  # holds no secret
+    at: datetime  # aware, UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryStep:
+    """One step in the life of an alert, for people who look back."""
+
+    fingerprint: str
+    at: datetime  # aware, UTC
+    step: AlertStep
+    reason: str  # the rule's, or why the alert ended
+    evidence: Evidence
+
+
+class ClosingOutcome(StrEnum):
+    """What became of a person's wish to close an event."""
+
+    CLOSED = "closed"
+    NOT_OPEN = "not_open"  # it ended before
+    NOT_AN_EVENT = "not_an_event"  # a state ends when it is over, and not before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closing:
+    """An event that a person wants to be over."""
+
+    closing_id: int
+    rule_id: str
+    labels_hash: str  # of the finding, as its row has it
+    by: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClosingDone:
+    """A wish that was looked at."""
+
+    closing_id: int
+    outcome: ClosingOutcome
+    at: datetime  # aware, UTC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertDelta:
+    """What has to be written of one cluster's alerts."""
+
+    looked_at: datetime | None = None  # as in the state; None: never
+    at: datetime  # aware, UTC: of the step, or of the last one
+    alerts: Mapping[str, Alert] = field(default_factory=dict)  # rows to write, by fingerprint
+    groups: Mapping[GroupId, Group | None] = field(default_factory=dict)  # None: forgotten
+    steps: tuple[HistoryStep, ...] = ()  # in order
+    outgoing: tuple[Outgoing, ...] = ()  # in order
+    closed: tuple[ClosingDone, ...] = ()
+    is_whole: bool = False  # it has all alerts that are not over and all groups: no others are left
+    lost_steps: int = 0  # that were too many
+    clock_step: timedelta = timedelta(0)  # by which the clock was set, and all times were moved
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to write but that somebody looked."""
+        return not (
+            self.alerts
+            or self.groups
+            or self.steps
+            or self.outgoing
+            or self.closed
+            or self.is_whole
+        )
+
+    def then(self, later: AlertDelta) -> AlertDelta:
+        """Return what this one and a later one leave together."""
+        over = self._left_over_by(later) if later.is_whole else self
+        steps = (*self.steps, *later.steps)
+        lost = max(len(steps) - MOST_STEPS, 0)
+        return AlertDelta(
+            looked_at=later.looked_at or self.looked_at,
+            at=later.at,
+            alerts={**over.alerts, **later.alerts},
+            groups={**over.groups, **later.groups},
+            steps=steps[lost:],
+            outgoing=(*self.outgoing, *later.outgoing),
+            closed=(*self.closed, *later.closed),
+            is_whole=self.is_whole or later.is_whole,
+            lost_steps=self.lost_steps + later.lost_steps + lost,
+            clock_step=self.clock_step + later.clock_step,
+        )
+
+    def _left_over_by(self, whole: AlertDelta) -> AlertDelta:
+        """Return it with everything over that a whole one does not have."""
+        ended = {
+            name: alert
+            if alert.state is AlertState.RESOLVED
+            else alert.resolved(AlertEnd.NOT_SEEN, whole.at)
+            for name, alert in self.alerts.items()
+        }
+        return replace(self, alerts=ended, groups=dict.fromkeys(self.groups))
+
+
+def whole_delta(
+    state: AlertingState, at: datetime, clock_step: timedelta = timedelta(0)
+) -> AlertDelta:
+    """Return a delta that writes everything anew, as after a step of the clock."""
+    return AlertDelta(
+        looked_at=state.looked_at,
+        at=at,
+        alerts={alert.fingerprint: alert for alert in state.alerts.values()},
+        groups=dict(state.groups),
+        is_whole=True,
+        clock_step=clock_step,
+    )
+
+
+def delta_of(
+    before: AlertingState,
+    stepped: Stepped,
+    seen: Seen | None,
+    at: datetime,
+    outgoing: tuple[Outgoing, ...] = (),
+) -> AlertDelta:
+    """Return what a step leaves to be stored.
+
+    Evidence that moves with every round rewrites no alert: the finding has it. As long as the finding
+    is a breach, an alert's evidence is the finding's; when it can no longer be judged, the alert is
+    written with what was last known.
+    """
+    alerts = {one.fingerprint: one for one in _written(before, stepped, at)}
+    if seen is not None:
+        for alert in (*_no_longer_judged(stepped.state, seen), *_begun_anew(before, stepped.state)):
+            alerts.setdefault(alert.fingerprint, alert)
+    return AlertDelta(
+        looked_at=stepped.state.looked_at,
+        at=at,
+        alerts=alerts,
+        groups=dict(_groups(before.groups, stepped.state.groups)),
+        steps=tuple(_history(before, stepped, at)),
+        outgoing=outgoing,
+    )
+
+
+def _written(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[Alert]:
+    """Give the alerts whose rows change; the last of each counts.
+
+    One that never fired is written as over: it is remembered no more, but its history is.
+    """
+    for change in stepped.changes:
+        if change.step is AlertStep.DROPPED:
+            yield change.alert.resolved(change.alert.end or AlertEnd.NOT_SEEN, at)
+        elif change.step is not AlertStep.FORGOTTEN and not _is_evidence(before, change):
+            yield change.alert
+
+
+def _is_evidence(before: AlertingState, change: AlertChange) -> bool:
+    """Whether a step brings other evidence and nothing else."""
+    if change.step is not AlertStep.UPDATED:
+        return False
+    was, now = before.alerts.get(change.alert.key), change.alert
+    return was is not None and (was.reason, was.keep_firing_since) == (
+        now.reason,
+        now.keep_firing_since,
+    )
+
+
+_SEVERITIES: Final = tuple(Severity)
+
+
+def _no_longer_judged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
+    for change in seen.changes:
+        if change.step is Step.UNKNOWN and change.before is Verdict.BREACH:
+            for severity in _SEVERITIES:
+                key: AlertKey = change.identity, severity
+                alert = state.alerts.get(key)
+                if alert is not None and alert.state is not AlertState.RESOLVED:
+                    yield alert
+
+
+def _begun_anew(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
+    """Give what waits to fire and has to wait from the start, as nobody looked for long."""
+    now = after.looked_at
+    if before.looked_at is None or now is None or now - before.looked_at <= OUTAGE_TOLERANCE:
+        return
+    for alert in after.alerts.values():
+        if alert.state is AlertState.PENDING:
+            yield alert
+
+
+def _groups(
+    before: Mapping[GroupId, Group], after: Mapping[GroupId, Group]
+) -> Iterator[tuple[GroupId, Group | None]]:
+    for group_id, group in after.items():
+        was = before.get(group_id)
+        if was is not group and was != group:
+            yield group_id, group
+    for group_id in before.keys() - after.keys():
+        yield group_id, None
+
+
+def _history(before: AlertingState, stepped: Stepped, at: datetime) -> Iterator[HistoryStep]:
+    for change in stepped.changes:
+        if change.step is AlertStep.FORGOTTEN or _is_evidence(before, change):
+            continue
+        alert = change.alert
+        is_over = change.step in (AlertStep.RESOLVED, AlertStep.DROPPED)
+        yield HistoryStep(
+            fingerprint=alert.fingerprint,
+            at=at,
+            step=change.step,
+            reason=str(alert.end) if is_over and alert.end is not None else alert.reason,
+            evidence=alert.evidence,
+        )

@@ -1,0 +1,106 @@
+"""Groups: alerts that are told together, and when.
+
+A group is flushed `group_wait` after it began and then every `group_interval`, as long as it has
+alerts. What was resolved stays in it until it was told, or for 24 hours if it is muted. A group
+without alerts is forgotten, and what its receiver was told with it: should it begin anew, one page
+too many is better than one too few.
+
+Source: prometheus/alertmanager, dispatch/dispatch.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from service.alerting.alerts.alert import Alert
+from service.alerting.alerts.dedup import Told
+from service.alerting.alerts.routes import GroupId, Pairs, Route, Routing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """What has to be remembered of alerts that are told together."""
+
+    receiver: str
+    key: str  # Alertmanager's, see routes.py
+    labels: Pairs
+    flush_at: datetime  # aware, UTC
+    ended: Mapping[str, Alert] = field(default_factory=dict)  # resolved, by fingerprint
+    told: Told | None = None
+
+    @property
+    def group_id(self) -> GroupId:
+        """Return what it is kept under."""
+        return self.receiver, self.key
+
+    def shifted(self, step: timedelta) -> Group:
+        """Return it with all times moved by a step of the clock."""
+        return replace(
+            self,
+            flush_at=self.flush_at + step,
+            ended={name: alert.shifted(step) for name, alert in self.ended.items()},
+            told=None if self.told is None else self.told.shifted(step),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """Alerts of one group, and the route that they came by."""
+
+    route: Route
+    labels: Pairs
+    alerts: dict[str, Alert] = field(default_factory=dict)  # by fingerprint
+
+
+def members_of(alerts: Iterable[Alert], routing: Routing) -> dict[GroupId, Members]:
+    """Sort alerts into their groups."""
+    by_route: dict[tuple[int, Pairs], Members] = {}  # a key is text, and made once for each group
+    for alert in alerts:
+        for route, labels in routing.ways(alert):
+            place = id(route), labels
+            members = by_route.get(place)
+            if members is None:
+                members = by_route[place] = Members(route, labels)
+            members.alerts[alert.fingerprint] = alert
+    found: dict[GroupId, Members] = {}
+    for members in by_route.values():
+        key = members.route.receiver, routing.key(members.route, members.labels)
+        found.setdefault(key, members).alerts.update(members.alerts)
+    return found
+
+
+def gathered(
+    group: Group | None, group_id: GroupId, firing: Members | None, ended: Members | None
+) -> Group | None:
+    """Return a group with what fires in it and what has just ended; None if there is none.
+
+    Only what fires begins a group: nobody was told of what it could end.
+    """
+    if group is None and firing is not None:
+        group = _begun(group_id, firing)
+    if group is None:
+        return None
+    back = {} if firing is None else firing.alerts
+    over = {**group.ended, **({} if ended is None else ended.alerts)}
+    left = {name: alert for name, alert in over.items() if name not in back}
+    return group if left == group.ended else replace(group, ended=left)
+
+
+def joined(group: Group, other: Group) -> Group:
+    """Return two memories of one group as one: it owes what either owes."""
+    return replace(
+        group,
+        flush_at=min(group.flush_at, other.flush_at),
+        ended={**other.ended, **group.ended},
+        told=group.told if other.told is None else other.told.joined(group.told),
+    )
+
+
+def _begun(group_id: GroupId, firing: Members) -> Group:
+    """Return a new group; one whose alerts have waited elsewhere already is flushed at once."""
+    receiver, key = group_id
+    first = min(alert.starts_at for alert in firing.alerts.values())
+    flush_at = first + firing.route.group_wait
+    return Group(receiver=receiver, key=key, labels=firing.labels, flush_at=flush_at)

@@ -1,0 +1,237 @@
+"""How alerts become pending, fire, are kept and end: Prometheus' semantics, on our findings.
+
+Transitions happen only in rounds, never between them. A round that could not judge a state (UNKNOWN,
+or its subject was not among those judged) leaves its alert untouched: it is neither promoted nor
+resolved. Events do not un-happen: what is open of them stands, whatever a round can see.
+
+Prometheus lets ten minutes pass after a restart before an alert fires whose `for` is longer than
+that. No rule of ours waits that long, so that only its limit for an outage is kept: after an hour in
+which nobody looked, what was pending begins anew.
+
+Source: prometheus/prometheus, rules/alerting.go and rules/group.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from rules.open_findings import Change, Identity, OpenFinding, Step
+from rules.verdict import Kind, RuleMeta
+from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState, News
+from service.alerting.alerts.identity import AlertKey
+
+OUTAGE_TOLERANCE: Final = timedelta(hours=1)
+_NONE: Final = timedelta(0)
+_BREACHES: Final = frozenset((Step.OPENED, Step.STILL, Step.AGAIN))
+_MAY_COME_BACK: Final = frozenset((AlertEnd.OK, AlertEnd.NOT_SEEN))
+
+Alerts = Mapping[AlertKey, Alert]
+
+
+class AlertStep(StrEnum):
+    """What a round does to one alert."""
+
+    PENDING = "pending"  # it is new, or has to wait again
+    FIRED = "fired"
+    AGAIN = "again"  # an event happened once more, or more is known of it
+    UPDATED = "updated"  # other evidence of the same breach
+    KEPT = "kept"  # the breach is over, `keep_firing_for` is not
+    RESOLVED = "resolved"
+    DROPPED = "dropped"  # it was pending, so that nobody was told
+    FORGOTTEN = "forgotten"  # it ended long enough ago
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertChange:
+    """One alert's step in one round; the alert is as it is afterwards, or was at the last."""
+
+    step: AlertStep
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a round leaves: the findings that are open after it, and its changes of them."""
+
+    open_findings: Mapping[Identity, OpenFinding]
+    changes: Sequence[Change]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """How long a breach has to last, and how long its alert outlasts it, by rule."""
+
+    rules: Mapping[str, RuleMeta]
+    keep_firing_for: Mapping[str, timedelta] = field(default_factory=dict)
+
+    def for_(self, rule_id: str) -> timedelta:
+        """Return how long a breach has to last; no time at all for a rule that was withdrawn."""
+        meta = self.rules.get(rule_id)
+        return _NONE if meta is None else meta.for_
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advanced:
+    """The alerts after a round, and what it changed of them, in the order in which it did."""
+
+    alerts: dict[AlertKey, Alert]
+    changes: list[AlertChange]
+
+
+def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanced:
+    """Return the alerts one round later. What is known already goes first, then what is new."""
+    by_finding = {change.identity: change for change in seen.changes}
+    after: dict[AlertKey, Alert] = {}
+    changes: list[AlertChange] = []
+    present: set[Identity] = set()
+    handed_over: dict[Identity, datetime] = {}  # since when what changed its severity has lasted
+    for key, alert in alerts.items():
+        entry, change = seen.open_findings.get(alert.finding), by_finding.get(alert.finding)
+        said = list(_steps(alert, entry, change, timing, now))
+        changes += said
+        last = said[-1] if said else None
+        if last is None or last.step not in (AlertStep.DROPPED, AlertStep.FORGOTTEN):
+            after[key] = alert if last is None else last.alert
+        if alert.state is AlertState.RESOLVED:
+            continue
+        if entry is None or entry.severity is alert.severity:
+            present.add(alert.finding)
+        elif _stands(entry, change):
+            handed_over[alert.finding] = alert.active_at
+    for identity, entry in seen.open_findings.items():
+        change = by_finding.get(identity)
+        if identity not in present and _stands(entry, change):
+            begun = _begun(entry, handed_over.get(identity, entry.since), timing, now)
+            changes.append(begun)
+            after[begun.alert.key] = begun.alert
+    return Advanced(alerts=after, changes=changes)
+
+
+def after_outage(alerts: Alerts, looked_at: datetime | None, now: datetime) -> Alerts:
+    """Let what was pending begin anew if nobody looked for long."""
+    if looked_at is None or now - looked_at <= OUTAGE_TOLERANCE:
+        return alerts
+    return {
+        key: replace(alert, active_at=now) if alert.state is AlertState.PENDING else alert
+        for key, alert in alerts.items()
+    }
+
+
+def _stands(entry: OpenFinding, change: Change | None) -> bool:
+    """Whether a finding was a breach in this round."""
+    return entry.kind is Kind.EVENT or (change is not None and change.step in _BREACHES)
+
+
+def _steps(
+    alert: Alert,
+    entry: OpenFinding | None,
+    change: Change | None,
+    timing: Timing,
+    now: datetime,
+) -> Iterator[AlertChange]:
+    """Give what a round does to an alert; nothing if it leaves it as it is."""
+    if alert.state is AlertState.RESOLVED:
+        if alert.resolved_at is not None and now - alert.resolved_at > RESOLVED_KEPT:
+            yield AlertChange(step=AlertStep.FORGOTTEN, alert=alert)
+    elif entry is None:
+        yield from _missed(alert, change, timing, now)
+    elif not _stands(entry, change):
+        return
+    elif entry.severity is not alert.severity:
+        said = replace(alert, reason=entry.reason, evidence=entry.evidence)
+        yield _ended(said, AlertEnd.SEVERITY_CHANGED, now)
+    else:
+        yield from _standing(alert, entry, change, timing, now)
+
+
+def _ended(alert: Alert, end: AlertEnd, now: datetime) -> AlertChange:
+    if alert.state is AlertState.PENDING:
+        return AlertChange(step=AlertStep.DROPPED, alert=replace(alert, end=end))
+    return AlertChange(step=AlertStep.RESOLVED, alert=alert.resolved(end, now))
+
+
+def _missed(
+    alert: Alert, change: Change | None, timing: Timing, now: datetime
+) -> Iterator[AlertChange]:
+    """Give the step of an alert whose finding is open no more."""
+    end = alert.end or AlertEnd.of(None if change is None else change.end_reason)
+    since = alert.keep_firing_since or now
+    keep_for = timing.keep_firing_for.get(alert.rule_id, _NONE)
+    is_kept = end in _MAY_COME_BACK and now - since < keep_for
+    if alert.state is not AlertState.FIRING or not is_kept:
+        yield _ended(alert, end, now)
+    elif alert.keep_firing_since is None:
+        kept = replace(alert, keep_firing_since=now, end=end)
+        yield AlertChange(step=AlertStep.KEPT, alert=kept)
+
+
+def _standing(
+    alert: Alert,
+    entry: OpenFinding,
+    change: Change | None,
+    timing: Timing,
+    now: datetime,
+) -> Iterator[AlertChange]:
+    """Give the steps of an alert whose breach lasts."""
+    step, told = _told(alert, entry, change)
+    lasts = now - told.active_at >= timing.for_(told.rule_id)
+    if told.state is AlertState.PENDING and lasts:
+        yield _fired(told, now)
+    elif told.state is AlertState.FIRING and not lasts:
+        yield _ended(told, AlertEnd.FOR_RAISED, now)
+        waiting = replace(told, state=AlertState.PENDING, fired_at=None)
+        yield AlertChange(step=AlertStep.PENDING, alert=waiting)
+    elif step is not None:
+        yield AlertChange(step=step, alert=told)
+
+
+def _told(
+    alert: Alert, entry: OpenFinding, change: Change | None
+) -> tuple[AlertStep | None, Alert]:
+    """Return the alert with what the round says of it, and what kind of news that is."""
+    is_event = entry.kind is Kind.EVENT
+    is_again = is_event and change is not None and change.step is Step.AGAIN
+    is_same = alert.reason == entry.reason and alert.evidence == entry.evidence
+    if is_same and not is_again and alert.keep_firing_since is None:
+        return None, alert
+    news = _more(alert.news, change) if is_again and change is not None else alert.news
+    told = replace(
+        alert,
+        reason=entry.reason,
+        evidence=entry.evidence,
+        keep_firing_since=None,
+        end=None,
+        news=news,
+    )
+    return AlertStep.AGAIN if is_again else AlertStep.UPDATED, told
+
+
+def _more(news: News, change: Change) -> News:
+    """Count what is told: it happened once more, or more was found out about the same event."""
+    said = change.finding
+    if said is not None and (said.rule.names_events or said.reason in said.rule.sharpening):
+        return News(news.occurrences, news.revisions + 1)
+    return News(news.occurrences + 1, news.revisions)
+
+
+def _begun(entry: OpenFinding, active_at: datetime, timing: Timing, now: datetime) -> AlertChange:
+    """Give the first step of a new alert, which is also its firing where nothing is waited for."""
+    fires = now - active_at >= timing.for_(entry.identity[0])
+    alert = Alert.begun(
+        (entry.identity, entry.severity),
+        reason=entry.reason,
+        evidence=entry.evidence,
+        active_at=active_at,
+        fired_at=now if fires else None,
+    )
+    return AlertChange(step=AlertStep.FIRED if fires else AlertStep.PENDING, alert=alert)
+
+
+def _fired(alert: Alert, now: datetime) -> AlertChange:
+    return AlertChange(
+        step=AlertStep.FIRED, alert=replace(alert, state=AlertState.FIRING, fired_at=now)
+    )

@@ -1,0 +1,157 @@
+"""Matchers of labels, as Alertmanager has them and amtool writes them.
+
+`name="value"`, `!=`, `=~` and `!~`. A label that is missing counts as empty. Patterns match the whole
+value. What is printed is what Alertmanager prints, because it is a part of a group's key.
+
+Source: prometheus/alertmanager, pkg/labels and matcher/parse.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from rules.errors import TidemarkError
+from service.alerting.alerts.identity import Labels
+from service.alerting.alerts.patterns import PatternError, compile_pattern
+from service.alerting.alerts.quoting import escaped, quoted, unescaped
+
+LONGEST_TEXT: Final = 4096
+MOST_MATCHERS: Final = 32
+_RESERVED: Final = re.compile(r"""[\s{}!=~,\\"'`]""")
+_BARE: Final = re.compile(r"""[^\s{}!=~,\\"'`]+""")
+_QUOTED: Final = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+_SPACE: Final = re.compile(r"\s*")
+
+
+class MatcherError(TidemarkError):
+    """A matcher that cannot be read; the text says why."""
+
+
+class Operator(StrEnum):
+    """How a label's value is compared; in the order in which they have to be tried."""
+
+    MATCHES = "=~"
+    EQUAL = "="
+    NOT_EQUAL = "!="
+    MATCHES_NOT = "!~"
+
+
+_ORDER: Final = (Operator.EQUAL, Operator.NOT_EQUAL, Operator.MATCHES, Operator.MATCHES_NOT)
+
+
+@dataclass(frozen=True, slots=True)
+class Matcher:
+    """One condition on one label."""
+
+    name: str
+    operator: Operator
+    value: str
+    _pattern: Callable[[str], bool] | None = field(
+        init=False, repr=False, compare=False, default=None
+    )
+
+    def __post_init__(self) -> None:
+        """Read the pattern once.
+
+        Raises:
+            MatcherError: if there is no name, or the pattern cannot be used.
+        """
+        if not self.name:
+            raise MatcherError("a matcher needs the name of a label")
+        if self.operator in (Operator.MATCHES, Operator.MATCHES_NOT):
+            try:
+                object.__setattr__(self, "_pattern", compile_pattern(self.value))
+            except PatternError as exc:
+                raise MatcherError(f"{self.name}{self.operator}{self.value!r}: {exc}") from exc
+
+    def __str__(self) -> str:
+        if _RESERVED.search(self.name):
+            return f"{quoted(self.name)}{self.operator}{quoted(self.value)}"
+        return f'{self.name}{self.operator}"{escaped(self.value)}"'
+
+    def matches(self, labels: Labels) -> bool:
+        """Whether the condition holds for these labels."""
+        value = labels.get(self.name, "")
+        if self._pattern is not None:
+            return self._pattern(value) is (self.operator is Operator.MATCHES)
+        return (value == self.value) is (self.operator is Operator.EQUAL)
+
+
+Matchers = tuple[Matcher, ...]
+
+
+def all_match(matchers: Matchers, labels: Labels) -> bool:
+    """Whether every condition holds; so do none at all."""
+    for matcher in matchers:  # noqa: SIM110 - runs for every alert and silence: a third of the time
+        if not matcher.matches(labels):
+            return False
+    return True
+
+
+def in_order(matchers: Iterable[Matcher]) -> Matchers:
+    """Return matchers in Alertmanager's order."""
+    return tuple(sorted(matchers, key=lambda m: (m.name, m.value, _ORDER.index(m.operator))))
+
+
+def text_of(matchers: Matchers) -> str:
+    """Return matchers as Alertmanager prints them: in braces, without spaces."""
+    return "{" + ",".join(map(str, matchers)) + "}"
+
+
+def parse_matchers(text: str) -> Matchers:
+    """Read matchers with commas between them, in braces or not, names and values quoted or not.
+
+    Raises:
+        MatcherError: saying where it cannot be read, or that there is none.
+    """
+    if len(text) > LONGEST_TEXT:
+        raise MatcherError(f"matchers longer than {LONGEST_TEXT} characters")
+    inner = text.strip()
+    if inner.startswith("{") != inner.endswith("}"):
+        raise MatcherError(f"one brace of two is missing: {inner!r}")
+    if inner.startswith("{"):
+        inner = inner[1:-1]
+    found = tuple(_each(inner))
+    if not found:
+        raise MatcherError("there is no matcher")
+    if len(found) > MOST_MATCHERS:
+        raise MatcherError(f"more than {MOST_MATCHERS} matchers")
+    return found
+
+
+def _each(text: str) -> Iterator[Matcher]:
+    place = _after_space(text, 0)
+    while place < len(text):
+        name, place = _word(text, place, "the name of a label")
+        operator, place = _operator(text, place)
+        value, place = _word(text, place, "a value")
+        yield Matcher(name, operator, value)
+        if place < len(text) and text[place] != ",":
+            raise MatcherError(f"a comma should stand at {text[place:]!r}")
+        place = _after_space(text, place + 1)
+
+
+def _after_space(text: str, place: int) -> int:
+    found = _SPACE.match(text, place)
+    return place if found is None else found.end()
+
+
+def _word(text: str, place: int, wanted: str) -> tuple[str, int]:
+    found = _QUOTED.match(text, place)
+    if found is not None:
+        return unescaped(found.group(1)), _after_space(text, found.end())
+    found = _BARE.match(text, place)
+    if found is None:
+        raise MatcherError(f"{wanted} should stand at {text[place:]!r}")
+    return found.group(), _after_space(text, found.end())
+
+
+def _operator(text: str, place: int) -> tuple[Operator, int]:
+    for operator in Operator:
+        if text.startswith(operator, place):
+            return operator, _after_space(text, place + len(operator))
+    raise MatcherError(f"=, !=, =~ or !~ should stand at {text[place:]!r}")

@@ -1,0 +1,67 @@
+"""What keeps an alert from being told now: silences and inhibition. It fires all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from service.alerting.alerts.alert import Alert
+from service.alerting.alerts.identity import Labels
+from service.alerting.alerts.inhibition import Inhibition, Inhibitor
+from service.alerting.alerts.matchers import Operator, all_match
+from service.alerting.alerts.silences import Silence, SilenceState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Muted:
+    """By what an alert is muted; nothing in it: it is not."""
+
+    silenced_by: tuple[str, ...] = ()  # ids of silences
+    inhibited_by: str | None = None  # fingerprint of an alert
+
+
+class Muting:
+    """Answers for one moment."""
+
+    def __init__(
+        self,
+        silences: Iterable[Silence],
+        inhibitions: Sequence[Inhibition],
+        firing: Iterable[Alert],
+        now: datetime,
+    ) -> None:
+        self._silences = _by_label(one for one in silences if one.state(now) is SilenceState.ACTIVE)
+        self._inhibitor = Inhibitor(inhibitions, firing)
+
+    def of(self, alert: Alert) -> Muted:
+        """Return by what an alert is muted."""
+        return Muted(
+            silenced_by=tuple(sorted(self._silenced_by(alert.labels))),
+            inhibited_by=self._inhibitor.inhibited_by(alert),
+        )
+
+    def is_muted(self, alert: Alert) -> bool:
+        """Whether an alert is muted by anything."""
+        is_silenced = any(True for _ in self._silenced_by(alert.labels))
+        return is_silenced or self._inhibitor.inhibited_by(alert) is not None
+
+    def _silenced_by(self, labels: Labels) -> Iterator[str]:
+        for name, by_value in self._silences.items():
+            for one in by_value.get(labels.get(name, ""), ()):
+                if all_match(one.matchers, labels):
+                    yield one.silence_id
+
+
+def _by_label(silences: Iterable[Silence]) -> dict[str, dict[str, list[Silence]]]:
+    """Sort silences by a label and the value that they ask of it.
+
+    Hundreds of silences of one topic each are then one look. Those that ask for no certain value
+    lie under the empty label, which no alert has.
+    """
+    found: dict[str, dict[str, list[Silence]]] = {}
+    for one in silences:
+        exact = (m for m in one.matchers if m.operator is Operator.EQUAL)
+        name, value = next(((m.name, m.value) for m in exact), ("", ""))
+        found.setdefault(name, {}).setdefault(value, []).append(one)
+    return found

@@ -1,0 +1,103 @@
+"""An event for PagerDuty: a group of alerts is one incident, from its first breach to its end.
+
+The routing key is no part of the body that is kept, because bodies are stored and shown; it is put in
+when the event is sent.
+
+Source: PagerDuty's reference of the Events API v2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from service.alerting.notifications.json_text import Json, json_bytes, timestamp
+from service.alerting.notifications.notification import Notification, NotifiedAlert
+from service.alerting.notifications.wording import cut, details, headline, pairs, title
+from service.alerting.receivers.secret import Secret
+
+LARGEST: Final = 512 * 1000  # bytes; PagerDuty says 512 KB, and may mean the smaller ones
+LONGEST_SUMMARY: Final = 1024  # characters
+_ROOM_FOR_KEY: Final = 100  # bytes
+_MOST_TOLD: Final = 50  # alerts in an incident's details
+_SEVERITIES: Final = ("critical", "error", "warning", "info")  # the worst first
+_UNKNOWN_SEVERITY: Final = "error"
+_LEFT_OUT: Final = "left out: with it the event would be larger than PagerDuty takes"
+
+
+def pagerduty_body(notification: Notification) -> bytes:
+    """Return the event as it is kept: without its routing key."""
+    event = _event(notification, _details(notification))
+    if len(event) + _ROOM_FOR_KEY <= LARGEST:
+        return event
+    return _event(notification, {"details": _LEFT_OUT})
+
+
+def with_routing_key(body: bytes, key: Secret) -> bytes:
+    """Return a kept event as it is sent."""
+    return json_bytes({**json.loads(body), "routing_key": key.reveal()})
+
+
+def dedup_key(group_key: str) -> str:
+    """Return what keeps the events of one group together; a group's key itself may be too long."""
+    return hashlib.sha256(group_key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _event(notification: Notification, custom_details: Json) -> bytes:
+    event: dict[str, Json] = {"dedup_key": dedup_key(notification.group_key)}
+    if not notification.firing:
+        return json_bytes({**event, "event_action": "resolve"})
+    event |= {
+        "event_action": "trigger",
+        "client": "Tidemark",
+        "payload": {
+            "summary": cut(_summary(notification), LONGEST_SUMMARY),
+            "source": cut(notification.group_labels.get("cluster") or "Tidemark", LONGEST_SUMMARY),
+            "severity": _severity(notification.firing),
+            "timestamp": timestamp(min(one.starts_at for one in notification.firing)),
+            "custom_details": custom_details,
+        },
+    }
+    if notification.external_url:
+        event["client_url"] = notification.external_url
+    links = _links(notification)
+    return json_bytes({**event, "links": links} if links else event)
+
+
+def _summary(notification: Notification) -> str:
+    """Return the title, and what is said of the first alert: this is all that a phone reads out."""
+    return f"{title(notification)}: {headline(notification.firing[0])}"
+
+
+def _severity(firing: Sequence[NotifiedAlert]) -> str:
+    """Return the worst severity in PagerDuty's words."""
+    found = {one.labels.get("severity", "") for one in firing}
+    words = {word if word in _SEVERITIES else _UNKNOWN_SEVERITY for word in found}
+    return min(words, key=_SEVERITIES.index)
+
+
+def _details(notification: Notification) -> dict[str, Json]:
+    told = notification.firing[:_MOST_TOLD]
+    return {
+        "firing": [_alert(one) for one in told],
+        "num_firing": len(notification.firing),
+        "num_resolved": len(notification.resolved),
+        "num_left_out": len(notification.firing) - len(told),
+        "reason": notification.reason,
+    }
+
+
+def _alert(alert: NotifiedAlert) -> dict[str, Json]:
+    return {
+        "what": headline(alert),
+        "labels": pairs(alert.labels),
+        "since": timestamp(alert.starts_at),
+        "evidence": details(alert),
+    }
+
+
+def _links(notification: Notification) -> Sequence[Json]:
+    urls = (one.annotations.get("runbook_url", "") for one in notification.firing)
+    return [{"href": url, "text": "Runbook"} for url in dict.fromkeys(urls) if url][:5]

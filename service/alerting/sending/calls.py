@@ -1,0 +1,166 @@
+"""One POST to a receiver, bounded in time and in what is read of the answer.
+
+Made with the engine of httpx2, httpcore2, and not with httpx2's client: the engine takes our
+network as an argument, where the client would have to be opened up for it. And what must not be
+done here, the engine cannot do: follow redirects, keep cookies, read proxies or passwords from the
+environment, unpack a small reply into a large one, log a URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Final
+
+import httpcore2
+
+from rules.errors import TidemarkError
+from service.alerting.receivers.receiver_url import ReceiverUrl
+from service.alerting.sending.address_guard import AddressGuard, AddressRefusedError
+from service.alerting.sending.answers import Failure
+from service.alerting.sending.guarded_network import (
+    GuardedNetwork,
+    Resolve,
+    UnknownNameError,
+    system_resolve,
+)
+
+_IDLE_SECONDS: Final = 30.0
+_IDLE_KEPT: Final = 20  # connections
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallLimits:
+    """How long a call may take, and how much of its answer is read."""
+
+    connect_seconds: float = 5.0
+    answer_seconds: float = 15.0  # Standard Webhooks: 15 to 30; from resolving to the status
+    reply_seconds: float = 2.0  # for what follows the status, and is only shown
+    reply_bytes: int = 65536
+    connections: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What a receiver answered."""
+
+    status: int
+    headers: Mapping[str, str] = field(default_factory=dict)  # names in small letters
+    body: bytes = b""  # no more than the limit
+
+
+class CallError(TidemarkError):
+    """There was no answer; the text may repeat parts of the URL."""
+
+    def __init__(self, message: str, failure: Failure) -> None:
+        super().__init__(message)
+        self.failure = failure
+
+
+class Calls:
+    """Calls receivers over connections that are kept for a while."""
+
+    def __init__(
+        self,
+        guard: AddressGuard,
+        *,
+        limits: CallLimits | None = None,
+        tls: ssl.SSLContext | None = None,
+        resolve: Resolve = system_resolve,
+    ) -> None:
+        self._limits = limits or CallLimits()
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=tls or ssl.create_default_context(),
+            max_connections=self._limits.connections,
+            max_keepalive_connections=_IDLE_KEPT,
+            keepalive_expiry=_IDLE_SECONDS,
+            network_backend=GuardedNetwork(guard, resolve),
+        )
+
+    async def post(self, url: ReceiverUrl, headers: Mapping[str, str], body: bytes) -> Reply:
+        """Send a body and return the answer, whatever its status.
+
+        Raises:
+            CallError: there was none.
+        """
+        with _one_error():
+            async with asyncio.timeout(self._limits.answer_seconds) as limit:
+                async with self._stream(url, headers, body) as answer:
+                    limit.reschedule(None)  # the status is what matters, and it is here
+                    return Reply(
+                        status=answer.status,
+                        headers=_text_of(answer.headers),
+                        body=await self._begin(answer),
+                    )
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+    def _stream(
+        self, url: ReceiverUrl, headers: Mapping[str, str], body: bytes
+    ) -> AbstractAsyncContextManager[httpcore2.Response]:
+        called = httpcore2.URL(
+            scheme=url.scheme.encode("ascii"),
+            host=url.host.encode("ascii"),
+            port=url.port,
+            target=url.target.encode("ascii"),
+        )
+        sent = {"Host": url.host_header, "Accept-Encoding": "identity", **headers}
+        limits = {"timeout": {"connect": self._limits.connect_seconds}}
+        return self._pool.stream(
+            "POST", called, headers=list(sent.items()), content=body, extensions=limits
+        )
+
+    async def _begin(self, answer: httpcore2.Response) -> bytes:
+        """Return the begin of what follows the status.
+
+        The rest is never read, and its connection closed. A receiver that has taken a notification
+        and then breaks off, or never ends, has taken it all the same.
+        """
+        read = bytearray()
+        with contextlib.suppress(OSError, httpcore2.NetworkError, httpcore2.ProtocolError):
+            async with asyncio.timeout(self._limits.reply_seconds):
+                async for chunk in answer.aiter_stream():
+                    read += chunk
+                    if len(read) >= self._limits.reply_bytes:
+                        break
+        return bytes(read[: self._limits.reply_bytes])
+
+
+def _text_of(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in headers}
+
+
+@contextlib.contextmanager
+def _one_error() -> Iterator[None]:
+    """Translate whatever keeps a call from being answered."""
+    try:
+        yield
+    except AddressRefusedError as exc:
+        raise CallError(str(exc), Failure.ADDRESS_REFUSED) from exc
+    except UnknownNameError as exc:
+        raise CallError(str(exc), Failure.NAME) from exc
+    except (TimeoutError, httpcore2.TimeoutException) as exc:
+        raise CallError("no answer in time", Failure.TIMEOUT) from exc
+    except (OSError, httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
+        # httpcore2 lets an error of TLS through where it is read, as after a refused handshake.
+        raise CallError(_words(exc), _failure_of(exc)) from exc
+
+
+def _words(error: Exception) -> str:
+    return str(error) or "the connection broke"
+
+
+def _failure_of(error: Exception) -> Failure:
+    """Return TLS for a certificate that proves nothing: the engine reports it as a broken connection."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            return Failure.TLS
+        cause = cause.__cause__ or cause.__context__
+    return Failure.CONNECTION

@@ -1,0 +1,260 @@
+"""Alerts as they were stored last, who is at work on them, and the closing of events."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from rules.facts.last_look import microseconds
+from rules.facts.times import EPOCH
+from rules.verdict import Kind
+from service.alerting.alerts.alert import AlertState
+from service.api.alerts import models
+from service.api.alerts.query import AlertQuery
+from service.api.alerts.views import (
+    ack_view,
+    alert_stamp,
+    alert_view,
+    groups_of,
+    kind_of,
+    now_of,
+    receivers_of,
+    step_view,
+)
+from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.paging import Key, decode_cursor
+from service.api.core.ports import Sources
+from service.api.core.problems import ProblemError, conflict, not_found
+from service.api.core.queries import NoQuery
+from service.api.core.stamps import continued
+from service.api.deliveries.views import delivery_view
+from service.api.findings.lists import LAST_US
+from service.storage.alerting.acknowledgements import StoredClosing
+from service.storage.alerting.alert_lists import AlertReading, StoredAlert, WantedAlerts
+from service.storage.changes.audit import Action, Deed
+from service.storage.changes.changes import Change
+from service.storage.delivery.deliveries import Groups, told_of
+
+NO_ALERT: Final = "there is no such alert"
+LIST: Final = "alerts"
+BATCH: Final = 1000  # rows read at once
+MOST_BATCHES: Final = 10  # for one page; a filter by receiver may show few of many
+
+Fingerprint = Annotated[
+    str, Path(pattern="^[0-9a-f]{16}$", examples=["0123456789abcdef"], description="Of the labels")
+]
+
+
+def alerts_router(sources: Sources) -> APIRouter:
+    """Return the routes of alerts."""
+    router = APIRouter(tags=["alerts"])
+    _add_reads(router, sources)
+    _add_acknowledging(router, sources)
+    _add_closing(router, sources)
+    return router
+
+
+def _add_reads(router: APIRouter, sources: Sources) -> None:
+    @router.get("/alerts")
+    async def list_alerts(
+        request: Request, response: Response, query: Annotated[AlertQuery, Query()]
+    ) -> models.AlertPage:
+        """Return alerts as of the last round that was stored."""
+        after = _after(query)
+        page, last = await sources.in_database(lambda: _page(sources, query, after))
+        return page.model_copy(update={"next": continued(request, response, LIST, last)})
+
+    @router.get("/alerts/{fingerprint}")
+    async def get_alert(
+        fingerprint: Fingerprint, _query: Annotated[NoQuery, Query()]
+    ) -> models.AlertDetail:
+        """Return an alert with its story: its steps, and what was sent."""
+        return await sources.in_database(lambda: _detail(sources, fingerprint))
+
+
+def _add_acknowledging(router: APIRouter, sources: Sources) -> None:
+    @router.post(
+        "/alerts/{fingerprint}/acknowledge",
+        response_model=models.AckDetail,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def acknowledge_alert(
+        fingerprint: Fingerprint,
+        body: models.AckBody,
+        request: Request,
+        _query: Annotated[NoQuery, Query()],
+    ) -> Response:
+        """Say that somebody is at work on an alert that fires: it is not told again and again."""
+        return await changed(request, sources, lambda change: _ack(change, fingerprint, body))
+
+    @router.delete("/alerts/{fingerprint}/acknowledge", status_code=HTTPStatus.NO_CONTENT)
+    async def unacknowledge_alert(
+        fingerprint: Fingerprint, request: Request, _query: Annotated[NoQuery, Query()]
+    ) -> Response:
+        """Take an acknowledgement back."""
+        return await changed(request, sources, lambda change: _unack(change, fingerprint))
+
+
+def _add_closing(router: APIRouter, sources: Sources) -> None:
+    @router.post(
+        "/alerts/{fingerprint}/close",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=models.ClosingDetail,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def close_alert(
+        fingerprint: Fingerprint,
+        body: models.CloseBody,
+        request: Request,
+        _query: Annotated[NoQuery, Query()],
+    ) -> Response:
+        """Say of an event that it is dealt with; the next round ends it.
+
+        A state cannot be closed: it ends when it is over.
+        """
+        return await changed(request, sources, lambda change: _close(change, fingerprint, body))
+
+
+# ------------------------------------------------------------------ reading
+def _page(
+    sources: Sources, query: AlertQuery, after: tuple[datetime, int] | None
+) -> tuple[models.AlertPage, Key | None]:
+    desk, now = sources.desk, sources.utc_now()
+    with desk.alerts.reading() as reading:
+        shown, last = _shown(reading, sources, query, after)
+        held = now_of(reading, shown, desk.sending, now)
+        stamped = alert_stamp(sources.look, reading.looked_at(), now)
+    items = [alert_view(one, held) for one in shown]
+    return models.AlertPage(**stamped, items=items, next=None), last
+
+
+def _shown(
+    reading: AlertReading,
+    sources: Sources,
+    query: AlertQuery,
+    after: tuple[datetime, int] | None,
+) -> tuple[list[StoredAlert], Key | None]:
+    """Return the alerts of a page, and the key of the last one looked at if there may be more."""
+    shown: list[StoredAlert] = []
+    # One more than is shown tells whether there is another page.
+    batch = query.limit + 1 if query.receiver is None else BATCH
+    for _ in range(MOST_BATCHES):
+        found = reading.page(_wanted(query, after), batch)
+        for one in found:
+            if len(shown) == query.limit:
+                return shown, _key(after)
+            if query.receiver in (None, *receivers_of(one, sources.desk.sending)):
+                shown.append(one)
+            after = one.alert.active_at, one.id
+        if len(found) < batch:
+            return shown, None
+    return shown, _key(after)
+
+
+def _wanted(query: AlertQuery, after: tuple[datetime, int] | None) -> WantedAlerts:
+    return WantedAlerts(
+        states=query.state.states, severity=query.severity, rule_id=query.rule, after=after
+    )
+
+
+def _key(after: tuple[datetime, int] | None) -> Key | None:
+    return None if after is None else (microseconds(after[0]), after[1])
+
+
+def _after(query: AlertQuery) -> tuple[datetime, int] | None:
+    key = decode_cursor(query.cursor, LIST, int, int)
+    if key is None:
+        return None
+    if key[0] > LAST_US:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
+    return EPOCH + timedelta(microseconds=key[0]), key[1]
+
+
+def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
+    desk, now = sources.desk, sources.utc_now()
+    with desk.alerts.reading() as reading:
+        stored = reading.one(fingerprint)
+        if stored is None:
+            raise not_found(NO_ALERT)
+        alert = alert_view(stored, now_of(reading, [stored], desk.sending, now))
+        groups = Groups(names=groups_of(stored, desk.sending), since=stored.alert.active_at)
+        closing = reading.closing(stored)
+        return models.AlertDetail(
+            **alert_stamp(sources.look, reading.looked_at(), now),
+            alert=alert,
+            steps=[step_view(step) for step in reading.steps(stored.id)],
+            notified=[delivery_view(one) for one in told_of(reading.connection, groups)],
+            closing=None if closing is None else _closing_view(closing),
+            runbook_url=_runbook(desk.sending.runbook_url, stored.alert.rule_id),
+        )
+
+
+def _runbook(base: str, rule_id: str) -> str | None:
+    return f"{base.rstrip('/')}/{rule_id}.md" if base else None
+
+
+# ------------------------------------------------------------------ changing
+def _ack(change: Change, fingerprint: str, body: models.AckBody) -> Done:
+    stored = _found(change, fingerprint)
+    if stored.alert.state is not AlertState.FIRING:
+        raise conflict(f"the alert does not fire: it is {stored.alert.state}")
+    said = change.acknowledge(stored, body.comment)
+    model = models.AckDetail(
+        **stamp_of(change.now), fingerprint=fingerprint, acknowledged=ack_view(said)
+    )
+    deed = _deed(Action.ALERT_ACKNOWLEDGE, stored, body.comment)
+    return Done(deed=deed, status=HTTPStatus.OK, model=model)
+
+
+def _unack(change: Change, fingerprint: str) -> Done:
+    stored = _found(change, fingerprint)
+    said = change.take_back(stored)
+    if said is None:
+        raise not_found("nobody has acknowledged this alert")
+    deed = _deed(Action.ALERT_UNACKNOWLEDGE, stored, "", by=said.by, comment=said.comment)
+    return Done(deed=deed, status=HTTPStatus.NO_CONTENT)
+
+
+def _close(change: Change, fingerprint: str, body: models.CloseBody) -> Done:
+    stored = _found(change, fingerprint)
+    if kind_of(stored) is not Kind.EVENT:
+        raise conflict(
+            f"{stored.alert.rule_id} is a state: it ends when it is over. Acknowledge or silence it"
+        )
+    if not stored.is_active:
+        raise conflict("the event is over already")
+    wish = change.closing(stored)
+    if wish is not None and wish.done_at is None:
+        raise conflict(f"{wish.by} has asked to close it at {wish.at:%Y-%m-%d %H:%M:%S} UTC")
+    wish = change.close(stored, body.why)
+    model = models.ClosingDetail(
+        **stamp_of(change.now), fingerprint=fingerprint, closing=_closing_view(wish)
+    )
+    deed = _deed(Action.ALERT_CLOSE, stored, body.why)
+    return Done(deed=deed, status=HTTPStatus.ACCEPTED, model=model)
+
+
+def _found(change: Change, fingerprint: str) -> StoredAlert:
+    stored = change.alert(fingerprint)
+    if stored is None:
+        raise not_found(NO_ALERT)
+    return stored
+
+
+def _deed(action: Action, stored: StoredAlert, why: str, **details: str) -> Deed:
+    labels = dict(stored.alert.labels)
+    target = stored.alert.fingerprint
+    return Deed(action=action, target=target, why=why, details={"labels": labels, **details})
+
+
+def _closing_view(closing: StoredClosing) -> models.Closing:
+    return models.Closing(
+        by=closing.by,
+        at=closing.at,
+        why=closing.why,
+        done_at=closing.done_at,
+        outcome=closing.outcome,
+    )

@@ -1,0 +1,49 @@
+"""The audit trail: who changed what, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from service.api.alerts.query import AuditQuery
+from service.api.audit import models
+from service.api.core.changing import stamp_of
+from service.api.core.paging import decode_cursor
+from service.api.core.ports import Sources
+from service.api.core.stamps import continued
+from service.storage.changes.audit import AuditRow, WantedAudit
+
+LIST: Final = "audit"
+
+
+def audit_router(sources: Sources) -> APIRouter:
+    """Return the route of the audit trail."""
+    router = APIRouter(tags=["audit"])
+
+    @router.get("/audit")
+    async def list_audit(
+        request: Request, response: Response, query: Annotated[AuditQuery, Query()]
+    ) -> models.AuditPage:
+        """Return changes that persons made, newest first; needs scope admin."""
+        key = decode_cursor(query.cursor, LIST, int)
+        wanted = WantedAudit(
+            who=query.who,
+            what=query.what,
+            target=query.target,
+            since=query.since,
+            before=None if key is None else key[0],
+        )
+        found = await sources.in_database(lambda: sources.desk.audit.page(wanted, query.limit + 1))
+        shown = found[: query.limit]
+        last = (shown[-1].id,) if len(found) > query.limit else None
+        following = continued(request, response, LIST, last)
+        items = [_view(row) for row in shown]
+        return models.AuditPage(**stamp_of(sources.utc_now()), items=items, next=following)
+
+    return router
+
+
+def _view(row: AuditRow) -> models.AuditEntry:
+    told = {name: getattr(row, name) for name in models.AuditEntry.model_fields}
+    return models.AuditEntry(**told | {"details": dict(row.details)})

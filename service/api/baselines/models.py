@@ -1,0 +1,123 @@
+"""What the API answers about baselines: nightly runs, and what is usual for a series."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from rules.baseline.blocks import Outcome, Profile, Reason, ThresholdBy
+from service.api.core.bodies import Body, Why
+from service.api.core.models import Model, NextCursor, Stamped
+
+SeriesName = Annotated[
+    str, Field(description="A number of up to 19 digits, as text: not every reader keeps them all")
+]
+
+
+class BaselineRun(Model):
+    """A nightly run that is loaded."""
+
+    run_id: str
+    day: Annotated[date, Field(description="Civil day, the last one that it has learnt from")]
+    time_zone: Annotated[str, Field(examples=["Europe/Berlin"])]
+    series: int
+    outcomes: Annotated[
+        dict[str, int], Field(description="Series per outcome", examples=[{"banded": 298}])
+    ]
+    figures: dict[str, Any]
+    loaded_at: datetime
+    is_current: Annotated[bool, Field(description="Whether its baselines are in force")]
+    current_since: datetime | None
+
+
+class BaselineRunPage(Stamped):
+    """Runs, the newest night first."""
+
+    items: list[BaselineRun]
+    next: NextCursor
+
+
+class Usual(Model):
+    """What is usual in one half hour of the wall clock, in the metric's unit."""
+
+    weekday: Annotated[str | None, Field(description="null: every day", examples=["Monday"])]
+    begins: Annotated[str, Field(examples=["14:00"])]
+    ends: Annotated[str, Field(examples=["14:30"])]
+    expected: float | None
+    least: Annotated[float | None, Field(description="The lower edge of what is usual")]
+    most: Annotated[float | None, Field(description="The upper edge of what is usual")]
+    unusual_below: Annotated[
+        float | None,
+        Field(description="The threshold's edge; null: the metric is not judged on that side"),
+    ]
+    unusual_above: float | None
+
+
+class LevelChange(Model):
+    """A new level that a series has taken on."""
+
+    at: datetime
+    before: float | None
+    after: float | None
+
+
+class Baseline(Model):
+    """What a night says of one series."""
+
+    series_id: SeriesName
+    metric: Annotated[str, Field(examples=["read_committed_lag_seconds"])]
+    topic: str | None
+    partition: int | None
+    group: str | None
+    outcome: Annotated[str, Field(examples=[one.value for one in Outcome])]
+    reason: Annotated[str, Field(examples=[one.value for one in Reason])]
+    profile: Annotated[str, Field(examples=[one.value for one in Profile])]
+    days: Annotated[int, Field(description="Days with data among the last 35")]
+    usual: Annotated[
+        Usual | None, Field(description="At the time that was asked for; null: there is no band")
+    ]
+    threshold: Annotated[
+        float | None, Field(description="In usual deviations: beyond it a value is unusual")
+    ]
+    threshold_by: Annotated[str, Field(examples=[one.value for one in ThresholdBy])]
+    level_correction: float | None
+    slope_per_day: float | None
+    level_change: LevelChange | None
+
+
+class SeriesPage(Stamped):
+    """Series of the run in force, by their ids."""
+
+    at: Annotated[datetime, Field(description="For which time `usual` holds")]
+    run: Annotated[BaselineRun | None, Field(description="null: no night was published yet")]
+    items: list[Baseline]
+    next: NextCursor
+
+
+class SeriesDetail(Stamped):
+    """A series with all slots: 48 of a day, or 336 of a week, Monday 00:00 first."""
+
+    at: datetime
+    run: BaselineRun
+    series: Baseline
+    slots: list[Usual]
+
+
+class RollbackBody(Body):
+    """Which run to go back to."""
+
+    to: Annotated[
+        str | None, Field(min_length=1, max_length=200, description="null: the night before")
+    ] = None
+    reason: Why
+
+
+class RolledBackDetail(Stamped):
+    """Which run is in force now."""
+
+    run_id: str
+    day: date
+    left: Annotated[str, Field(description="The run that was in force before")]
+    left_day: date

@@ -1,0 +1,143 @@
+"""Baselines: the nightly runs that are kept, what is usual for a series, and going back to another run."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api.baselines import models
+from service.api.baselines.query import AtQuery, SeriesQuery
+from service.api.baselines.views import run_view, series_view, slots_view
+from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.paging import INT64_MAX, Key, decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import conflict, not_found
+from service.api.core.queries import NoQuery, PageQuery
+from service.api.core.stamps import continued
+from service.storage.baselines.reading import StoredRun, WantedSeries
+from service.storage.baselines.rolling_back import NoRunError, SameRunError
+from service.storage.changes.audit import Action, Deed
+from service.storage.changes.changes import Change
+
+NO_SERIES: Final = "the run in force has no such series"
+LIST: Final = "baselines"
+SERIES: Final = "baseline-series"
+
+SeriesId = Annotated[int, Path(ge=0, le=INT64_MAX)]
+
+
+def baselines_router(sources: Sources) -> APIRouter:
+    """Return the routes of baselines."""
+    router = APIRouter(tags=["baselines"])
+    baselines = sources.desk.baselines
+
+    @router.get("/baselines")
+    async def list_baseline_runs(
+        request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.BaselineRunPage:
+        """Return the nightly runs that are kept, the newest night first."""
+        after = decode_cursor(query.cursor, LIST, str, str)
+        every = await sources.in_database(baselines.runs)
+        page = page_of(every, _run_key, after=after, limit=query.limit, newest_first=True)
+        following = continued(request, response, LIST, page.last)
+        items = [run_view(one) for one in page.items]
+        return models.BaselineRunPage(**stamp_of(sources.utc_now()), items=items, next=following)
+
+    @router.get("/baselines/series")
+    async def list_baseline_series(
+        request: Request, response: Response, query: Annotated[SeriesQuery, Query()]
+    ) -> models.SeriesPage:
+        """Return series of the run in force by their ids, with what is usual at a time.
+
+        Filters show what is known to match: a series whose labels are not known matches none.
+        """
+        now = sources.utc_now()
+        at = query.at or now
+        wanted = _wanted(query, decode_cursor(query.cursor, SERIES, int))
+        page = await sources.in_database(lambda: baselines.page(wanted, at, query.limit + 1))
+        if page is None:
+            return models.SeriesPage(**stamp_of(now), at=at, run=None, items=[], next=None)
+        shown = page.items[: query.limit]
+        last = (shown[-1].series_id,) if len(page.items) > query.limit else None
+        following = continued(request, response, SERIES, last)
+        return models.SeriesPage(
+            **stamp_of(now),
+            at=at,
+            run=run_view(page.run),
+            items=[series_view(one, page.run, at) for one in shown],
+            next=following,
+        )
+
+    @router.get("/baselines/series/{series_id}")
+    async def get_baseline_series(
+        series_id: SeriesId, query: Annotated[AtQuery, Query()]
+    ) -> models.SeriesDetail:
+        """Return a series with what is usual in every half hour."""
+        now = sources.utc_now()
+        at = query.at or now
+        page = await sources.in_database(lambda: baselines.one(series_id, at))
+        if page is None or not page.items:
+            raise not_found(NO_SERIES)
+        series = page.items[0]
+        return models.SeriesDetail(
+            **stamp_of(now),
+            at=at,
+            run=run_view(page.run),
+            series=series_view(series, page.run, at),
+            slots=slots_view(series),
+        )
+
+    @router.post(
+        "/baselines/rollback",
+        response_model=models.RolledBackDetail,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def roll_back_baselines(
+        body: models.RollbackBody, request: Request, _query: Annotated[NoQuery, Query()]
+    ) -> Response:
+        """Put another run that is kept in force, by default the one before; the next night's follows."""
+        return await changed(request, sources, lambda change: _rolled_back(change, body))
+
+    return router
+
+
+def _run_key(run: StoredRun) -> Key:
+    return run.day.isoformat(), run.run_id
+
+
+def _wanted(query: SeriesQuery, after: Key | None) -> WantedSeries:
+    return WantedSeries(
+        metric=None if query.metric is None else query.metric.value,
+        topic=query.topic,
+        partition=query.partition,
+        group=query.group,
+        after=None if after is None else after[0],
+    )
+
+
+def _rolled_back(change: Change, body: models.RollbackBody) -> Done:
+    try:
+        done = change.roll_back(body.to)
+    except NoRunError as exc:
+        raise (conflict(str(exc)) if body.to is None else not_found(str(exc))) from exc
+    except SameRunError as exc:
+        raise conflict(str(exc)) from exc
+    details = {"left": done.left, "left_day": str(done.left_day), "day": str(done.day)}
+    return Done(
+        deed=Deed(
+            action=Action.BASELINE_ROLLBACK,
+            target=done.run_id,
+            why=body.reason,
+            details=details,
+        ),
+        status=HTTPStatus.OK,
+        model=models.RolledBackDetail(
+            **stamp_of(change.now),
+            run_id=done.run_id,
+            day=done.day,
+            left=done.left,
+            left_day=done.left_day,
+        ),
+    )

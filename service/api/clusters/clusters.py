@@ -1,0 +1,77 @@
+"""The cluster in numbers, and what the last look could not see of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from rules.facts.snapshot import Snapshot
+from service.api.core import models
+from service.api.core.gap_views import gap_of
+from service.api.core.paging import Page, decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import not_found
+from service.api.core.queries import PageQuery
+from service.api.core.stamps import continued, snapshot_of, stamp
+from service.rounds.latest import Look
+from service.views.snapshot_rows import broker_row
+
+
+def clusters_router(sources: Sources) -> APIRouter:
+    """Return the routes of clusters."""
+    router = APIRouter(tags=["clusters"])
+
+    @router.get("/clusters")
+    async def list_clusters(
+        request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.ClusterPage:
+        """Return the clusters that are watched: one today."""
+        look = sources.look
+        after = decode_cursor(query.cursor, "clusters", str)
+        every = [cluster_of(snapshot_of(look))]
+        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
+        following = continued(request, response, "clusters", page.last)
+        return models.ClusterPage(**stamp(look), items=list(page.items), next=following)
+
+    @router.get("/clusters/{name}")
+    async def get_cluster(
+        name: Annotated[str, Path(max_length=1000)],
+        request: Request,
+        response: Response,
+        query: Annotated[PageQuery, Query()],
+    ) -> models.ClusterDetail:
+        """Return a cluster with the gaps of the last look."""
+        look = sources.look
+        if name != look.cluster:
+            raise not_found(f"no cluster of that name is watched; this is {look.cluster}")
+        seen = snapshot_of(look)
+        after = decode_cursor(query.cursor, "gaps", int)
+        page = _gaps(look, seen, 0 if after is None else after[0], query.limit)
+        following = continued(request, response, "gaps", page.last)
+        return models.ClusterDetail(
+            **stamp(look), cluster=cluster_of(seen), items=list(page.items), next=following
+        )
+
+    return router
+
+
+def cluster_of(seen: Snapshot) -> models.Cluster:
+    """Return a snapshot in numbers."""
+    return models.Cluster(
+        name=seen.cluster,
+        cluster_id=seen.cluster_id or None,
+        brokers=[models.Broker(**broker_row(broker)) for broker in seen.brokers],
+        controller=seen.controller,
+        topics=len(seen.partitions.index.topics),
+        partitions=len(seen.partitions),
+        groups=len(seen.groups),
+        gaps=len(seen.gaps),
+    )
+
+
+def _gaps(look: Look, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
+    """Return gaps by their place: they have no name, and every look has others."""
+    shown = [gap_of(look, gap) for gap in seen.gaps[begin : begin + limit]]
+    end = begin + len(shown)
+    return Page(shown, (end,) if end < len(seen.gaps) else None)

@@ -1,0 +1,123 @@
+"""Groups and what they committed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Path, Query, Request, Response
+from starlette.convertors import PathConvertor, register_url_convertor
+
+from rules.facts.column import Int64s
+from rules.facts.groups import Group
+from rules.facts.snapshot import Snapshot
+from service.api.core import models
+from service.api.core.globs import matches
+from service.api.core.paging import Key, Page, decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import not_found
+from service.api.core.queries import GroupQuery, PageQuery
+from service.api.core.stamps import continued, snapshot_of, stamp
+from service.rounds.latest import Look
+from service.views.snapshot_rows import commit_rows, group_row, time_lag_rows
+
+
+class AnyText(PathConvertor):
+    """The rest of a path; Starlette's own kind ends at a line feed, which a group's name may hold."""
+
+    regex = r"[\s\S]*"
+
+
+def groups_router(sources: Sources) -> APIRouter:
+    """Return the routes of groups."""
+    register_url_convertor("text", AnyText())
+    router = APIRouter(tags=["groups"])
+
+    @router.get("/groups")
+    async def list_groups(
+        request: Request, response: Response, query: Annotated[GroupQuery, Query()]
+    ) -> models.GroupPage:
+        """Return groups by name, each with the lag of all its commits together."""
+        look = sources.look
+        after = decode_cursor(query.cursor, "groups", str)
+        page = group_page(snapshot_of(look), query, after)
+        following = continued(request, response, "groups", page.last)
+        return models.GroupPage(**stamp(look), items=list(page.items), next=following)
+
+    @router.get("/groups/{group:text}")
+    async def get_group(
+        group: Annotated[str, Path(description="May hold slashes and any other text")],
+        request: Request,
+        response: Response,
+        query: Annotated[PageQuery, Query()],
+    ) -> models.GroupDetail:
+        """Return a group with its commits by topic and partition."""
+        look = sources.look
+        seen = snapshot_of(look)
+        after = decode_cursor(query.cursor, "commits", str, int)
+        place = next((n for n, one in enumerate(seen.groups) if one.group_id == group), None)
+        if place is None:
+            raise not_found("the last look saw no such group")
+        page = commit_page(look, place, after, query.limit)
+        following = continued(request, response, "commits", page.last)
+        (told,) = _items(seen, [place])
+        return models.GroupDetail(**stamp(look), group=told, items=list(page.items), next=following)
+
+    return router
+
+
+def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[models.Group]:
+    """Return the groups that a query asks for."""
+    shown = [place for place, group in enumerate(seen.groups) if _is_asked(group, query)]
+    names = seen.groups
+    page = page_of(shown, lambda place: (names[place].group_id,), after=after, limit=query.limit)
+    return Page(_items(seen, page.items), page.last)
+
+
+def commit_page(look: Look, group: int, after: Key | None, limit: int) -> Page[models.Commit]:
+    """Return commits of the group at a place, in the order of topic and partition."""
+    seen = snapshot_of(look)
+    names = seen.partitions.index
+    places = np.flatnonzero(seen.commits.group == group)
+
+    def key(place: int) -> Key:
+        name = names.topic_partition(int(seen.commits.row[place]))
+        return name.topic, name.partition
+
+    page = page_of(places.tolist(), key, after=after, limit=limit)
+    shown = np.array(page.items, np.int64)
+    rows = zip(commit_rows(seen, shown), time_lag_rows(look.time_lags, shown), strict=True)
+    return Page([models.Commit(**row, **lags) for (_, row), lags in rows], page.last)
+
+
+def _is_asked(group: Group, query: GroupQuery) -> bool:
+    return (
+        (query.state is None or group.state == query.state)
+        and (query.type is None or group.group_type is query.type)
+        and matches(query.name, group.group_id)
+    )
+
+
+def _items(seen: Snapshot, places: Sequence[int]) -> list[models.Group]:
+    commits, known, total = _lags(seen)
+    return [
+        models.Group(
+            **group_row(seen.groups[place]),
+            commit_count=int(commits[place]),
+            read_committed_lag=int(total[place]) if known[place] else None,
+            unknown_lags=int(commits[place] - known[place]),
+        )
+        for place in places
+    ]
+
+
+def _lags(seen: Snapshot) -> tuple[Int64s, Int64s, Int64s]:
+    """Return per group the number of its commits, of its known lags, and the sum of these."""
+    groups, commits = len(seen.groups), seen.commits
+    lag = commits.read_committed_lag(seen.offsets)
+    total = np.zeros(groups, np.int64)
+    np.add.at(total, commits.group, lag.values)  # absent ones hold 0
+    count = np.bincount(commits.group, minlength=groups).astype(np.int64)
+    known = np.bincount(commits.group[lag.valid], minlength=groups).astype(np.int64)
+    return count, known, total

@@ -1,0 +1,90 @@
+"""Partitions by topic and number. Which ones a page shows is decided on whole columns."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Query, Request, Response
+
+from rules.facts.column import Bools, Int64s
+from rules.facts.snapshot import Snapshot
+from service.api.core import models
+from service.api.core.globs import matches
+from service.api.core.paging import Key, Page, decode_cursor
+from service.api.core.ports import Sources
+from service.api.core.queries import PartitionQuery
+from service.api.core.stamps import continued, snapshot_of, stamp
+from service.views.snapshot_rows import partition_rows
+
+
+def partitions_router(sources: Sources) -> APIRouter:
+    """Return the route of partitions."""
+    router = APIRouter(tags=["partitions"])
+
+    @router.get("/partitions")
+    async def list_partitions(
+        request: Request, response: Response, query: Annotated[PartitionQuery, Query()]
+    ) -> models.PartitionPage:
+        """Return the partitions that the last look saw."""
+        look = sources.look
+        after = decode_cursor(query.cursor, "partitions", str, int)
+        seen = snapshot_of(look)
+        wanted = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
+        page = partition_page(seen, wanted, topic=query.topic, after=after, limit=query.limit)
+        following = continued(request, response, "partitions", page.last)
+        return models.PartitionPage(**stamp(look), items=list(page.items), next=following)
+
+    return router
+
+
+def at_risk(seen: Snapshot) -> Bools:
+    """Tell per row whether records are on fewer replicas than they should be."""
+    replicas, isr = seen.partitions.replicas, seen.partitions.isr
+    is_short = replicas.valid & isr.valid & (isr.lengths < replicas.lengths)
+    unreplicated = seen.offsets.unreplicated_span
+    found: Bools = is_short | (unreplicated.valid & (unreplicated.values > 0))
+    return found
+
+
+def partition_page(
+    seen: Snapshot, wanted: Bools, *, topic: str | None, after: Key | None, limit: int
+) -> Page[models.Partition]:
+    """Return wanted partitions in the order of topic and number."""
+    index = seen.partitions.index
+    rank = _ranks(index.topics, topic, None if after is None else after[0])
+    rank_of_row = rank[index.topic_of_row]
+    number = np.arange(len(index), dtype=np.int64) - index.starts[index.topic_of_row]
+    is_shown = wanted & (rank_of_row >= 0)
+    if after is not None and (place := index.position_of_topic.get(after[0])) is not None:
+        is_shown &= (index.topic_of_row != place) | (number > after[1])
+    rows = np.flatnonzero(is_shown)
+    ordered = rows[np.argsort(rank_of_row[rows], kind="stable")]
+    items = _items(seen, ordered[:limit])
+    last = items[-1] if len(ordered) > limit else None
+    return Page(items, None if last is None else (last.topic, last.partition))
+
+
+def _ranks(topics: tuple[str, ...], pattern: str | None, first: str | None) -> Int64s:
+    """Return each topic's place in the order of names; -1 where it is not shown."""
+    shown = (
+        (name, position)
+        for position, name in enumerate(topics)
+        if (first is None or name >= first) and matches(pattern, name)
+    )
+    ranks = np.full(len(topics), -1, np.int64)
+    for place, (_, position) in enumerate(sorted(shown)):
+        ranks[position] = place
+    return ranks
+
+
+def _items(seen: Snapshot, rows: Int64s) -> list[models.Partition]:
+    spans = zip(
+        seen.offsets.open_span.take(rows).to_list(),
+        seen.offsets.unreplicated_span.take(rows).to_list(),
+        strict=True,
+    )
+    return [
+        models.Partition(**row, open_span=held, unreplicated_span=unreplicated)
+        for row, (held, unreplicated) in zip(partition_rows(seen, rows), spans, strict=True)
+    ]

@@ -1,0 +1,63 @@
+"""What a body that is sent may hold: no field that is unknown, no text that cannot be stored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from service.alerting.alerts.matchers import LONGEST_TEXT
+from service.alerting.alerts.silences import LONGEST_COMMENT
+
+FIRST_YEAR: Final = 2000
+LAST_YEAR: Final = 9000  # some calendars end, and times in other zones lie beyond
+LINES: Final = "\n\r\t"
+_YEARS: Final = {"first": FIRST_YEAR, "last": LAST_YEAR}
+
+
+class Body(BaseModel):
+    """Base of all bodies that are taken."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def no_controls(text: str) -> str:
+    """Refuse control characters: PostgreSQL stores no NUL, and a terminal obeys the others."""
+    if any(not one.isprintable() and one not in LINES for one in text):
+        raise PydanticCustomError("text", "control characters are not taken")
+    return text
+
+
+def _told(text: str) -> str:
+    stripped = text.strip()
+    if not stripped:
+        raise PydanticCustomError("blank", "say something: it is what others will read")
+    return stripped
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if not FIRST_YEAR <= moment.year < LAST_YEAR:
+        raise PydanticCustomError("year", "a year from {first} on, before {last}", _YEARS)
+    return moment.astimezone(UTC)
+
+
+Remark = Annotated[str, Field(max_length=LONGEST_COMMENT), AfterValidator(no_controls)]
+Why = Annotated[
+    str,
+    Field(min_length=1, max_length=LONGEST_COMMENT),
+    AfterValidator(no_controls),
+    AfterValidator(_told),
+]
+MatcherText = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=LONGEST_TEXT,
+        description="As amtool writes them, all of which have to match",
+        examples=['topic="orders", severity=~"warning|info"'],
+    ),
+    AfterValidator(no_controls),
+]
+Moment = Annotated[AwareDatetime, AfterValidator(_in_utc)]

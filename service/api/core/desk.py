@@ -1,0 +1,106 @@
+"""What answers about alerting are made of, and where changes of persons go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from service.alerting.alerts.inhibition import DEFAULT_INHIBITIONS, Inhibition
+from service.alerting.alerts.routes import Route, Routing
+from service.alerting.receivers.receivers import Receiver
+from service.storage.alerting.alert_lists import AlertList
+from service.storage.alerting.silences import SilenceList
+from service.storage.baselines.reading import BaselineList
+from service.storage.changes.audit import AuditTrail
+from service.storage.changes.changes import Changes
+from service.storage.delivery.deliveries import DeliveryList
+
+NOBODY: Final = Routing(default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """To whom alerts are told, as operators set it."""
+
+    routing: Routing = field(default_factory=lambda: NOBODY)
+    inhibitions: Sequence[Inhibition] = DEFAULT_INHIBITIONS
+    receivers: Mapping[str, Receiver] = field(default_factory=dict)
+    fallback: str | None = None
+    external_url: str = ""
+    runbook_url: str = ""
+
+    @property
+    def default(self) -> str | None:
+        """Return who is told of what no route takes."""
+        route: Route | None = self.routing.default
+        return None if route is None else route.receiver
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """One run of a job."""
+
+    id: int
+    due_at: datetime
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: str
+    detail: str
+    figures: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobView:
+    """A job and how it last went."""
+
+    name: str
+    trigger: str
+    next_due_at: datetime | None
+    is_running: bool
+    last_run: RunView | None
+    waits_for: str | None = None  # what keeps a run from beginning now; None: nothing
+
+
+class Jobs(Protocol):
+    """The jobs of this service; calls may raise StoreError."""
+
+    def every(self) -> Sequence[JobView]:
+        """Return all jobs."""
+
+    def runs(self, name: str, before: int | None, limit: int) -> Sequence[RunView]:
+        """Return runs of a job, newest first, those that come after a row."""
+
+    def run_now(self, name: str) -> None:
+        """Ask for a run beside the due times; from any thread."""
+
+
+class NoJobs:
+    """Stands where no scheduler is."""
+
+    def every(self) -> Sequence[JobView]:
+        """Return none."""
+        return ()
+
+    def runs(self, _name: str, _before: int | None, _limit: int) -> Sequence[RunView]:
+        """Return none."""
+        return ()
+
+    def run_now(self, _name: str) -> None:
+        """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Everything that the routes of alerting are given; all but `sending` asks the database."""
+
+    alerts: AlertList
+    silences: SilenceList
+    deliveries: DeliveryList
+    audit: AuditTrail
+    changes: Changes
+    baselines: BaselineList
+    sending: Sending = field(default_factory=Sending)
+    jobs: Jobs = field(default_factory=NoJobs)
+    wake: Callable[[], None] = lambda: None  # who sends has something to do; from any thread

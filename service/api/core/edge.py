@@ -1,0 +1,224 @@
+"""What every request passes before a route sees it: an id, a limit of requests, a limit of bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.api.core.access import INGEST, PUBLIC_PATHS
+from service.api.core.problems import ProblemError, too_much, unavailable
+
+REQUEST_ID: Final = "X-Request-ID"
+USABLE_ID: Final = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
+MAX_BODY: Final = 64 * 1024  # bytes
+MAX_LOG_BODY: Final = 4 * 1024 * 1024  # bytes; what shippers send at once by default has 1 to 3 MB
+BODY_SECONDS: Final = 10.0
+SCRAPE_PATH: Final = "/metrics"
+SCRAPES_AT_ONCE: Final = 4  # two Prometheus servers, and each once more after a time-out
+INGESTS_AT_ONCE: Final = 8  # each holds its body while it waits for its turn
+INGEST_AGAIN_SECONDS: Final = 1
+MAX_UNHEARD: Final = 32 * 1024 * 1024  # bytes; a shipper's defaults send up to 10 MB at once
+UNHEARD_SECONDS: Final = 5.0
+ALWAYS: Final[Mapping[str, str]] = {
+    "Cache-Control": "no-store",  # an old answer about a cluster is a wrong one
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+class Stamp:
+    """Gives every request an id and every answer the headers that all have."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id = given if USABLE_ID.fullmatch(given) else secrets.token_hex(8)
+        scope["request_id"] = request_id
+
+        async def stamped(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update({**ALWAYS, REQUEST_ID: request_id})
+            await send(message)
+
+        await self._app(scope, receive, stamped)
+
+
+class HearOut:
+    """Reads the rest of a body of log lines before a refusal is answered.
+
+    A shipper sends all of a body before it looks for an answer, and would find a broken connection
+    instead: it would send the same again and again, and nobody would know why.
+    """
+
+    def __init__(
+        self, app: ASGIApp, *, limit: int = MAX_UNHEARD, seconds: float = UNHEARD_SECONDS
+    ) -> None:
+        self._app = app
+        self._limit = limit
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        if not scope["path"].startswith(INGEST) or "expect" in Headers(scope=scope):
+            await self._app(scope, receive, send)  # who expects to be asked sends nothing before
+            return
+        is_over = False
+
+        async def hear() -> Message:
+            nonlocal is_over
+            message = await receive()
+            is_over = not message.get("more_body", False)
+            return message
+
+        async def hear_out() -> None:
+            size = 0
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._seconds):
+                    while not is_over and size <= self._limit:
+                        size += len((await hear()).get("body", b""))
+
+        async def answer(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                await hear_out()
+            await send(message)
+
+        await self._app(scope, hear, answer)
+
+
+class Busy:
+    """Refuses a request while too many others are being answered.
+
+    Probes always pass, and a few scrapes have places of their own: when many ask, it is most needed
+    to know how the service is. Who brings log lines has places apart from all who read.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limit: int,
+        scrapes: int = SCRAPES_AT_ONCE,
+        ingests: int = INGESTS_AT_ONCE,
+    ) -> None:
+        self._app = app
+        self._scrapes = _Places(scrapes)
+        self._ingests = _Places(ingests)
+        self._others = _Places(limit)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on."""
+        path = scope["path"]
+        if path in PUBLIC_PATHS:
+            await self._app(scope, receive, send)
+            return
+        places = self._places(path)
+        if not places.has_room:
+            raise self._refusal(places)
+        places.taken += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            places.taken -= 1
+
+    def _places(self, path: str) -> _Places:
+        if path.startswith(INGEST):
+            return self._ingests
+        is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
+        return self._scrapes if is_scrape else self._others
+
+    def _refusal(self, places: _Places) -> ProblemError:
+        if places is not self._ingests:
+            return unavailable(f"{places.limit} requests are being answered already")
+        told = f"{places.limit} requests bring log lines already"
+        return too_much(told, INGEST_AGAIN_SECONDS)
+
+
+@dataclass(slots=True)
+class _Places:
+    limit: int
+    taken: int = 0
+
+    @property
+    def has_room(self) -> bool:
+        return self.taken < self.limit
+
+
+class BodyLimit:
+    """Reads a request's body before a route does, and refuses one that is too large or too slow."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        limit: int = MAX_BODY,
+        log_limit: int = MAX_LOG_BODY,
+        seconds: float = BODY_SECONDS,
+    ) -> None:
+        """`log_limit` holds where log lines are brought, `limit` elsewhere."""
+        self._app = app
+        self._limit = limit
+        self._log_limit = log_limit
+        self._seconds = seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass one request on, with a body that is there already."""
+        headers = Headers(scope=scope)
+        length = headers.get("content-length", "0")
+        if length == "0" and "transfer-encoding" not in headers:
+            await self._app(scope, receive, send)
+            return
+        limit = self._log_limit if scope["path"].startswith(INGEST) else self._limit
+        if not length.isdigit() or len(length) > 18 or int(length) > limit:
+            raise _too_large(limit)
+        try:
+            async with asyncio.timeout(self._seconds):
+                body = await _read(receive, limit)
+        except TimeoutError as exc:
+            raise _closing(HTTPStatus.REQUEST_TIMEOUT, "the body did not arrive in time") from exc
+        if body is not None:
+            await self._app(scope, _replayed(body, receive), send)
+
+
+async def _read(receive: Receive, limit: int) -> bytes | None:
+    """Return the body; None if the client went away."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if len(body) > limit:
+            raise _too_large(limit)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(limit: int) -> ProblemError:
+    return _closing(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a body may have {limit} bytes")
+
+
+def _closing(status: HTTPStatus, detail: str) -> ProblemError:
+    """Return a problem after which the connection ends: what is left of the body is not read."""
+    return ProblemError(status, detail, headers={"Connection": "close"})
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the body first."""
+    waiting: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replay() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return replay

@@ -1,0 +1,393 @@
+"""What the API answers, and which filters it takes; absent values are null, never 0 or -1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rules.facts.gap import GapCause, GapScope
+from rules.facts.groups import GroupType
+from rules.facts.scrapes import EndpointKind
+from rules.open_findings import EndReason
+from rules.verdict import Kind, Severity
+from service.api.core.time_lag_models import LowerBound, TimeLag, WhyNoTimeLag
+from service.rounds.latest import RoundOutcome
+from service.rounds.persistence import KeepingState
+
+
+class Model(BaseModel):
+    """Base of all answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class VerdictWord(StrEnum):
+    """The words of `rules.verdict.Verdict`."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    BREACH = "breach"
+
+
+Evidence = Annotated[
+    dict[str, Any],
+    Field(
+        description="Numbers, words, and lists of both. What is stored may be of another version "
+        "than the one that shows it, and of more kinds"
+    ),
+]
+
+
+class Stamped(Model):
+    """An answer about the cluster."""
+
+    as_of: Annotated[
+        datetime | None,
+        Field(description="When the data was taken; null before anything was"),
+    ]
+    is_current: Annotated[
+        bool, Field(description="False when the last round failed and older data is shown")
+    ]
+
+
+NextCursor = Annotated[
+    str | None, Field(description="Give it as `cursor` to get the next page; null at the end")
+]
+
+
+class RoundStatus(Model):
+    """The last round."""
+
+    number: int
+    at: datetime | None
+    outcome: RoundOutcome | None
+    trouble: str | None
+    took_seconds: float | None
+    interval_seconds: float
+    age_seconds: Annotated[float | None, Field(description="Since the last round began")]
+
+
+class StorageStatus(Model):
+    """Whether what rounds find outlives the process."""
+
+    state: KeepingState
+    trouble: str | None
+    is_final: Annotated[bool, Field(description="No later try will mend it: a person has to")]
+    waiting_rounds: int
+    lost_rounds: int
+    lost_transitions: int
+    stored_at: datetime | None
+    took_seconds: float | None
+    alerts_trouble: Annotated[
+        str | None, Field(description="Why the last round was stored without its alerts")
+    ] = None
+
+
+class LogSourceStatus(Model):
+    """How reading one source of broker logs goes; counts are since the start of the process."""
+
+    source: str
+    lines: int
+    unparsed: Annotated[
+        int, Field(description="Lines of sequences or lost records that could not be read")
+    ]
+    unreadable: Annotated[list[str], Field(description="The latest of these lines, cut short")]
+    lost_bytes: Annotated[int, Field(description="Seen, and gone before they were read")]
+    last_line_at: Annotated[
+        datetime | None, Field(description="By the broker's clock; null before the first line")
+    ]
+    trouble: Annotated[
+        str | None, Field(description="Why nothing, or not all, could be read in the last round")
+    ]
+
+
+class EndpointStatus(Model):
+    """How reading metrics of brokers or clients goes at one endpoint."""
+
+    endpoint: str
+    kind: EndpointKind
+    is_up: Annotated[bool, Field(description="The latest look gave an answer")]
+    is_fresh: Annotated[bool, Field(description="What it said last is recent enough to be used")]
+    answered_at: Annotated[datetime | None, Field(description="Null before its first answer")]
+    took_seconds: Annotated[float | None, Field(description="The latest look")]
+    samples: Annotated[int, Field(description="Kept of its last answer")]
+    troubles: Annotated[list[str], Field(description="Why something is missing since that look")]
+
+
+class RuleStatus(Model):
+    """What one rule said in the last round; null before it was asked."""
+
+    rule: str
+    severity: Severity
+    ok: int | None
+    unknown: int | None
+    breach: int | None
+    open_findings: int
+
+
+class Status(Stamped):
+    """How the service is."""
+
+    version: str
+    cluster: str
+    cluster_id: str | None
+    started_at: datetime
+    now: datetime
+    round: RoundStatus
+    storage: StorageStatus
+    rules: list[RuleStatus]
+    gaps_by_cause: dict[GapCause, int] | None
+    broker_logs: Annotated[
+        list[LogSourceStatus], Field(description="Files by their setting, and who sends lines")
+    ]
+    broker_logs_behind: Annotated[
+        bool | None,
+        Field(description="More lines waited than the last round reads; null before it"),
+    ]
+    scrapes: Annotated[
+        list[EndpointStatus], Field(description="Endpoints of metrics of brokers and clients")
+    ]
+    restarts: Annotated[dict[str, int], Field(description="Task to the times it was restarted")]
+
+
+class Broker(Model):
+    """A registered broker."""
+
+    broker_id: int
+    host: str
+    port: int
+    rack: str | None
+
+
+class Gap(Model):
+    """Something that the last look did not see, and why."""
+
+    what: str
+    why: str
+    cause: GapCause
+    scope: GapScope
+    means: Annotated[str, Field(description="The cause in words, and whether it ends by itself")]
+    makes_unknown: Annotated[str, Field(description="What cannot be told while it lasts")]
+    since: Annotated[
+        datetime | None, Field(description="The first look of those in a row that had it")
+    ]
+    broker_id: int | None
+    topic: str | None
+    partition: int | None
+    group: str | None
+
+
+class Cluster(Model):
+    """A cluster in numbers."""
+
+    name: str
+    cluster_id: str | None
+    brokers: list[Broker]
+    controller: int | None
+    topics: int
+    partitions: int
+    groups: int
+    gaps: int
+
+
+class ClusterPage(Stamped):
+    """The clusters that are watched."""
+
+    items: list[Cluster]
+    next: NextCursor
+
+
+class ClusterDetail(Stamped):
+    """A cluster and a page of its gaps."""
+
+    cluster: Cluster
+    items: list[Gap]
+    next: NextCursor
+
+
+class Group(Model):
+    """A group; its lag is that of all its commits together, in offsets."""
+
+    group: str
+    type: GroupType
+    state: str | None
+    members: int | None
+    coordinator: int | None
+    commit_count: int
+    read_committed_lag: Annotated[
+        int | None, Field(description="Sum of the lags that are known; null if none is")
+    ]
+    unknown_lags: Annotated[int, Field(description="Commits whose lag is not known")]
+
+
+class GroupPage(Stamped):
+    """Groups by name."""
+
+    items: list[Group]
+    next: NextCursor
+
+
+class Commit(Model):
+    """What a group committed for one partition."""
+
+    topic: str
+    partition: int
+    committed_offset: int
+    committed_leader_epoch: int | None
+    read_committed_lag: int | None
+    read_uncommitted_lag: int | None
+    nothing_to_read: bool | None
+    read_committed_lag_seconds: TimeLag
+    read_committed_lag_at_least_seconds: LowerBound
+    read_committed_lag_seconds_absent: WhyNoTimeLag
+    read_uncommitted_lag_seconds: TimeLag
+    read_uncommitted_lag_at_least_seconds: LowerBound
+    read_uncommitted_lag_seconds_absent: WhyNoTimeLag
+
+
+class GroupDetail(Stamped):
+    """A group and a page of its commits."""
+
+    group: Group
+    items: list[Commit]
+    next: NextCursor
+
+
+class Partition(Model):
+    """A partition as its leader and the controller see it."""
+
+    topic: str
+    partition: int
+    topic_id: str | None
+    leader: int | None
+    leader_epoch: int | None
+    replicas: list[int] | None
+    isr: list[int] | None
+    elr: list[int] | None
+    last_known_elr: list[int] | None
+    min_insync_replicas: int | None
+    log_start_offset: int | None
+    last_stable_offset: int | None
+    high_watermark: int | None
+    log_end_offset: int | None
+    replica_log_end_offsets: dict[str, int | None] | None
+    open_span: int | None
+    unreplicated_span: int | None
+
+
+class PartitionPage(Stamped):
+    """Partitions by topic and number."""
+
+    items: list[Partition]
+    next: NextCursor
+
+
+class FindingState(StrEnum):
+    """Whether a finding is still open."""
+
+    OPEN = "open"
+    ENDED = "ended"
+
+
+class Finding(Model):
+    """A breach that a rule found, and what it last said of it."""
+
+    id: str
+    cluster_id: str | None
+    rule: str
+    summary: Annotated[
+        str | None,
+        Field(description="The rule's sentence; its runbook is in /rules. null: it was withdrawn"),
+    ]
+    severity: Severity
+    kind: Kind
+    labels: dict[str, str]
+    verdict: VerdictWord
+    reason: str
+    evidence: Evidence
+    since: datetime
+    last_breach_at: datetime
+    last_judged_at: datetime
+    state: FindingState
+    subject_gone: Annotated[
+        bool,
+        Field(description="An event whose subject was deleted since, like a topic: it lasts on"),
+    ]
+    ended_at: datetime | None
+    end_reason: EndReason | None
+
+
+class FindingPage(Stamped):
+    """Findings, newest first."""
+
+    items: list[Finding]
+    next: NextCursor
+    storage: Annotated[
+        KeepingState,
+        Field(description="not_loaded: findings of an earlier process may be missing"),
+    ]
+
+
+class Transition(Model):
+    """A change of a finding's verdict; from breach to breach: an event that happened again."""
+
+    at: datetime
+    from_verdict: Annotated[VerdictWord | None, Field(description="null: it was not open")]
+    to_verdict: Annotated[VerdictWord | None, Field(description="null: it is judged no more")]
+    reason: str
+    evidence: Evidence
+
+
+class FindingDetail(Stamped):
+    """A finding and its last transitions, oldest first."""
+
+    finding: Finding
+    transitions: Annotated[
+        list[Transition] | None, Field(description="null while the database cannot tell them")
+    ]
+    trouble: Annotated[str | None, Field(description="Why there are no transitions")]
+
+
+class Rule(Model):
+    """A rule of the catalogue."""
+
+    id: str
+    summary: str
+    severity: Severity
+    milder: Annotated[
+        dict[str, Severity], Field(description="Reasons for which a breach is less bad")
+    ]
+    kind: Kind
+    for_seconds: float
+    is_critical: bool
+    reasons: list[str]
+    why_it_matters: Annotated[str | None, Field(description="Markdown")]
+    runbook: Annotated[str | None, Field(description="What to do about a breach, Markdown")]
+
+
+class RulePage(Model):
+    """Rules in the order in which they judge."""
+
+    items: list[Rule]
+    next: NextCursor
+
+
+class FieldProblem(Model):
+    """A parameter that cannot be used."""
+
+    field: str
+    message: str
+
+
+class Problem(Model):
+    """An error (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    instance: str | None = None
+    errors: list[FieldProblem] | None = None

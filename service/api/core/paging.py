@@ -1,0 +1,95 @@
+"""Pages of lists, by the key of the last item shown (keyset).
+
+Topics and groups come and go between two requests: a page that counted items would repeat some and
+hide others. A cursor is opaque to clients: base64url of a JSON list, the name of its list first.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final, Generic, TypeVar
+from urllib.parse import quote, urlencode
+
+from starlette.requests import Request
+
+from service.api.core.problems import ProblemError
+
+DEFAULT_LIMIT: Final = 100
+MAX_LIMIT: Final = 1000
+INT64_MAX: Final = 2**63 - 1
+
+Key = tuple[Any, ...]  # text and integers, the same kinds for every item of a list
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """Some items of a list, and the key to go on after; None at the end."""
+
+    items: Sequence[T]
+    last: Key | None
+
+
+def page_of(
+    items: Iterable[T],
+    key: Callable[[T], Key],
+    *,
+    after: Key | None,
+    limit: int,
+    newest_first: bool = False,
+) -> Page[T]:
+    """Return up to `limit` items in the order of their keys, those after `after`."""
+    keyed = [(key(item), item) for item in items]
+    if after is not None:
+        keyed = [one for one in keyed if (one[0] < after if newest_first else one[0] > after)]
+    keyed.sort(key=lambda one: one[0], reverse=newest_first)
+    shown = keyed[:limit]
+    return Page([item for _, item in shown], shown[-1][0] if len(keyed) > limit else None)
+
+
+def encode_cursor(name: str, key: Key) -> str:
+    """Return the cursor that goes on after `key` in the list called `name`."""
+    text = json.dumps([name, *key], separators=(",", ":"), ensure_ascii=False)
+    return base64.urlsafe_b64encode(text.encode(errors="surrogatepass")).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None, name: str, *kinds: type) -> Key | None:
+    """Return the key in a cursor.
+
+    Raises:
+        ProblemError: it is no cursor of this list.
+    """
+    if cursor is None:
+        return None
+    found = _read(cursor)
+    key = found[1:] if isinstance(found, list) else []
+    is_ours = isinstance(found, list) and found[:1] == [name] and len(key) == len(kinds)
+    if not is_ours or not all(_fits(value, kind) for value, kind in zip(key, kinds, strict=True)):
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
+    return tuple(key)
+
+
+def next_url(request: Request, cursor: str) -> str:
+    """Return where the next page is: the same request with another cursor."""
+    query = [(name, value) for name, value in request.query_params.multi_items()]
+    asked = [pair for pair in query if pair[0] != "cursor"]
+    path = quote(request.scope["path"], errors="replace")
+    return f"{path}?{urlencode([*asked, ('cursor', cursor)])}"
+
+
+def _read(cursor: str) -> Any:
+    padded = cursor + "=" * (-len(cursor) % 4)
+    try:
+        text = base64.b64decode(padded.encode("ascii"), altchars=b"-_", validate=True)
+        return json.loads(text.decode(errors="surrogatepass"))
+    except (ValueError, binascii.Error, RecursionError):
+        return None
+
+
+def _fits(value: object, kind: type) -> bool:
+    return type(value) is kind and (not isinstance(value, int) or 0 <= value <= INT64_MAX)

@@ -1,0 +1,133 @@
+"""The connection of one client: uvicorn's own, with limits of time and number that it does not set.
+
+A client that sends slowly, reads slowly or opens hundreds of connections costs the others nothing:
+when there are too many connections, the one that asks for nothing and was silent longest goes.
+What cannot be read as HTTP is answered in the form of every other error, and the connection stays
+open for a moment: closed at once with bytes unread, it would be reset, and the answer lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from http import HTTPStatus
+from typing import Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from service.api.core.problems import MEDIA_TYPE, ProblemError, body_of
+
+# From the start of a connection, or the first byte of a further request, to the end of its headers.
+HEADER_SECONDS: Final = 10.0
+WRITE_SECONDS: Final = 60.0  # until a client has read what is written
+LINGER_SECONDS: Final = 1.0
+
+
+class GuardedProtocol(H11Protocol):
+    """Serves one connection."""
+
+    header_seconds = HEADER_SECONDS
+    write_seconds = WRITE_SECONDS
+    _sending: asyncio.TimerHandle | None = None  # runs while the client owes us a request
+    _reading: asyncio.TimerHandle | None = None  # runs while the client does not read
+    _is_refused = False
+    _is_dropped = False
+    _heard_at = 0.0  # by the loop's clock: when the client last sent anything
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection; if there are too many, drop an idle one, or this one if none is."""
+        super().connection_made(transport)
+        self._heard_at = self.loop.time()
+        if self.limit_concurrency is not None and len(self.connections) >= self.limit_concurrency:
+            self._drop_one()
+        if not self._is_dropped:
+            self._watch_sending()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        for timer in (self._sending, self._reading):
+            if timer is not None:
+                timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends; nothing more once it was refused."""
+        if self._is_refused:
+            return
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+        self._watch_sending()
+
+    def pause_writing(self) -> None:
+        """Wait for a client that reads slowly, but not for ever."""
+        super().pause_writing()
+        self._reading = self.loop.call_later(self.write_seconds, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        """Go on: the client has read."""
+        super().resume_writing()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP request, or one whose line or headers are too long."""
+        self._refuse(ProblemError(HTTPStatus.BAD_REQUEST, msg))
+
+    def _drop_one(self) -> None:
+        others = (one for one in self.connections if isinstance(one, GuardedProtocol))
+        idle = (one for one in others if one.is_idle and one is not self)
+        min(idle, key=GuardedProtocol.worth, default=self).drop()
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no answer is being made; what is dropped already does not count."""
+        return not self._is_dropped and _is_over(self.cycle)
+
+    def worth(self) -> tuple[bool, float]:
+        """Return what says which idle connection goes first: the one that is silent longest.
+
+        One on which an answer is still under way to its client comes after all others.
+        """
+        return self.transport.get_write_buffer_size() > 0, self._heard_at
+
+    def drop(self) -> None:
+        """End the connection at once; what its client has not read is lost."""
+        self._is_dropped = True
+        self.transport.abort()
+
+    def _watch_sending(self) -> None:
+        """Start the clock when the client begins a request, stop it when the headers are there."""
+        is_owed = _is_over(self.cycle)
+        if is_owed and self._sending is None:
+            self._sending = self.loop.call_later(self.header_seconds, self._too_slow)
+        elif not is_owed and self._sending is not None:
+            self._sending.cancel()
+            self._sending = None
+
+    def _too_slow(self) -> None:
+        self._refuse(ProblemError(HTTPStatus.REQUEST_TIMEOUT, "the request came too slowly"))
+
+    def _refuse(self, problem: ProblemError) -> None:
+        self._is_refused = True
+        if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or self.transport.is_closing():
+            self.transport.close()  # another answer went out before
+            return
+        body = body_of(problem, None)
+        headers = [
+            ("Content-Type", MEDIA_TYPE),
+            ("Content-Length", str(len(body))),
+            ("Connection", "close"),
+        ]
+        phrase = problem.status.phrase.encode()
+        answer = h11.Response(status_code=problem.status, headers=headers, reason=phrase)
+        output = self.conn.send(answer) + self.conn.send(h11.Data(data=body))
+        self.transport.write(output + self.conn.send(h11.EndOfMessage()))
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self.loop.call_later(LINGER_SECONDS, self.transport.close)
+
+
+def _is_over(cycle: RequestResponseCycle | None) -> bool:
+    """Tell whether no answer is under way; uvicorn has no cycle before the first request."""
+    return cycle is None or cycle.response_complete

@@ -1,0 +1,124 @@
+"""Runs the HTTP server in an event loop that is there already; signals stay with the process."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from starlette.types import ASGIApp
+from uvicorn import Config, Server
+
+from rules.errors import SettingsError
+from service.api.core.protocol import GuardedProtocol
+
+BACKLOG: Final = 128
+GRACE_SECONDS: Final = 5  # for answers under way when the server stops
+MAX_HEADER_BYTES: Final = 64 * 1024  # request line and headers; a group's name may have 32 KiB
+CONNECTIONS_PER_REQUEST: Final = 4  # most connections are idle
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Return a listening socket; port 0 takes any that is free.
+
+    Raises:
+        SettingsError: the address is not one of this machine, or the port is taken.
+    """
+    try:
+        found = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
+        )
+    except (OSError, UnicodeError, OverflowError) as exc:
+        raise _unusable(host, port, getattr(exc, "strerror", None) or str(exc)) from exc
+    family, _, _, _, address = found[0]
+    try:
+        return _listening(family, address)
+    except OSError as exc:
+        raise _unusable(host, port, exc.strerror or str(exc)) from exc
+
+
+def is_loopback(bound: socket.socket) -> bool:
+    """Tell whether only this machine can reach a socket."""
+    return ipaddress.ip_address(bound.getsockname()[0].partition("%")[0]).is_loopback
+
+
+def _listening(family: int, address: tuple[object, ...]) -> socket.socket:
+    # With its protocol named asyncio turns off Nagle's algorithm, which would hold back the second
+    # part of every answer for 40 ms.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:  # "::" stands for every address, IPv4 ones too
+            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        made.bind(address)
+        made.listen(BACKLOG)
+        made.setblocking(False)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _unusable(host: str, port: int, why: str) -> SettingsError:
+    return SettingsError(
+        f"cannot listen on {host} port {port}: {why}; set TIDEMARK_HTTP__HOST or TIDEMARK_HTTP__PORT"
+    )
+
+
+class HttpServer:
+    """Serves an application on a socket until it is told to stop."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        bound: socket.socket,
+        *,
+        max_concurrent_requests: int,
+        protocol: type[GuardedProtocol] = GuardedProtocol,
+    ) -> None:
+        self._bound = bound
+        connections = CONNECTIONS_PER_REQUEST * max_concurrent_requests
+        self._server = _Server(_config(app, protocol, connections))
+
+    async def run(self) -> None:
+        """Serve; return when `stop` was called and the answers under way are sent."""
+        try:
+            await self._server.serve(sockets=[self._bound])
+        finally:
+            for server in getattr(self._server, "servers", []):  # none before it began
+                server.close()
+            self._bound.close()
+
+    def stop(self) -> None:
+        """Take no more requests; `run` returns within the grace time."""
+        self._server.should_exit = True
+
+
+class _Server(Server):
+    """Uvicorn without its signal handlers: who ends the process is decided elsewhere."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave signals alone."""
+        yield
+
+
+def _config(app: ASGIApp, protocol: type[GuardedProtocol], connections: int) -> Config:
+    return Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=connections,
+        backlog=BACKLOG,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
+    )

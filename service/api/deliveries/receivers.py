@@ -1,0 +1,102 @@
+"""Receivers of notifications, how sending to each goes, and a message that tests one."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.alerting.alerts.identity import ALERTNAME, SEVERITY, fingerprint
+from service.alerting.alerts.quoting import label_set
+from service.alerting.notifications.channels import body_of
+from service.alerting.notifications.notification import Notification, NotifiedAlert
+from service.alerting.receivers.receivers import Receiver
+from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.paging import decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import not_found
+from service.api.core.queries import NoQuery, PageQuery
+from service.api.core.stamps import continued
+from service.api.deliveries import models
+from service.api.deliveries.views import delivery_view, receiver_view
+from service.storage.changes.audit import Action, Deed
+from service.storage.changes.changes import Change
+
+TEST: Final = "TidemarkTest"
+LIST: Final = "receivers"
+
+
+def receivers_router(sources: Sources) -> APIRouter:
+    """Return the routes of receivers."""
+    router = APIRouter(tags=["receivers"])
+    sending = sources.desk.sending
+
+    @router.get("/receivers")
+    async def list_receivers(
+        request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.ReceiverPage:
+        """Return receivers by name, and how sending to each goes."""
+        after = decode_cursor(query.cursor, LIST, str)
+        every = sending.receivers.values()
+        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
+        names = [one.name for one in page.items]
+        figures = await sources.in_database(lambda: sources.desk.deliveries.figures(names))
+        following = continued(request, response, LIST, page.last)
+        items = [receiver_view(one, figures[one.name], sending) for one in page.items]
+        return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
+
+    @router.post(
+        "/receivers/{name}/test",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=models.Enqueued,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def send_test_message(
+        name: Annotated[str, Path(max_length=200)],
+        request: Request,
+        _query: Annotated[NoQuery, Query()],
+    ) -> Response:
+        """Send a message that says that it is a test; /deliveries tells what becomes of it."""
+        receiver = sending.receivers.get(name)
+        if receiver is None:
+            raise not_found("there is no such receiver")
+        return await changed(request, sources, lambda change: _tested(change, sources, receiver))
+
+    return router
+
+
+def _tested(change: Change, sources: Sources, receiver: Receiver) -> Done:
+    told = _message(sources, receiver, change.who, change.now)
+    made = change.deliveries.add_test(receiver.name, told.group_key, body_of(receiver, told))
+    details = {"delivery": made.id, "webhook_id": made.webhook_id}
+    return Done(
+        deed=Deed(action=Action.RECEIVER_TEST, target=receiver.name, details=details),
+        status=HTTPStatus.ACCEPTED,
+        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        after=sources.desk.wake,
+    )
+
+
+def _message(sources: Sources, receiver: Receiver, who: str, now: datetime) -> Notification:
+    """Return the test; always of one group, so that a newer one takes the place of one that is stuck."""
+    labels = {ALERTNAME: TEST, "cluster": sources.look.cluster, SEVERITY: "info"}
+    alert = NotifiedAlert(
+        labels=labels,
+        annotations={
+            "summary": "This is a test: nothing is wrong.",
+            "description": f"{who} tries whether this receiver is told. Nobody will say that it is over.",
+        },
+        starts_at=now,
+        fingerprint=fingerprint(labels),
+        generator_url=sources.desk.sending.external_url,
+    )
+    return Notification(
+        receiver=receiver.name,
+        group_key=f'{{}}/{{{ALERTNAME}="{TEST}"}}:{label_set(tuple(sorted(labels.items())))}',
+        group_labels=labels,
+        reason="test",
+        external_url=sources.desk.sending.external_url,
+        alerts=(alert,),
+    )

@@ -1,0 +1,114 @@
+"""Deliveries: what is sent to receivers, with all attempts, and once more what was given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api.alerts.query import DeliveryQuery
+from service.api.core.changing import KEY_HEADER, Done, caller_of, changed, stamp_of
+from service.api.core.paging import INT64_MAX, decode_cursor
+from service.api.core.ports import Sources
+from service.api.core.problems import conflict, not_found
+from service.api.core.queries import NoQuery
+from service.api.core.stamps import continued
+from service.api.deliveries import models
+from service.api.deliveries.views import attempt_view, body_view, delivery_view
+from service.storage.changes.audit import Action, Deed
+from service.storage.changes.changes import Change
+from service.storage.delivery.deliveries import DEAD, DeliveryStory, WantedDeliveries
+from service.storage.tokens.tokens import Scope
+
+NO_DELIVERY: Final = "there is no such delivery; they are kept for 30 days"
+LIST: Final = "deliveries"
+
+DeliveryId = Annotated[int, Path(ge=1, le=INT64_MAX)]
+
+
+def deliveries_router(sources: Sources) -> APIRouter:
+    """Return the routes of deliveries."""
+    router = APIRouter(tags=["deliveries"])
+
+    @router.get("/deliveries")
+    async def list_deliveries(
+        request: Request, response: Response, query: Annotated[DeliveryQuery, Query()]
+    ) -> models.DeliveryPage:
+        """Return deliveries, newest first."""
+        key = decode_cursor(query.cursor, LIST, int)
+        wanted = WantedDeliveries(
+            receiver=query.receiver,
+            state=None if query.state is None else query.state.value,
+            before=None if key is None else key[0],
+        )
+        found = await sources.in_database(
+            lambda: sources.desk.deliveries.page(wanted, query.limit + 1)
+        )
+        shown = found[: query.limit]
+        last = (shown[-1].id,) if len(found) > query.limit else None
+        following = continued(request, response, LIST, last)
+        items = [delivery_view(one) for one in shown]
+        return models.DeliveryPage(**stamp_of(sources.utc_now()), items=items, next=following)
+
+    @router.get("/deliveries/{delivery_id}")
+    async def get_delivery(
+        delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
+    ) -> models.DeliveryDetail:
+        """Return a delivery with its attempts and what is sent."""
+        found = await sources.in_database(lambda: sources.desk.deliveries.one(delivery_id))
+        if found is None:
+            raise not_found(NO_DELIVERY)
+        may_read_reply = Scope.ADMIN in caller_of(request).scopes
+        return await sources.in_thread(
+            lambda: _detail(sources, found, may_read_reply=may_read_reply)
+        )
+
+    @router.post(
+        "/deliveries/{delivery_id}/replay",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=models.Enqueued,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def replay_delivery(
+        delivery_id: DeliveryId, request: Request, _query: Annotated[NoQuery, Query()]
+    ) -> Response:
+        """Send once more what was given up, unless its receiver was told something newer since."""
+        return await changed(
+            request, sources, lambda change: _replayed(change, delivery_id, sources.desk.wake)
+        )
+
+    return router
+
+
+def _detail(
+    sources: Sources, story: DeliveryStory, *, may_read_reply: bool
+) -> models.DeliveryDetail:
+    return models.DeliveryDetail(
+        **stamp_of(sources.utc_now()),
+        delivery=delivery_view(story.delivery),
+        attempts=[attempt_view(one, may_read_reply=may_read_reply) for one in story.attempts],
+        body=body_view(story),
+    )
+
+
+def _replayed(change: Change, delivery_id: int, wake: Callable[[], None]) -> Done:
+    taken = change.deliveries.take(delivery_id)
+    if taken is None:
+        raise not_found(NO_DELIVERY)
+    if taken.delivery.state != DEAD:
+        raise conflict(f"only what was given up is replayed; this one is {taken.delivery.state}")
+    if not taken.has_body:
+        raise conflict("what it told is not kept any more")
+    newer = change.deliveries.newer(taken)
+    if newer is not None:
+        raise conflict(f"delivery {newer.id} tells as much of the same group, or something newer")
+    made = change.deliveries.replay(taken)
+    details = {"receiver": made.receiver, "delivery": made.id, "webhook_id": made.webhook_id}
+    return Done(
+        deed=Deed(action=Action.DELIVERY_REPLAY, target=str(delivery_id), details=details),
+        status=HTTPStatus.ACCEPTED,
+        model=models.Enqueued(**stamp_of(change.now), delivery=delivery_view(made)),
+        after=wake,
+    )

@@ -1,0 +1,93 @@
+"""Deliveries and receivers as the API shows them; of a receiver's address only scheme and host."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from service.alerting.receivers.receivers import (
+    AlertmanagerReceiver,
+    PagerDutyReceiver,
+    Receiver,
+    SlackReceiver,
+    WebhookReceiver,
+)
+from service.api.core.desk import Sending
+from service.api.deliveries import models
+from service.api.deliveries.models import DeliveryState, ReceiverState
+from service.storage.delivery.deliveries import (
+    OPEN,
+    DeliveryStory,
+    ReceiverFigures,
+    StoredAttempt,
+    StoredDelivery,
+)
+
+KINDS: dict[type[Receiver], str] = {
+    WebhookReceiver: "webhook",
+    AlertmanagerReceiver: "alertmanager",
+    SlackReceiver: "slack",
+    PagerDutyReceiver: "pagerduty",
+}
+
+
+def delivery_view(stored: StoredDelivery) -> models.Delivery:
+    """Return a delivery."""
+    names = [name for name in models.Delivery.model_fields if name != "next_attempt_at"]
+    told = {name: getattr(stored, name) for name in names}
+    told["state"] = DeliveryState(stored.state)
+    is_open = stored.state in OPEN
+    return models.Delivery(**told, next_attempt_at=stored.next_attempt_at if is_open else None)
+
+
+def attempt_view(stored: StoredAttempt, *, may_read_reply: bool) -> models.Attempt:
+    """Return an attempt; what a receiver answers may be about what is inside a network."""
+    return models.Attempt(
+        at=stored.at,
+        took_ms=stored.took_ms,
+        outcome=stored.outcome,
+        status=stored.status,
+        failure=stored.failure,
+        detail=stored.detail,
+        reply=stored.reply if may_read_reply else None,
+    )
+
+
+def body_view(story: DeliveryStory) -> Any:
+    """Return what is sent; None if it is kept no more, or is nothing that can be shown."""
+    try:
+        return json.loads(story.body)
+    except ValueError:
+        return None
+
+
+def receiver_view(
+    receiver: Receiver, figures: ReceiverFigures, sending: Sending
+) -> models.Receiver:
+    """Return a receiver and how sending to it goes."""
+    failed = figures.last_failure
+    return models.Receiver(
+        name=receiver.name,
+        kind=KINDS[type(receiver)],
+        endpoint=str(receiver.endpoint),
+        state=_state(figures),
+        waiting=figures.waiting,
+        dead=figures.dead,
+        oldest_waiting_at=figures.oldest_waiting_at,
+        last_success_at=figures.last_success_at,
+        last_failure=None
+        if failed is None
+        else models.ReceiverFailure(
+            at=failed.at, status=failed.status, failure=failed.failure, detail=failed.detail
+        ),
+        is_default=receiver.name == sending.default,
+        is_fallback=receiver.name == sending.fallback,
+    )
+
+
+def _state(figures: ReceiverFigures) -> ReceiverState:
+    failed, went_well = figures.last_failure, figures.last_success_at
+    if failed is None:
+        return ReceiverState.UNUSED if went_well is None else ReceiverState.OK
+    is_over = went_well is not None and went_well > failed.at
+    return ReceiverState.OK if is_over else ReceiverState.FAILING

@@ -1,0 +1,126 @@
+"""Pages of findings and the story of one, for every route that shows some: the open ones from
+memory, all others from the database.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
+from typing import Final
+
+from rules.errors import StoreError
+from rules.facts.last_look import microseconds
+from rules.facts.times import EPOCH
+from rules.open_findings import OpenFinding
+from service.api.core import models
+from service.api.core.paging import Key, Page, decode_cursor, page_of
+from service.api.core.ports import History, Sources
+from service.api.core.problems import ProblemError, not_found, unavailable
+from service.api.core.queries import PageQuery
+from service.api.core.stamps import stamp, stored_stamp
+from service.api.findings.views import find_open, from_memory, from_storage, transition_view
+from service.rounds.latest import Look
+from service.storage.findings.history import PastFinding, Wanted
+
+LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
+
+
+# ------------------------------------------------------------------ from memory
+def open_page(
+    look: Look, query: PageQuery, name: str, entries: Iterable[OpenFinding]
+) -> Page[models.Finding]:
+    """Return a page of the list called `name`, newest first; `entries` are those asked for.
+
+    Raises:
+        ProblemError: nothing was seen yet, or the cursor is another list's.
+    """
+    after = decode_cursor(query.cursor, name, int, str)
+    if not look.rounds and not look.open_findings:
+        raise unavailable("no round has been made yet")
+    page = page_of(entries, _open_key, after=after, limit=query.limit, newest_first=True)
+    cluster_id = cluster_id_of(look)
+    return Page([from_memory(entry, cluster_id) for entry in page.items], page.last)
+
+
+def _open_key(entry: OpenFinding) -> Key:
+    return microseconds(entry.since), json.dumps(entry.identity)
+
+
+def cluster_id_of(look: Look) -> str | None:
+    """Return the id that the brokers tell; None before they were asked."""
+    return None if look.snapshot is None else look.snapshot.cluster_id or None
+
+
+# ------------------------------------------------------------------ from the database
+async def stored_page(sources: Sources, wanted: Wanted, limit: int) -> Page[models.Finding]:
+    """Return a page of stored findings, newest first."""
+    found = await sources.in_database(lambda: sources.history.page(wanted, limit + 1))
+    shown = found[:limit]
+    last = _stored_key(shown[-1], only_ended=wanted.only_ended) if len(found) > limit else None
+    return Page([from_storage(past) for past in shown], last)
+
+
+def _stored_key(past: PastFinding, *, only_ended: bool) -> Key:
+    moment = past.finding.ended_at if only_ended else None
+    return microseconds(moment or past.finding.since), past.finding.id
+
+
+def stored_after(query: PageQuery, name: str) -> tuple[datetime, int] | None:
+    """Return where a page of stored findings goes on.
+
+    Raises:
+        ProblemError: the cursor is another list's.
+    """
+    key = decode_cursor(query.cursor, name, int, int)
+    if key is None:
+        return None
+    if key[0] > LAST_US:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "the cursor does not belong to this list")
+    return EPOCH + timedelta(microseconds=key[0]), key[1]
+
+
+# ------------------------------------------------------------------ one finding
+async def finding_detail(
+    sources: Sources, rule_id: str, digits: str, missing: str
+) -> models.FindingDetail:
+    """Return what memory knows, and the transitions if the database can tell them.
+
+    Raises:
+        ProblemError: there is no such finding, which is told as `missing`.
+    """
+    look = sources.look
+    entry = await sources.in_thread(lambda: find_open(look.open_findings, rule_id, digits))
+    try:
+        stored = await sources.in_database(lambda: _stored(sources.history, rule_id, digits))
+    except StoreError as exc:
+        if entry is None:
+            raise
+        return _open_detail(look, entry, None, str(exc))
+    if entry is not None:
+        is_it = stored is not None and cluster_id_of(look) in (None, stored[0].cluster_id)
+        steps = stored[1] if stored is not None and is_it else None
+        return _open_detail(look, entry, steps, None if is_it else "it is not stored yet")
+    if stored is None:
+        raise not_found(missing)
+    past, steps = stored
+    return models.FindingDetail(
+        **stored_stamp(look), finding=from_storage(past), transitions=steps, trouble=None
+    )
+
+
+def _open_detail(
+    look: Look, entry: OpenFinding, steps: list[models.Transition] | None, trouble: str | None
+) -> models.FindingDetail:
+    finding = from_memory(entry, cluster_id_of(look))
+    return models.FindingDetail(**stamp(look), finding=finding, transitions=steps, trouble=trouble)
+
+
+def _stored(
+    history: History, rule_id: str, digits: str
+) -> tuple[PastFinding, list[models.Transition]] | None:
+    past = history.one(rule_id, digits)
+    if past is None:
+        return None
+    return past, [transition_view(step) for step in history.transitions(past.finding.id)]

@@ -1,0 +1,92 @@
+"""Findings: the open ones from memory, all others from the database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from rules.open_findings import OpenFinding
+from rules.verdict import Verdict
+from service.api.core import models
+from service.api.core.globs import matches
+from service.api.core.models import VerdictWord
+from service.api.core.ports import Sources
+from service.api.core.problems import not_found
+from service.api.core.queries import FindingQuery, NoQuery, StateFilter
+from service.api.core.stamps import continued, stamp, stored_stamp
+from service.api.findings.lists import finding_detail, open_page, stored_after, stored_page
+from service.api.findings.views import parse_id
+from service.storage.findings.history import Wanted
+
+NO_FINDING: Final = "there is no such finding"
+
+
+def findings_router(sources: Sources) -> APIRouter:
+    """Return the routes of findings."""
+    router = APIRouter(tags=["findings"])
+
+    @router.get("/findings")
+    async def list_findings(
+        request: Request, response: Response, query: Annotated[FindingQuery, Query()]
+    ) -> models.FindingPage:
+        """Return findings, newest first: by their end if only ended ones are asked for."""
+        look, name = sources.look, f"findings-{query.state}"
+        if query.state is StateFilter.OPEN:
+            page = open_page(look, query, name, _asked(look.open_findings.values(), query))
+            stamped = stamp(look)
+        else:
+            page = await stored_page(sources, _wanted(query, name), query.limit)
+            stamped = stored_stamp(look)
+        following = continued(request, response, name, page.last)
+        return models.FindingPage(
+            **stamped, items=list(page.items), next=following, storage=look.keeping.state
+        )
+
+    @router.get("/findings/{finding_id}")
+    async def get_finding(
+        finding_id: Annotated[str, Path(examples=["partition_offline-0123456789abcdef"])],
+        _query: Annotated[NoQuery, Query()],
+    ) -> models.FindingDetail:
+        """Return a finding with the last 1000 changes of its verdict, oldest first."""
+        name = parse_id(finding_id)
+        if name is None:
+            raise not_found(NO_FINDING)
+        return await finding_detail(sources, *name, NO_FINDING)
+
+    return router
+
+
+def _asked(entries: Iterable[OpenFinding], query: FindingQuery) -> Iterable[OpenFinding]:
+    verdict = _verdict(query.verdict)
+    for entry in entries:
+        if query.rule not in (None, entry.identity[0]) or not _is_of(query.topic, entry):
+            continue
+        if query.severity in (None, entry.severity) and verdict in (None, entry.verdict):
+            yield entry
+
+
+def _is_of(topic: str | None, entry: OpenFinding) -> bool:
+    """Whether a finding is about a topic that a pattern names, as far as its evidence names them."""
+    if topic is None:
+        return True
+    rows = entry.evidence.get("partitions")
+    shown = [row.get("topic") for row in rows] if isinstance(rows, list) else []
+    names = (dict(entry.identity[1]).get("topic"), *shown)
+    return any(isinstance(name, str) and matches(topic, name) for name in names)
+
+
+def _wanted(query: FindingQuery, name: str) -> Wanted:
+    return Wanted(
+        only_ended=query.state is StateFilter.ENDED,
+        rule_id=query.rule,
+        severity=query.severity,
+        topic=query.topic,
+        verdict=_verdict(query.verdict),
+        after=stored_after(query, name),
+    )
+
+
+def _verdict(word: VerdictWord | None) -> Verdict | None:
+    return None if word is None else Verdict[word.name]

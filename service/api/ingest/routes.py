@@ -1,0 +1,98 @@
+"""Takes log lines of brokers from shippers such as Fluent Bit, Vector and Promtail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request
+
+from service.api.core.ports import Inbox, Sources
+from service.api.core.problems import ProblemError, TooLateError, too_much
+from service.api.ingest.body import Sent, delivery_of
+from service.api.ingest.models import Ingested
+from service.api.ingest.query import IngestQuery, key_of
+from service.observe.log_submissions import Refusal
+from service.storage.rounds.inbox import Counts
+
+FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which makes room
+MAY_BE_STORED: Final = (
+    "the lines may have been stored. Send the same request again, best with an Idempotency-Key, "
+    "which stores it once"
+)
+NOTHING: Final = Counts(lines=0, events=0, unparsed=0)
+TEXT: Final = {"schema": {"type": "string"}}
+RECORD: Final = {"type": "object", "examples": [{"message": "[2026-11-21 11:56:40,159] ERROR ..."}]}
+DESCRIBED: Final[Mapping[str, Any]] = {
+    "requestBody": {
+        "required": True,
+        "description": "Log lines, or JSON records whose `message`, `log` or `line` is one; an array of "
+        "them, or Loki's push in JSON, are application/json, and Loki's push in Protocol Buffers is "
+        "application/x-protobuf. Content-Encoding may be gzip.",
+        "content": {
+            "text/plain": TEXT,
+            "application/x-ndjson": TEXT,
+            "application/x-protobuf": {"schema": {"type": "string", "format": "binary"}},
+            "application/json": {"schema": {"anyOf": [RECORD, {"type": "array", "items": RECORD}]}},
+        },
+    },
+    "parameters": [
+        {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": False,
+            "description": "A request that is sent again with its key is answered as before, for an "
+            "hour, and stored once",
+            "schema": {"type": "string", "maxLength": 200},
+        }
+    ],
+}
+
+
+def ingest_router(sources: Sources) -> APIRouter:
+    """Return the route of the log lines."""
+    router = APIRouter(tags=["ingest"])
+
+    @router.post(
+        "/ingest/broker-log", status_code=HTTPStatus.ACCEPTED, openapi_extra=dict(DESCRIBED)
+    )
+    async def post_broker_log(request: Request, query: Annotated[IngestQuery, Query()]) -> Ingested:
+        """Take log lines of brokers; what they tell is stored when this is answered."""
+        sent = Sent(
+            body=await request.body(),
+            content_type=request.headers.get("content-type", ""),
+            content_encoding=request.headers.get("content-encoding", ""),
+            query=query,
+            key=key_of(request.headers.get("idempotency-key")),
+        )
+        try:
+            counts = await sources.ingesting(lambda: _taken(sources.inbox, sent))
+        except TooLateError as exc:
+            raise TooLateError(f"{exc.detail}: {MAY_BE_STORED}") from exc
+        return Ingested(lines=counts.lines, events=counts.events, unparsed=counts.unparsed)
+
+    return router
+
+
+def _taken(inbox: Inbox, sent: Sent) -> Counts:
+    delivery = delivery_of(sent)
+    if not delivery.lines:
+        return NOTHING
+    outcome = inbox.accept(delivery)
+    if isinstance(outcome, Counts):
+        return outcome
+    raise _problem_of(outcome)
+
+
+def _problem_of(refusal: Refusal) -> ProblemError:
+    match refusal:
+        case Refusal.FULL:
+            told = "too many log lines wait for a round: send them again later"
+            return too_much(told, FULL_SECONDS)
+        case Refusal.KEY_REUSED:
+            told = "another request had this Idempotency-Key and brought something else"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
+        case Refusal.TOO_MANY_STREAMS:
+            told = "too many sources: name one per broker, not one per request"
+            return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)

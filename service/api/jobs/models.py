@@ -1,0 +1,63 @@
+"""What the API answers about jobs: what is done at certain times, beside rounds."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from service.api.core.models import Model, NextCursor, Stamped
+
+
+class JobRun(Model):
+    """One run of a job."""
+
+    id: int
+    due_at: datetime
+    started_at: datetime | None
+    ended_at: Annotated[datetime | None, Field(description="null: it runs")]
+    outcome: Annotated[
+        str,
+        Field(examples=["running", "succeeded", "failed", "timed_out", "interrupted", "missed"]),
+    ]
+    detail: str
+    figures: dict[str, Any]
+
+
+class Job(Model):
+    """A job and how it last went."""
+
+    name: str
+    trigger: Annotated[str, Field(description="When it is due", examples=["every hour"])]
+    next_due_at: datetime | None
+    is_running: bool
+    waits_for: Annotated[
+        str | None, Field(description="What keeps a run from beginning now; null: nothing")
+    ]
+    last_run: JobRun | None
+
+
+class JobPage(Stamped):
+    """Jobs by name."""
+
+    items: list[Job]
+    next: NextCursor
+
+
+class JobDetail(Stamped):
+    """A job with its runs, newest first."""
+
+    job: Job
+    items: list[JobRun]
+    next: NextCursor
+
+
+class JobAsked(Stamped):
+    """A job that was asked to run now."""
+
+    name: str
+    asked_at: datetime
+    waits_for: Annotated[
+        str | None, Field(description="What the run waits for; null: it begins at once")
+    ]

@@ -1,0 +1,113 @@
+"""Jobs: what is done at certain times beside rounds, how each run went, and a run at once."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
+from service.api.core.desk import JobView, RunView
+from service.api.core.paging import decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import conflict, not_found
+from service.api.core.queries import NoQuery, PageQuery
+from service.api.core.stamps import continued
+from service.api.jobs import models
+from service.storage.changes.audit import Action, Deed
+from service.storage.changes.changes import Change
+
+NO_JOB: Final = "there is no such job; /api/v1/jobs lists them"
+LIST: Final = "jobs"
+RUNS: Final = "runs"
+
+JobName = Annotated[str, Path(max_length=200)]
+
+
+def jobs_router(sources: Sources) -> APIRouter:
+    """Return the routes of jobs."""
+    router = APIRouter(tags=["jobs"])
+    jobs = sources.desk.jobs
+
+    @router.get("/jobs")
+    async def list_jobs(
+        request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.JobPage:
+        """Return jobs by name, each with its last run."""
+        after = decode_cursor(query.cursor, LIST, str)
+        every = await sources.in_database(jobs.every)
+        page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
+        following = continued(request, response, LIST, page.last)
+        items = [_job(one) for one in page.items]
+        return models.JobPage(**stamp_of(sources.utc_now()), items=items, next=following)
+
+    @router.get("/jobs/{name}")
+    async def get_job(
+        name: JobName, request: Request, response: Response, query: Annotated[PageQuery, Query()]
+    ) -> models.JobDetail:
+        """Return a job with its runs, newest first."""
+        key = decode_cursor(query.cursor, RUNS, int)
+        before = None if key is None else key[0]
+        every = await sources.in_database(jobs.every)
+        found = next((one for one in every if one.name == name), None)
+        if found is None:
+            raise not_found(NO_JOB)
+        runs = await sources.in_database(lambda: jobs.runs(name, before, query.limit + 1))
+        shown = runs[: query.limit]
+        last = (shown[-1].id,) if len(runs) > query.limit else None
+        following = continued(request, response, RUNS, last)
+        return models.JobDetail(
+            **stamp_of(sources.utc_now()),
+            job=_job(found),
+            items=[_run(one) for one in shown],
+            next=following,
+        )
+
+    @router.post(
+        "/jobs/{name}/run",
+        status_code=HTTPStatus.ACCEPTED,
+        response_model=models.JobAsked,
+        openapi_extra=dict(KEY_HEADER),
+    )
+    async def run_job(
+        name: JobName, request: Request, _query: Annotated[NoQuery, Query()]
+    ) -> Response:
+        """Run a job now, beside its due times; /jobs/{name} tells how it went."""
+        every = await sources.in_database(jobs.every)
+        found = next((one for one in every if one.name == name), None)
+        if found is None:
+            raise not_found(NO_JOB)
+        return await changed(request, sources, lambda change: _asked(change, sources, found))
+
+    return router
+
+
+def _asked(change: Change, sources: Sources, job: JobView) -> Done:
+    if job.is_running:
+        raise conflict("the job runs already")
+    told = models.JobAsked(
+        **stamp_of(change.now), name=job.name, asked_at=change.now, waits_for=job.waits_for
+    )
+    return Done(
+        deed=Deed(action=Action.JOB_RUN, target=job.name),
+        status=HTTPStatus.ACCEPTED,
+        model=told,
+        after=lambda: sources.desk.jobs.run_now(job.name),
+    )
+
+
+def _job(view: JobView) -> models.Job:
+    return models.Job(
+        name=view.name,
+        trigger=view.trigger,
+        next_due_at=view.next_due_at,
+        is_running=view.is_running,
+        waits_for=view.waits_for,
+        last_run=None if view.last_run is None else _run(view.last_run),
+    )
+
+
+def _run(view: RunView) -> models.JobRun:
+    told = {name: getattr(view, name) for name in models.JobRun.model_fields}
+    return models.JobRun(**told | {"figures": dict(view.figures)})

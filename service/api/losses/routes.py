@@ -1,0 +1,196 @@
+"""Losses: the findings of the rules that tell lost records, read as such.
+
+Open ones come from memory and can be asked for while the database is away; all others come from
+the database, as does each time that one of them happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from rules.facts.last_look import microseconds
+from rules.loss.summary import LossFact
+from rules.open_findings import OpenFinding
+from service.api.core.globs import matches
+from service.api.core.models import Transition
+from service.api.core.paging import Key, decode_cursor, page_of
+from service.api.core.ports import History, Sources
+from service.api.core.problems import not_found, unavailable
+from service.api.core.queries import NoQuery, StateFilter
+from service.api.core.stamps import continued, stamp, stored_stamp
+from service.api.findings.lists import LAST_US, cluster_id_of, finding_detail
+from service.api.findings.views import from_memory, from_storage, parse_id
+from service.api.losses.incidents import Found, Incident, incident_view, incidents_of
+from service.api.losses.models import LossDetail, LossEvent, LossIncident, LossPage
+from service.api.losses.query import LossQuery
+from service.api.losses.views import (
+    CLASS_OF,
+    RULE_OF,
+    class_of,
+    event_of,
+    groups_in,
+    loss_of,
+    rule_of,
+)
+from service.rounds.latest import Look
+from service.storage.findings.findings import storable, storable_evidence, storable_text
+from service.storage.findings.history import Wanted
+
+NO_LOSS: Final = "there is no such loss"
+MOST_STORED: Final = 5000  # findings that are read for a list; an incident may have thousands
+
+
+def losses_router(sources: Sources) -> APIRouter:
+    """Return the routes of losses."""
+    router = APIRouter(tags=["losses"])
+
+    @router.get("/losses")
+    async def list_losses(
+        request: Request, response: Response, query: Annotated[LossQuery, Query()]
+    ) -> LossPage:
+        """Return losses by incident, the worst first, and in each by partition.
+
+        What happened again has the facts of the last time; `/losses/{id}` has them all. Filters show
+        what is known to match, and of an incident the partitions that do.
+        """
+        look, name = sources.look, f"losses-{query.state}"
+        after = decode_cursor(query.cursor, name, int, int, str)
+        if query.state is StateFilter.OPEN:
+            if not look.rounds and not look.open_findings:
+                raise unavailable("no round has been made yet")
+            found, is_cut = await sources.in_thread(lambda: _open(look, query)), False
+            stamped = stamp(look)
+        else:
+            found, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
+            stamped = stored_stamp(look)
+        items, last = await sources.in_thread(lambda: _page(found, after, query.limit))
+        following = continued(request, response, name, last)
+        return LossPage(
+            **stamped,
+            items=items,
+            next=following,
+            is_cut=is_cut,
+            storage=look.keeping.state,
+        )
+
+    @router.get("/losses/{loss_id}")
+    async def get_loss(
+        loss_id: Annotated[str, Path(examples=["committed_records_lost-0123456789abcdef"])],
+        _query: Annotated[NoQuery, Query()],
+    ) -> LossDetail:
+        """Return a loss with each time that it happened, oldest first."""
+        name = parse_id(loss_id)
+        if name is None or name[0] not in CLASS_OF:
+            raise not_found(NO_LOSS)
+        found = await finding_detail(sources, *name, NO_LOSS)
+        return LossDetail(
+            as_of=found.as_of,
+            is_current=found.is_current,
+            loss=loss_of(found.finding),
+            events=_events(found.transitions),
+            trouble=found.trouble,
+            storage=sources.look.keeping.state,
+        )
+
+    return router
+
+
+def _events(steps: list[Transition] | None) -> list[LossEvent] | None:
+    if steps is None:
+        return None
+    return [event for step in steps if (event := event_of(step)) is not None]
+
+
+def _page(
+    found: list[Found], after: Key | None, limit: int
+) -> tuple[list[LossIncident], Key | None]:
+    """Return the incidents of a page, and where the next one goes on."""
+    page = page_of(incidents_of(found), _key, after=after, limit=limit)
+    return [incident_view(incident) for incident in page.items], page.last
+
+
+def _key(incident: Incident) -> Key:
+    """Order the worst first, then the newest."""
+    return int(incident.outcome), LAST_US - microseconds(incident.since), incident.incident_id
+
+
+def _open(look: Look, query: LossQuery) -> list[Found]:
+    cluster_id = cluster_id_of(look)
+    return [
+        Found(
+            fact=LossFact(
+                entry.identity[0],
+                storable(dict(entry.identity[1])),
+                entry.reason,
+                entry.evidence,
+                entry.since,
+            ),
+            last_breach_at=entry.last_breach_at,
+            view=partial(from_memory, entry, cluster_id),
+        )
+        for entry in look.open_findings.values()
+        if _is_asked(entry, query)
+    ]
+
+
+def _stored(history: History, query: LossQuery) -> tuple[list[Found], bool]:
+    """Return the newest findings that match, and whether older ones are left out: too many."""
+    read = history.page(_wanted(query), MOST_STORED + 1)
+    found = [
+        Found(
+            fact=LossFact(
+                past.finding.rule_id,
+                past.finding.labels,
+                past.finding.reason,
+                past.finding.evidence,
+                past.finding.since,
+            ),
+            last_breach_at=past.finding.last_breach_at,
+            view=partial(from_storage, past),
+        )
+        for past in read[:MOST_STORED]
+        if query.class_ in (None, class_of(past.finding.rule_id, past.finding.reason))
+    ]
+    return found, len(read) > MOST_STORED
+
+
+def _is_asked(entry: OpenFinding, query: LossQuery) -> bool:
+    class_ = class_of(entry.identity[0], entry.reason)
+    if class_ is None or query.class_ not in (None, class_):
+        return False
+    is_recent = query.since is None or entry.last_breach_at >= query.since
+    return is_recent and _is_at(entry, query)
+
+
+def _is_at(entry: OpenFinding, query: LossQuery) -> bool:
+    """Tell whether a loss is at a place: by the names that are stored, as in the database."""
+    labels = storable(dict(entry.identity[1]))
+    if query.partition is not None and labels.get("partition") != str(query.partition):
+        return False
+    if query.topic is not None and not _any_matches(query.topic, [labels.get("topic")]):
+        return False
+    if query.group is None:
+        return True
+    groups = [labels.get("group"), *groups_in(storable_evidence(entry.evidence))]
+    return _any_matches(query.group, groups)
+
+
+def _any_matches(pattern: str, names: Iterable[str | None]) -> bool:
+    stored = storable_text(pattern)
+    return any(name is not None and matches(stored, name) for name in names)
+
+
+def _wanted(query: LossQuery) -> Wanted:
+    rules = RULE_OF.values() if query.class_ is None else [rule_of(query.class_)]
+    return Wanted(
+        only_ended=query.state is StateFilter.ENDED,
+        rule_ids=frozenset(rules),
+        topic=query.topic,
+        partition=query.partition,
+        group=query.group,
+        breached_since=query.since,
+    )

@@ -1,0 +1,125 @@
+"""What the API answers about sequences; absent values are null, never 0 or -1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from rules.facts.broker_log import SequenceForm
+from rules.facts.episodes import ChangeKind
+from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
+from service.api.core.models import Evidence, FindingState, Model, NextCursor, Stamped
+from service.rounds.persistence import KeepingState
+
+
+class SequenceEvent(Model):
+    """What one producer met on one partition; the numbers are of the refusal that decides."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    id: str
+    producer_id: Annotated[int | None, Field(description="null: the line does not tell it")]
+    producer_epoch: int | None
+    topic: Annotated[str | None, Field(description="null: the line does not tell it")]
+    partition: int | None
+    topic_id: str | None
+    offset: Annotated[int | None, Field(description="That the refused batch would have got")]
+    incoming_sequence: Annotated[int, Field(description="The first one of the refused batch")]
+    current_sequence: Annotated[
+        int | None, Field(description="The last one that the broker had; -1: none of this epoch")
+    ]
+    gap: Annotated[
+        int | None, Field(description="Records that are missing before it; null: it is no new one")
+    ]
+    class_: Annotated[
+        SequenceClass, Field(alias="class", description="What became of the missing records")
+    ]
+    phase: Annotated[Phase, Field(description="confirmed: there is a proof")]
+    reason: SequenceReason
+    evidence: Evidence
+    lost_from: Annotated[
+        int | None, Field(description="Offsets that are gone for certain: from here")
+    ]
+    lost_to: Annotated[int | None, Field(description="Exclusive")]
+    lost_offsets: int | None
+    at_most_records: Annotated[
+        int | None, Field(description="Of this producer, if it is a loss: its gap")
+    ]
+    refusals: Annotated[int, Field(description="How often batches of it were refused")]
+    leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
+    brokers: Annotated[list[int], Field(description="That refused, as far as the lines tell")]
+    first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
+    last_seen: datetime
+    state: Annotated[
+        FindingState,
+        Field(description="ended: nothing more is refused, and nothing more can be found out"),
+    ]
+    ended_at: datetime | None
+    is_looking: Annotated[
+        bool, Field(description="The next rounds look for more: what is said may change")
+    ]
+    means: Annotated[str, Field(description="The verdict in a sentence")]
+    settles: Annotated[str | None, Field(description="What would settle it; null: it is settled")]
+    check: Annotated[str, Field(description="What to do")]
+    next_command: str | None
+
+
+class SequencePage(Stamped):
+    """Events, newest first."""
+
+    items: list[SequenceEvent]
+    next: NextCursor
+    log_is_read: Annotated[
+        bool, Field(description="False: no lines of brokers come, so that nothing is known")
+    ]
+    storage: Annotated[
+        KeepingState, Field(description="not_loaded: events of an earlier process may be missing")
+    ]
+
+
+class RefusedBatch(Model):
+    """One distinct refusal; its times are by the clock of the broker that wrote it."""
+
+    form: SequenceForm
+    incoming_sequence: int
+    current_sequence: int | None
+    producer_epoch: int | None
+    current_epoch: int | None
+    offset: int | None
+    broker: int | None
+    source: Annotated[str, Field(description="Where the line was read")]
+    refusals: int
+    first_at: datetime | None
+    last_at: datetime | None
+    proof: Annotated[
+        SequenceReason | None, Field(description="Why nothing acknowledged is missing before it")
+    ]
+
+
+class LeaderChange(Model):
+    """A change of leader that was not clean, or not seen to be."""
+
+    kind: ChangeKind
+    leader_epoch: Annotated[int, Field(description="The new one")]
+    leader: int | None
+    leader_before: int | None
+    epoch_end: Annotated[
+        int | None, Field(description="Where the older epoch ended in the new leader's log")
+    ]
+    lost_from: int | None
+    lost_to: Annotated[int | None, Field(description="Exclusive")]
+    seen_at: datetime
+
+
+class SequenceDetail(Stamped):
+    """An event with its distinct refusals, and the leader changes that it was held against."""
+
+    sequence: SequenceEvent
+    lines: Annotated[
+        list[RefusedBatch], Field(description="Of many distinct ones the first and the latest")
+    ]
+    changes: list[LeaderChange]
+    log_is_read: bool
+    storage: KeepingState

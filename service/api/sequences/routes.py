@@ -1,0 +1,104 @@
+"""Sequences: what producers met whose batches were refused, and what became of their records.
+
+All of it is in memory: what ended is kept for a day.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Path, Query, Request, Response
+
+from rules.facts.episodes import Episode, SequenceMemory
+from service.api.core.globs import matches
+from service.api.core.paging import Key, decode_cursor, page_of
+from service.api.core.ports import Sources
+from service.api.core.problems import not_found
+from service.api.core.queries import NoQuery, StateFilter
+from service.api.core.stamps import continued, stamp
+from service.api.sequences.models import (
+    LeaderChange,
+    RefusedBatch,
+    SequenceDetail,
+    SequenceEvent,
+    SequencePage,
+)
+from service.api.sequences.query import SequenceQuery
+from service.api.transactions.routes import view_of
+from service.rounds.latest import Look
+from service.views.sequence_rows import change_row, episode_row, line_row
+
+NAME: Final = "sequences"
+
+
+def sequences_router(sources: Sources) -> APIRouter:
+    """Return the routes of sequences."""
+    router = APIRouter(tags=[NAME])
+
+    @router.get("/sequences")
+    async def list_sequences(
+        request: Request, response: Response, query: Annotated[SequenceQuery, Query()]
+    ) -> SequencePage:
+        """Return what producers met, newest first; filters show what is known to match."""
+        look = sources.look
+        name = f"{NAME}-{query.state}"
+        after = decode_cursor(query.cursor, name, int, str)
+        entries = asked(view_of(look).memory.sequences, query)
+        page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
+        items = [SequenceEvent(**episode_row(episode)) for episode in page.items]
+        following = continued(request, response, name, page.last)
+        return SequencePage(**_of_look(look), items=items, next=following)
+
+    @router.get("/sequences/{sequence_id}")
+    async def get_sequence(
+        sequence_id: Annotated[str, Path(examples=["0123456789ab"])],
+        _query: Annotated[NoQuery, Query()],
+    ) -> SequenceDetail:
+        """Return an event, its distinct refusals, and the leader changes it was held against."""
+        look = sources.look
+        episodes = view_of(look).memory.sequences.episodes
+        found = next((one for one in episodes if one.id == sequence_id), None)
+        if found is None:
+            raise not_found("there is no such event, or it ended more than a day ago")
+        return SequenceDetail(
+            **_of_look(look),
+            sequence=SequenceEvent(**episode_row(found)),
+            lines=[RefusedBatch(**line_row(one)) for one in found.refusals],
+            changes=[LeaderChange(**change_row(one)) for one in found.changes],
+        )
+
+    return router
+
+
+def asked(memory: SequenceMemory, query: SequenceQuery) -> Iterator[Episode]:
+    """Give the episodes that are known to match a query."""
+    for episode in _of_state(memory, query.state):
+        name, verdict = episode.name, episode.verdict
+        if query.class_ not in (None, verdict.class_) or query.phase not in (None, verdict.phase):
+            continue
+        if query.producer_id not in (None, episode.producer_id):
+            continue
+        if query.topic is not None and (name is None or not matches(query.topic, name.topic)):
+            continue
+        if query.partition is None or (name is not None and name.partition == query.partition):
+            yield episode
+
+
+def _of_state(memory: SequenceMemory, state: StateFilter) -> Iterable[Episode]:
+    match state:
+        case StateFilter.OPEN:
+            return memory.open.values()
+        case StateFilter.ENDED:
+            return memory.ended
+        case StateFilter.ALL:
+            return memory.episodes
+
+
+def _key(episode: Episode) -> Key:
+    return episode.first_seen_us, episode.id
+
+
+def _of_look(look: Look) -> dict[str, Any]:
+    is_read = look.snapshot is not None and look.snapshot.broker_log.is_read
+    return {**stamp(look), "log_is_read": is_read, "storage": look.keeping.state}

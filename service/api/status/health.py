@@ -1,0 +1,65 @@
+"""Probes for an orchestrator, in the form of Kubernetes' own.
+
+Neither depends on Kafka, whose outage is what we report, nor on a database that goes away later.
+"""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from service.rounds.latest import Latest, Look
+from service.rounds.persistence import KeepingState
+
+ALIVE_INTERVALS: Final = 10
+ALIVE_SECONDS: Final = 300.0
+
+
+def health_routes(latest: Latest) -> list[Route]:
+    """Return the routes of both probes."""
+
+    async def livez(_request: Request) -> Response:
+        silent = latest.silent_seconds
+        if silent <= alive_seconds(latest.look):
+            return PlainTextResponse("ok")
+        told = f"no round has ended for {silent:.0f} s: only a restart will help\n"
+        return PlainTextResponse(told, HTTPStatus.SERVICE_UNAVAILABLE)
+
+    async def readyz(request: Request) -> Response:
+        checks = readiness(latest.look)
+        is_ready = all(trouble is None for trouble in checks.values())
+        if is_ready and "verbose" not in request.query_params:
+            return PlainTextResponse("ok")
+        status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
+        return PlainTextResponse(_told(checks, is_ready=is_ready), status)
+
+    return [Route("/livez", livez), Route("/readyz", readyz)]
+
+
+def alive_seconds(look: Look) -> float:
+    """Return for how long no round may end before the process is taken for stuck.
+
+    Rounds end whatever Kafka or the database do; a start may have to wait for a recovery.
+    """
+    return max(ALIVE_INTERVALS * look.interval_seconds, ALIVE_SECONDS)
+
+
+def readiness(look: Look) -> dict[str, str | None]:
+    """Return what has to be so before answers mean anything, with what is amiss."""
+    is_loaded = look.keeping.state is not KeepingState.NOT_LOADED
+    return {
+        "first-round-made": None if look.rounds else "no round was made yet",
+        "memory": None if is_loaded else "what was remembered could not be read yet",
+    }
+
+
+def _told(checks: dict[str, str | None], *, is_ready: bool) -> str:
+    lines = [
+        f"[+]{name} ok" if trouble is None else f"[-]{name} failed: {trouble}"
+        for name, trouble in checks.items()
+    ]
+    return "\n".join([*lines, f"readyz check {'passed' if is_ready else 'failed'}", ""])

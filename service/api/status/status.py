@@ -1,0 +1,114 @@
+"""How the service is: the last round, storing, rules, gaps, restarts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from rules.catalogue.all_rules import OWN_SIGHT, RULES
+from rules.facts.scrapes import EndpointState
+from rules.verdict import Verdict
+from service.api.core import models
+from service.api.core.ports import Sources
+from service.api.core.queries import NoQuery
+from service.api.core.stamps import stamp
+from service.metrics.log_figures import LogFigures
+from service.rounds.latest import Look
+
+
+def status_router(sources: Sources) -> APIRouter:
+    """Return the route of the status."""
+    router = APIRouter(tags=["service"])
+
+    @router.get("/status")
+    async def get_status(_query: Annotated[NoQuery, Query()]) -> models.Status:
+        """Return how the service is; it answers before the first round too."""
+        return status_of(sources.look, sources.utc_now())
+
+    return router
+
+
+def status_of(look: Look, now: datetime) -> models.Status:
+    """Return the status as of a look."""
+    seen = look.snapshot
+    return models.Status(
+        **stamp(look),
+        version=look.version,
+        cluster=look.cluster,
+        cluster_id=None if seen is None else seen.cluster_id or None,
+        started_at=look.started_at,
+        now=now,
+        round=_round(look, now),
+        storage=models.StorageStatus(**asdict(look.keeping)),
+        rules=_rules(look),
+        gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
+        broker_logs=[_log_source(name, one) for name, one in sorted(look.logs.items())],
+        broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
+        scrapes=[_endpoint(one) for one in look.endpoints],
+        restarts=dict(look.restarts),
+    )
+
+
+def _round(look: Look, now: datetime) -> models.RoundStatus:
+    return models.RoundStatus(
+        number=look.rounds,
+        at=look.at,
+        outcome=look.outcome,
+        trouble=look.trouble,
+        took_seconds=look.took_seconds,
+        interval_seconds=look.interval_seconds,
+        age_seconds=None if look.at is None else (now - look.at).total_seconds(),
+    )
+
+
+def _log_source(name: str, figures: LogFigures) -> models.LogSourceStatus:
+    return models.LogSourceStatus(
+        source=name,
+        lines=figures.lines,
+        unparsed=figures.unparsed,
+        unreadable=list(figures.unreadable),
+        lost_bytes=figures.lost_bytes,
+        last_line_at=figures.last_line_at,
+        trouble=figures.trouble,
+    )
+
+
+def _endpoint(state: EndpointState) -> models.EndpointStatus:
+    return models.EndpointStatus(
+        endpoint=state.name,
+        kind=state.kind,
+        is_up=state.is_up,
+        is_fresh=state.is_fresh,
+        answered_at=state.answered_at,
+        took_seconds=state.took_seconds,
+        samples=state.samples,
+        troubles=[one.why for one in state.troubles],
+    )
+
+
+def _rules(look: Look) -> list[models.RuleStatus]:
+    """Return every rule of the catalogue, with what it said if it was asked."""
+    said = {judgement.rule.rule_id: judgement for judgement in look.judgements}
+    still_open = Counter(rule_id for rule_id, _ in look.open_findings)
+    found: list[models.RuleStatus] = []
+    for meta in (*(rule.meta for rule in RULES), OWN_SIGHT):
+        judgement = said.get(meta.rule_id)
+        counts = {
+            verdict.name.lower(): None if judgement is None else judgement.count(verdict)
+            for verdict in Verdict
+        }
+        found.append(
+            models.RuleStatus(
+                rule=meta.rule_id,
+                severity=meta.severity,
+                ok=counts["ok"],
+                unknown=counts["unknown"],
+                breach=counts["breach"],
+                open_findings=still_open[meta.rule_id],
+            )
+        )
+    return found

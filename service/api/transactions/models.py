@@ -1,0 +1,99 @@
+"""What the API answers about open transactions; absent values are null, never 0 or -1."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+
+from rules.facts.transaction_doubt import Doubt
+from rules.facts.transactions import Sight, TransactionState
+from rules.transactions.classes import TransactionClass
+from service.api.core.models import Gap, Model, NextCursor, Stamped
+
+
+class BlockedGroup(Model):
+    """A group that cannot read past a transaction, if it reads committed records only."""
+
+    group: str
+    is_waiting: Annotated[bool, Field(description="It has read all that it can")]
+    still_to_read: Annotated[int, Field(description="Offsets before the transaction")]
+    blocked_offsets: Annotated[int, Field(description="From its first one to the high watermark")]
+
+
+class TransactionPartition(Model):
+    """A partition on which a transaction is open."""
+
+    topic: str
+    partition: int
+    leader: int | None
+    start_offset: Annotated[
+        int | None, Field(description="null: only leaders tell it, of what is held for a while")
+    ]
+    last_stable_offset: int | None
+    high_watermark: int | None
+    open_span: Annotated[int | None, Field(description="Offsets that the partition holds back")]
+    holds_last_stable_offset: bool | None
+    last_record_at: Annotated[
+        datetime | None, Field(description="By the record's own timestamp, which may lie")
+    ]
+    coordinator_epoch: int | None
+    blocked_groups: Annotated[
+        list[BlockedGroup] | None, Field(description="The first 20; null: it cannot be told")
+    ]
+    blocked_group_count: int | None
+
+
+class Transaction(Model):
+    """An open transaction."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
+
+    class_: Annotated[
+        TransactionClass, Field(alias="class", description="Who will end it; hanging: nobody will")
+    ]
+    doubt: Annotated[Doubt | None, Field(description="Why its class is unknown")]
+    is_listed: Annotated[
+        bool,
+        Field(description="A coordinator lists it as open; false: only the partition shows it"),
+    ]
+    transactional_id: Annotated[str | None, Field(description="null: nobody lists its producer")]
+    producer_id: int | None
+    producer_epoch: int | None
+    coordinator: int | None
+    state: Annotated[TransactionState | None, Field(description="Of its transactional id")]
+    timeout_ms: int | None
+    started_at: Annotated[datetime | None, Field(description="By the coordinator's clock")]
+    first_seen_at: Annotated[datetime | None, Field(description="By the clock of Tidemark")]
+    running_ms: Annotated[
+        int | None,
+        Field(
+            description="From started_at to as_of; null: it is not known when it began, or the "
+            "coordinator's clock is ahead of Tidemark's"
+        ),
+    ]
+    partition_count: Annotated[int | None, Field(description="null: it was not described")]
+    partitions: Annotated[
+        list[TransactionPartition],
+        Field(description="The first 100, those that hold a last stable offset before others"),
+    ]
+    next_step: Annotated[str, Field(description="What becomes of it, and what to do about it")]
+    repair: Annotated[str | None, Field(description="The command that ends what hangs")]
+
+
+class TransactionPage(Stamped):
+    """Open transactions: those that hang first, then by class, the oldest first."""
+
+    items: list[Transaction]
+    next: NextCursor
+    complete: Annotated[
+        bool, Field(description="False: there may be more of them, or more to say of these")
+    ]
+    coordinators_heard: Annotated[bool, Field(description="All of them answered")]
+    sight: Annotated[Sight, Field(description="Why no transactional id is hidden from Tidemark")]
+    unasked_partitions: Annotated[
+        int, Field(description="Held by nobody in the list; the next look asks who holds them")
+    ]
+    gap_count: int
+    gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]

@@ -1,0 +1,139 @@
+"""`tidemark collect`: read a cluster's true offsets, once or again and again."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from service.cli.options.kafka_options import kafka_flags, kafka_options
+from service.cli.terminal.exit_codes import ExitCode
+from service.cli.terminal.parameters import DAY_SECONDS, FiniteRange, Regex
+from service.cli.terminal.printable import printable
+
+if TYPE_CHECKING:
+    import re
+    from collections.abc import Sequence
+
+    from rules.facts.gap import Gap
+    from rules.facts.snapshot import Snapshot
+    from service.observe.cluster_reader import ClusterReader, Scope
+
+
+@click.command(name="collect")
+@click.option("--once", is_flag=True, help="Make one round and end.")
+@click.option(
+    "--interval", type=FiniteRange(0.1, DAY_SECONDS), default=5.0, show_default=True,
+    metavar="SECONDS",
+    help="Without --once: seconds from the start of one round to the start of the next.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True,
+    help="Tables for a person, or one JSON document per round and line.",
+)  # fmt: skip
+@click.option("--topics", type=Regex(), help="Only topics whose whole name matches.")
+@click.option("--groups", type=Regex(), help="Only groups whose whole name matches.")
+@click.option("--replicas", is_flag=True, help="Ask every replica for its log end offset.")
+@click.option("--all", "all_rows", is_flag=True, help="Tables: list quiet internal partitions too.")
+@kafka_options
+def command(**options: Any) -> int:
+    """Read log start, last stable offset, high watermark and log end offset of every partition.
+
+    Shows for every group what it committed and both lags. A value that could not be read is "-"
+    in a table and null in JSON, and is named among the gaps with its cause; then the exit code
+    is 1. Lags count offsets, not records.
+
+    \b
+    Examples:
+      tidemark collect --once --bootstrap-servers broker-1:9092 -o json
+      tidemark collect --once --topics 'orders.*' --groups 'billing-.*' --replicas
+      tidemark collect --interval 2
+      TIDEMARK_KAFKA__SASL_PASSWORD=... tidemark collect --once --config tidemark.toml
+    """  # noqa: D301 - click's \b keeps the lines of the examples apart
+    from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
+    from service.observe.cluster_reader import Scope  # noqa: PLC0415
+    from service.settings import read_settings  # noqa: PLC0415
+
+    settings = read_settings(
+        os.environ, path=options["path"], flags={"kafka": kafka_flags(options)}
+    )
+    scope = Scope(
+        topics=options["topics"], groups=options["groups"], all_replicas=options["replicas"]
+    )
+    reader = cluster_reader(settings.kafka)
+    try:
+        if options["once"]:
+            return _once(reader, scope, options)
+        return _again_and_again(reader, scope, options)
+    finally:
+        reader.close()
+
+
+def _once(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    snapshot = reader.read(scope)
+    if options["output"] == "json":
+        _print_json(snapshot)
+    else:
+        from service.cli.collect.snapshot_table import console, snapshot_tables  # noqa: PLC0415
+
+        screen = console()
+        tables = snapshot_tables(snapshot, all_rows=options["all_rows"], width=screen.width)
+        screen.print(tables)
+    return verdict(snapshot, scope)
+
+
+def verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
+    """Say on stderr what a script should not overlook, and choose the exit code."""
+    unmatched = _unmatched(snapshot, scope)
+    if unmatched is None:
+        return ExitCode.INCOMPLETE if snapshot.gaps else ExitCode.OK
+    kind, wanted = unmatched
+    if not snapshot.gaps:
+        click.echo(f"tidemark: no {kind} matches {wanted.pattern!r}", err=True)
+        return ExitCode.NOTHING_MATCHED
+    # What was not seen may well match: only a complete look can say that nothing does.
+    click.echo(
+        f"tidemark: no {kind} that matches {wanted.pattern!r} was seen; "
+        f"{_told(snapshot.gaps, scope)}",
+        err=True,
+    )
+    return ExitCode.INCOMPLETE
+
+
+def _unmatched(snapshot: Snapshot, scope: Scope) -> tuple[str, re.Pattern[str]] | None:
+    if scope.topics is not None and not snapshot.partitions.index.topics:
+        return "topic", scope.topics
+    if scope.groups is not None and not snapshot.groups:
+        return "group", scope.groups
+    return None
+
+
+def _told(gaps: Sequence[Gap], scope: Scope) -> str:
+    """Count the gaps and tell the first: one about what was asked for, where there is one."""
+    first = next((gap for gap in gaps if _is_about(gap, scope)), gaps[0])
+    count = "1 gap" if len(gaps) == 1 else f"{len(gaps)} gaps, the first"
+    return f"the round has {count}: {printable(f'{first.what}: {first.why}')}"
+
+
+def _is_about(gap: Gap, scope: Scope) -> bool:
+    pairs = ((scope.topics, gap.topic), (scope.groups, gap.group))
+    return any(wanted and name and wanted.fullmatch(name) for wanted, name in pairs)
+
+
+def _again_and_again(reader: ClusterReader, scope: Scope, options: dict[str, Any]) -> int:
+    """Make rounds until Ctrl-C; a cluster that is away is told and tried again."""
+    from service.cli.collect.live import LiveView  # noqa: PLC0415
+
+    as_json = options["output"] == "json"
+    with LiveView(as_json=as_json, all_rows=options["all_rows"]) as view:
+        view.run(lambda: reader.read(scope), interval_seconds=options["interval"])
+    return ExitCode.OK
+
+
+def _print_json(snapshot: Snapshot) -> None:
+    import json  # noqa: PLC0415
+
+    from service.cli.collect.snapshot_json import snapshot_document  # noqa: PLC0415
+
+    click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))

@@ -1,0 +1,111 @@
+"""Rounds again and again: a table that redraws itself, or one JSON line per round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+import click
+from rich.console import RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from rules.errors import AuthenticationError, CollectError
+from rules.facts.last_look import microseconds
+from rules.facts.snapshot import Snapshot
+from rules.time_lag import EndHistory, TimeLags, advance, time_lags
+from service.cli.collect.snapshot_json import snapshot_document
+from service.cli.collect.snapshot_table import console, snapshot_tables
+from service.cli.terminal.stopping import interrupt_afterwards
+from service.runtime import clock
+
+
+class LiveView:
+    """Shows snapshots as they come; ends with Ctrl-C, by a round limit or a time limit."""
+
+    def __init__(self, *, as_json: bool, all_rows: bool) -> None:
+        self._as_json = as_json
+        self._all_rows = all_rows
+        self._console = console()
+        self._ends: EndHistory | None = None
+        self._live = Live(console=self._console, auto_refresh=False, vertical_overflow="crop")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with interrupt_afterwards():
+            self._live.stop()
+
+    @property
+    def is_live(self) -> bool:
+        """Whether a table redraws itself in place."""
+        return not self._as_json and self._console.is_terminal
+
+    def run(
+        self,
+        read: Callable[[], Snapshot],
+        *,
+        interval_seconds: float,
+        unfinished: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Make a round every `interval_seconds`, counted from start to start, never overlapping."""
+        due = clock.monotonic()
+        was_let_in = False
+        while unfinished():
+            try:
+                self.show(read())
+                was_let_in = True
+            except CollectError as exc:
+                if isinstance(exc, AuthenticationError) and not was_let_in:
+                    raise
+                self._tell(str(exc))
+            due = max(due + interval_seconds, clock.monotonic())
+            clock.pause(max(due - clock.monotonic(), 0.0))
+
+    def show(self, snapshot: Snapshot) -> None:
+        """Show one round, to its last line: Ctrl-C waits until it is drawn."""
+        with interrupt_afterwards():
+            self._draw(snapshot)
+
+    def _draw(self, snapshot: Snapshot) -> None:
+        if self._as_json:
+            click.echo(json.dumps(snapshot_document(snapshot), separators=(",", ":")))
+            return
+        width = self._console.width
+        lags = self._time_lags(snapshot).read_committed
+        tables = snapshot_tables(snapshot, lags=lags, all_rows=self._all_rows, width=width)
+        if self.is_live:
+            self._redraw(tables)
+        else:
+            self._console.print(tables)
+
+    def _time_lags(self, snapshot: Snapshot) -> TimeLags:
+        """Tell for how long offsets wait, as far as the rounds so far show it."""
+        self._ends = advance(
+            self._ends,
+            cluster_id=snapshot.cluster_id,
+            partitions=snapshot.partitions,
+            offsets=snapshot.offsets,
+            now_us=microseconds(snapshot.taken_at + snapshot.ends_read_after),
+        )
+        return time_lags(self._ends, snapshot)
+
+    def _redraw(self, content: RenderableType) -> None:
+        # Starting hides the cursor, so that it belongs inside of the block that shows it again.
+        self._live.start()
+        self._live.update(content, refresh=True)
+
+    def _tell(self, trouble: str) -> None:
+        with interrupt_afterwards():
+            if self.is_live:
+                self._redraw(Text(f"no round: {trouble}", style="bold yellow"))
+            else:
+                click.echo(f"tidemark: {trouble}", err=True)

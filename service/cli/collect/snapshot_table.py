@@ -1,0 +1,264 @@
+"""A snapshot as tables for a person: partitions, groups, and what could not be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import zip_longest
+from typing import Final
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from collectors.naming import counted
+from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
+from rules.time_lag import TimeLag
+from service.cli.terminal.printable import printable
+from service.cli.terminal.showing import ABSENT, SHOWN
+from service.views.snapshot_rows import Row, group_rows, partition_rows
+
+PIPED_WIDTH: Final = 240  # nobody folds the lines of a pipe
+WARNING: Final = "bold yellow"
+WIDE: Final = 100  # columns of a screen on which everything has its place
+BEHIND: Final = "behind"  # for how long the oldest unread offset has been below the LSO
+LEAST: Final = frozenset({"epoch", "log start", "type", BEHIND})
+# Column -> whether it holds numbers.
+PARTITION_COLUMNS: Final = {
+    "topic-partition": False,
+    "leader": True,
+    "epoch": True,
+    "isr/replicas": False,
+    "log start": True,
+    "LSO": True,
+    "HWM": True,
+    "LEO": True,
+    "HWM-LSO": True,
+    "LEO-HWM": True,
+}
+GROUP_COLUMNS: Final = {
+    "group": False,
+    "type": False,
+    "state": False,
+    "members": True,
+    "topic-partition": False,
+    "committed": True,
+    "lag to LSO": True,
+    "lag to HWM": True,
+    "all read": False,
+}
+
+
+def console() -> Console:
+    """Return a console that keeps its lines whole when its output is piped.
+
+    It shows names as they are: a group may be called "[bold]" or ":warning:".
+    """
+    plain = Console(markup=False, emoji=False)
+    return plain if plain.is_terminal else Console(markup=False, emoji=False, width=PIPED_WIDTH)
+
+
+def snapshot_tables(
+    snapshot: Snapshot,
+    *,
+    lags: TimeLag | None = None,
+    all_rows: bool = False,
+    width: int = PIPED_WIDTH,
+) -> RenderableType:
+    """Return header, partitions, groups and gaps of one round.
+
+    Without `lags`, which only rounds before this one can tell, no column shows them.
+    Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
+    On a screen narrower than `WIDE` the columns that are looked at least are left out.
+    """
+    gaps = [_gaps(snapshot)] if snapshot.gaps else []  # first: a short screen cuts from below
+    return Group(
+        _header(snapshot),
+        *gaps,
+        _partitions(snapshot, all_rows=all_rows, width=width),
+        _groups(snapshot, lags, all_rows=all_rows, width=width),
+    )
+
+
+def _header(snapshot: Snapshot) -> Text:
+    report = snapshot.report
+    requests = sum(report.requests.values())
+    controller = ABSENT if snapshot.controller is None else str(snapshot.controller)
+    gaps = counted(len(snapshot.gaps), "gap") if snapshot.gaps else "no gaps"
+    return Text.assemble(
+        (f"cluster {snapshot.cluster}", "bold"),
+        f" ({printable(snapshot.cluster_id)})  {counted(len(snapshot.brokers), 'broker')}, "
+        f"controller {controller}  "
+        f"{snapshot.taken_at:%H:%M:%S} UTC  round {report.took_seconds * 1000:.0f} ms, "
+        f"{requests} requests, ",
+        (gaps, WARNING if snapshot.gaps else "green"),
+    )
+
+
+def _partitions(snapshot: Snapshot, *, all_rows: bool, width: int) -> Table:
+    internal = dict(
+        zip(snapshot.partitions.index.topics, snapshot.partitions.internal, strict=True)
+    )
+    quiet = 0
+    rows = partition_rows(snapshot)
+    shown: list[Row] = []
+    for row in rows:
+        if not all_rows and internal[row["topic"]] and _is_quiet(row):
+            quiet += 1
+        else:
+            shown.append(row)
+    cut = 0 if all_rows else max(len(shown) - SHOWN, 0)
+    cells = [_partition_cells(row) for row in (shown[:SHOWN] if cut else shown)]
+    return _filled(
+        "PARTITIONS", PARTITION_COLUMNS, cells, caption=_caption(quiet, cut), width=width
+    )
+
+
+def _caption(quiet: int, cut: int) -> str | None:
+    told = [f"{quiet} internal partitions in order (--all lists them)"] if quiet else []
+    if cut:
+        told.append(f"{cut} more rows (--all, or -o json)")
+    return ", ".join(told) or None
+
+
+def _is_quiet(row: Row) -> bool:
+    ends = {row["last_stable_offset"], row["high_watermark"], row["log_end_offset"]}
+    return len(ends) == 1 and None not in ends
+
+
+def _partition_cells(row: Row) -> list[str | Text]:
+    stable, watermark, end = (
+        row["last_stable_offset"],
+        row["high_watermark"],
+        row["log_end_offset"],
+    )
+    isr, replicas = row["isr"], row["replicas"]
+    return [
+        f"{row['topic']}-{row['partition']}",
+        _cell(row["leader"]),
+        _cell(row["leader_epoch"]),
+        _marked(f"{_ids(isr)} / {_ids(replicas)}", warn=len(isr or ()) < len(replicas or ())),
+        _cell(row["log_start_offset"]),
+        _cell(stable),
+        _cell(watermark),
+        _cell(end),
+        _span(watermark, stable),
+        _span(end, watermark),
+    ]
+
+
+def _groups(snapshot: Snapshot, lags: TimeLag | None, *, all_rows: bool, width: int) -> Table:
+    behind = [[] for _ in snapshot.groups] if lags is None else _behind(snapshot, lags)
+    nothing = [] if lags is None else [""]  # of a group without commits
+    columns = GROUP_COLUMNS if lags is None else GROUP_COLUMNS | {BEHIND: True}
+    rows = [
+        [*cells, *more]
+        for group, told in zip(group_rows(snapshot), behind, strict=True)
+        for cells, more in zip_longest(_group_cells(group), told, fillvalue=nothing)
+    ]
+    cut = 0 if all_rows else max(len(rows) - SHOWN, 0)
+    shown = rows[:SHOWN] if cut else rows
+    return _filled("GROUPS", columns, shown, caption=_caption(0, cut), width=width)
+
+
+def _behind(snapshot: Snapshot, lags: TimeLag) -> list[list[list[str | Text]]]:
+    """Return one cell per commit, by group; what waited before the first round has a lower bound."""
+    cells: list[list[list[str | Text]]] = [[] for _ in snapshot.groups]
+    for place, group in enumerate(snapshot.commits.group.tolist()):
+        lag_us, at_least_us = lags.lag_us[place], lags.at_least_us[place]
+        if at_least_us is not None:
+            told = f"> {at_least_us / SECOND_US:.1f} s"
+        else:
+            told = ABSENT if lag_us is None else f"{lag_us / SECOND_US:.1f} s"
+        cells[group].append([told])
+    return cells
+
+
+def _group_cells(group: Row) -> list[list[str | Text]]:
+    head: list[str | Text] = [
+        group["group"],
+        group["type"],
+        _cell(group["state"]),
+        _cell(group["members"]),
+    ]
+    if not group["commits"]:
+        return [[*head, "no commit on the topics shown", "", "", "", ""]]
+    return [
+        [
+            *(head if position == 0 else ["", "", "", ""]),
+            f"{commit['topic']}-{commit['partition']}",
+            _cell(commit["committed_offset"]),
+            _cell(commit["read_committed_lag"]),
+            _cell(commit["read_uncommitted_lag"]),
+            {True: "yes", False: "no", None: ABSENT}[commit["nothing_to_read"]],
+        ]
+        for position, commit in enumerate(group["commits"])
+    ]
+
+
+def _gaps(snapshot: Snapshot) -> Table:
+    table = _table("NOT SEEN")
+    table.add_column("what", style=WARNING, overflow="fold")
+    table.add_column("why", overflow="fold")
+    for gap in snapshot.gaps:
+        table.add_row(printable(gap.what), printable(gap.why))
+    return table
+
+
+def _filled(
+    title: str,
+    columns: Mapping[str, bool],
+    rows: Sequence[Sequence[str | Text]],
+    *,
+    caption: str | None,
+    width: int,
+) -> Table:
+    """Return a table in which numbers are never shortened: on a narrow screen names fold."""
+    rows = [[printable(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    table = _table(title)
+    kept = [place for place, name in enumerate(columns) if width >= WIDE or name not in LEAST]
+    names = list(columns)
+    for position in kept:
+        name, is_number = names[position], columns[names[position]]
+        widest = max((len(row[position]) for row in rows), default=0)
+        table.add_column(
+            name,
+            justify="right" if is_number else "left",
+            no_wrap=is_number,
+            overflow="fold",
+            min_width=max(widest, len(name)) if is_number else None,
+        )
+    for row in rows:
+        table.add_row(*(row[position] for position in kept))
+    table.caption = caption
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        caption_justify="left",
+        header_style="dim",
+    )
+
+
+def _cell(value: object) -> str:
+    return ABSENT if value is None else str(value)
+
+
+def _ids(brokers: list[int] | None) -> str:
+    return ABSENT if brokers is None else ",".join(str(broker) for broker in brokers)
+
+
+def _span(end: int | None, start: int | None) -> str | Text:
+    if end is None or start is None:
+        return ABSENT
+    return _marked(str(end - start), warn=end > start)
+
+
+def _marked(text: str, *, warn: bool) -> Text:
+    return Text(text, style=WARNING if warn else "")

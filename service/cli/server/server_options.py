@@ -1,0 +1,93 @@
+"""Options of the commands that ask a running Tidemark, and their check; imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import click
+
+from rules.errors import SettingsError
+
+if TYPE_CHECKING:
+    from service.cli.server.api_client import ApiClient
+
+Command = Callable[..., Any]
+
+VARIABLE: Final = "TIDEMARK_SERVER"
+DEFAULT: Final = "http://127.0.0.1:8780"
+
+
+def _server(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    del ctx, param
+    if value is None:
+        return None
+    try:
+        parts = urlsplit(value)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+        parts = urlsplit("")
+    if not is_one or parts.query or parts.fragment or not value.isprintable() or " " in value:
+        raise click.BadParameter(f"{value!r} is no address like {DEFAULT}")
+    if parts.username is not None or parts.password is not None:
+        raise click.BadParameter("a secret has no place in an address: give --token-file")
+    return value
+
+
+SERVER: Final = click.option(
+    "--server", default=DEFAULT, envvar=VARIABLE, show_envvar=True, show_default=True,
+    metavar="URL", callback=_server, help="The Tidemark to ask.",
+)  # fmt: skip
+SERVER_IF_ANY: Final = click.option(
+    "--server", envvar=VARIABLE, show_envvar=True, metavar="URL", callback=_server,
+    help="A Tidemark to ask too, by default none.",
+)  # fmt: skip
+TOKEN_FILE: Final = click.option(
+    "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+    help="File that holds a token of scope read; on loopback none is needed.",
+)  # fmt: skip
+
+
+def server_options(function: Command) -> Command:
+    """Add `--server URL` and `--token-file FILE`."""
+    return SERVER(TOKEN_FILE(function))
+
+
+def server_options_for(scope: str) -> Callable[[Command], Command]:
+    """Return what adds the same to a command that needs more than to read."""
+    token_file = click.option(
+        "--token-file", type=click.Path(path_type=Path), metavar="FILE",
+        help=f"File that holds a token of scope {scope}; on loopback none is needed, and the one "
+        "that is given says who you are.",
+    )  # fmt: skip
+    return lambda function: SERVER(token_file(function))
+
+
+def optional_server_options(function: Command) -> Command:
+    """Add the same for a command that needs no server: without an address it is None."""
+    return SERVER_IF_ANY(TOKEN_FILE(function))
+
+
+def client_of(options: Mapping[str, Any], *, scope: str = "read") -> ApiClient:
+    """Return a client of the Tidemark that a command's options name, for what needs this scope.
+
+    Raises:
+        SettingsError: the token's file cannot be read, or holds no token.
+    """
+    from service.cli.server.api_client import ApiClient  # noqa: PLC0415 - keeps `--help` fast
+
+    return ApiClient(options["server"], token=_token(options["token_file"]), scope=scope)
+
+
+def _token(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    from service.settings import secret_from  # noqa: PLC0415 - keeps `--help` fast
+
+    secret = secret_from("--token-file", path).strip()
+    if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise SettingsError(f"--token-file names a file that holds no token: {path}")
+    return secret

@@ -1,0 +1,68 @@
+"""How durations, moments and groups are told to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from rules.facts.transactions import NO_TIMEOUT
+from rules.loss.summary import offsets
+from rules.transactions.blocked import BlockedGroup
+from service.cli.terminal.showing import ABSENT
+
+UNITS: Final = (("d", 86_400), ("h", 3600), ("min", 60))
+NAMED: Final = 3
+
+
+def duration(value: timedelta | None) -> str:
+    """Return a duration in its two largest units, "3 h 5 min"; milliseconds below a second.
+
+    One that is negative is none: two clocks differ.
+    """
+    if value is None or value < timedelta(0):
+        return ABSENT
+    if value < timedelta(seconds=1):
+        return f"{value // timedelta(milliseconds=1)} ms"
+    left = value // timedelta(seconds=1)
+    parts: list[str] = []
+    for unit, seconds in UNITS:
+        count, left = divmod(left, seconds)
+        if count or parts:
+            parts.append(f"{count} {unit}" if count else "")
+    parts.append(f"{left} s" if left or not parts else "")
+    return " ".join(part for part in parts[:2] if part)
+
+
+def ago(value: timedelta) -> str:
+    """Return how long ago a time is that others wrote down."""
+    return "in the future" if value < timedelta(0) else f"{duration(value)} ago"
+
+
+def timeout(value: timedelta | None) -> str:
+    """Return the timeout of a transaction."""
+    return "none" if value is not None and value >= NO_TIMEOUT else duration(value)
+
+
+def moment(value: datetime | None) -> str:
+    """Return a moment to the second; it is UTC."""
+    return ABSENT if value is None else f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    told = ", ".join(names[:NAMED])
+    return told if len(names) <= NAMED else f"{told} and {len(names) - NAMED} more"
+
+
+def groups(found: Sequence[BlockedGroup] | None) -> str:
+    """Return whom a transaction holds up: those that wait for it, then those that will."""
+    if found is None:
+        return "cannot be told"
+    return few([_group(one) for one in found]) or "no group"
+
+
+def _group(one: BlockedGroup) -> str:
+    if one.is_waiting:
+        return f"{one.group_id} (waits)"
+    return f"{one.group_id} ({offsets(one.still_to_read)} before it)"

@@ -1,0 +1,84 @@
+"""What becomes of a notification after an attempt, pure."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final, assert_never
+
+from service.alerting.alerts.dedup import NotifyReason
+from service.alerting.receivers.receivers import AlertmanagerReceiver, Receiver
+from service.alerting.sending.answers import Outcome
+from service.alerting.sending.backoff import Tried, next_attempt_at
+from service.alerting.sending.sender import Attempt
+from service.storage.delivery.delivered import DeadReason, Done, RowState
+from service.storage.delivery.outbox import Claimed
+
+_MS: Final = 1000
+
+
+def done_of(
+    claimed: Claimed, receiver: Receiver, attempt: Attempt, *, now: datetime, chance: float
+) -> Done:
+    """Return what is stored of an attempt; `chance` is drawn from [0, 1) for the pause after it."""
+    state, again, why = _next(claimed, attempt, now, chance)
+    return Done(
+        id=claimed.id,
+        at=attempt.at,
+        took_ms=round(attempt.took.total_seconds() * _MS),
+        outcome=str(attempt.outcome),
+        status=attempt.status,
+        failure=None if attempt.failure is None else str(attempt.failure),
+        detail=attempt.detail,
+        reply=attempt.reply,
+        state=state,
+        next_attempt_at=again,
+        dead_reason=why,
+        drops_body=state is RowState.DELIVERED and _is_repetition(claimed, receiver),
+    )
+
+
+def unsendable(claimed: Claimed, now: datetime) -> Done:
+    """Return what is stored of a notification that its receiver's settings do not fit any more."""
+    return Done(
+        id=claimed.id,
+        at=now,
+        took_ms=0,
+        outcome=str(Outcome.DEAD),
+        status=None,
+        failure=None,
+        detail="its body does not fit the kind that the receiver has now",
+        reply="",
+        state=RowState.DEAD,
+        dead_reason=DeadReason.UNSENDABLE,
+    )
+
+
+def _next(
+    claimed: Claimed, attempt: Attempt, now: datetime, chance: float
+) -> tuple[RowState, datetime | None, DeadReason | None]:
+    match attempt.outcome:
+        case Outcome.DELIVERED:
+            return RowState.DELIVERED, None, None
+        case Outcome.DEAD:
+            return RowState.DEAD, None, DeadReason.REFUSED
+        case Outcome.DISABLED:
+            return RowState.DEAD, None, DeadReason.GONE
+        case Outcome.RETRY:
+            tried = Tried(
+                created_at=claimed.created_at,
+                failures=claimed.attempts + 1,
+                not_before=attempt.not_before,
+                is_slow=attempt.is_slow,
+            )
+            again = next_attempt_at(tried, now, chance)
+            if again is None:
+                return RowState.DEAD, None, DeadReason.TOO_OLD
+            return RowState.WAITING, again, None
+        case _:
+            assert_never(attempt.outcome)
+
+
+def _is_repetition(claimed: Claimed, receiver: Receiver) -> bool:
+    """Whether it is one of the pushes that an Alertmanager gets every minute: nobody looks at them."""
+    is_again = claimed.reason == NotifyReason.REPEAT_INTERVAL
+    return is_again and isinstance(receiver, AlertmanagerReceiver)

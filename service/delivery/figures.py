@@ -1,0 +1,82 @@
+"""What is counted of deliveries since the start of the process, and how much waits."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rules.names import NOTIFICATION_DURATION
+from service.alerting.sending.sender import Attempt
+from service.metrics.alerting import DeliveryFigures, ReceiverFigures
+from service.storage.delivery.delivered import RowState
+from service.storage.delivery.fallback import Backlog
+
+_BOUNDS = NOTIFICATION_DURATION.buckets
+
+
+@dataclass(slots=True)
+class _Tally:
+    """One receiver's counters."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: Counter[str] = field(default_factory=Counter)
+    durations: list[int] = field(default_factory=lambda: [0] * (len(_BOUNDS) + 1))
+    seconds: float = 0.0
+
+
+class Figures:
+    """Counts for one process; several threads do."""
+
+    def __init__(self, receivers: Mapping[str, object]) -> None:
+        self._tallies = {name: _Tally() for name in receivers}
+        self._backlogs: Mapping[str, Backlog] = {}
+        self._fallbacks = 0
+        self._turn = threading.Lock()
+        self.is_up = True  # whether the outbox answers
+
+    def attempted(self, receiver: str, attempt: Attempt) -> None:
+        """Count an attempt."""
+        tally, took = self._tallies[receiver], attempt.took.total_seconds()
+        if attempt.failure is not None:
+            tally.failures[str(attempt.failure)] += 1
+        tally.durations[bisect_left(_BOUNDS, took)] += 1
+        tally.seconds += took
+
+    def ended(self, receiver: str, state: RowState, count: int = 1) -> None:
+        """Count notifications that are over; for receivers that are no more it tells nothing."""
+        with self._turn:
+            if receiver in self._tallies:
+                self._tallies[receiver].outcomes[str(state)] += count
+
+    def fell_back(self, count: int) -> None:
+        """Count what the fallback receiver was told."""
+        self._fallbacks += count
+
+    def waiting(self, backlogs: Mapping[str, Backlog]) -> None:
+        """Take what the outbox has."""
+        self._backlogs = dict(backlogs)
+
+    def told(self, now: datetime) -> DeliveryFigures:
+        """Return everything as it is."""
+        return DeliveryFigures(
+            is_up=self.is_up,
+            fallbacks=self._fallbacks,
+            receivers={name: self._of(name, one, now) for name, one in self._tallies.items()},
+        )
+
+    def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverFigures:
+        backlog = self._backlogs.get(name, Backlog())
+        age = None if backlog.oldest is None else (now - backlog.oldest).total_seconds()
+        return ReceiverFigures(
+            outcomes=dict(tally.outcomes),
+            failures=dict(tally.failures),
+            durations=tuple(tally.durations),
+            seconds=tally.seconds,
+            waiting=backlog.waiting,
+            dead=backlog.dead,
+            oldest_seconds=0.0 if age is None else max(age, 0.0),
+        )

@@ -1,0 +1,101 @@
+"""Removes what is old, as a job, and never because of a clock that ran far ahead.
+
+The wall clock of a machine that starts, or that is mended, may be years ahead for a while, and by
+such a clock everything is old. So its word is taken only if it agrees with what was written before:
+jobs run every few minutes, and one that ran a day ago, and not long before that, did so by the same
+clock. A database that is young, or that nobody used for long, is left alone until a day has passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from service.runtime.events import Event
+from service.runtime.log import Log
+from service.scheduling.job import Figures, RunContext
+from service.storage.jobs.retention import Kind
+
+DAY: Final = timedelta(days=1)
+MOST_IDLE: Final = timedelta(days=8)  # also one that is started once a week
+AGREED_AGO: Final = DAY
+
+# What is not set by operators. Bodies may tell more than the rows, and nobody reads them for long.
+KEPT: Final[Mapping[Kind, timedelta]] = {
+    Kind.BODIES: DAY,
+    Kind.IDEMPOTENCY: DAY,  # as the API promises
+    Kind.DELIVERIES: 30 * DAY,
+    Kind.ALERTS: 30 * DAY,  # since they ended
+    Kind.ACKNOWLEDGEMENTS: 30 * DAY,  # of alerts that are gone
+    Kind.CLOSINGS: 30 * DAY,
+    Kind.SILENCES: 90 * DAY,  # since they ended
+    Kind.JOB_RUNS: 90 * DAY,
+}
+# For as long as operators want to look back on what was found.
+LOOKED_BACK_ON: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
+
+
+class RunsBefore(Protocol):
+    """What tells of earlier runs of jobs; every call may raise StoreError."""
+
+    def ran_before(self, moment: datetime, /) -> datetime | None:
+        """Return when the last run of a job until a moment began."""
+
+
+class OldRows(RunsBefore, Protocol):
+    """Where old rows are; every call may raise StoreError."""
+
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Figures:
+        """Remove what is older than its limit; return how much that was."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTrouble:
+    """Why the word of the clock is not taken."""
+
+    why: str
+    is_wrong: bool  # it seems to be far ahead; otherwise there is nothing to hold it against
+
+
+def clock_trouble(runs: RunsBefore, now: datetime) -> ClockTrouble | None:
+    """Return why nothing may be taken for old by this clock; None: it can be trusted.
+
+    Raises:
+        StoreError: the database is away.
+    """
+    last = runs.ran_before(now - AGREED_AGO)
+    if last is None:
+        why = "no job ran a day ago: there is nothing to hold the clock against"
+        return ClockTrouble(why, is_wrong=False)
+    if now - last > MOST_IDLE:
+        why = f"the clock is {(now - last).days} days ahead of the last job before today"
+        return ClockTrouble(why, is_wrong=True)
+    return None
+
+
+class Retention:
+    """The work of a job."""
+
+    def __init__(self, rows: OldRows, keep_findings: timedelta, log: Log) -> None:
+        """`keep_findings`: for how long is kept what operators set."""
+        self._rows = rows
+        self._kept = {**dict.fromkeys(LOOKED_BACK_ON, keep_findings), **KEPT}
+        self._log = log
+
+    def run(self, context: RunContext) -> Figures:
+        """Remove what is old by a clock that can be trusted; return how much of each kind.
+
+        Raises:
+            StoreError: the database refused or is away.
+        """
+        now = context.now
+        trouble = clock_trouble(self._rows, now)
+        if trouble is not None:
+            if trouble.is_wrong:
+                self._log.warning(Event.RETENTION_SKIPPED, why=trouble.why, now=now.isoformat())
+            return {"skipped": trouble.why}
+        limits = {kind: now - keep for kind, keep in self._kept.items()}
+        removed = self._rows.remove(limits, context.is_over)
+        return {kind: count for kind, count in removed.items() if count}

@@ -1,0 +1,174 @@
+"""Looks every second at the partitions that may lose records when their leader dies.
+
+When an ISR shrinks, the high watermark jumps to the log end, and hundreds of records that waited are
+acknowledged within milliseconds. A proof of loss compares with the last look before the leader died,
+and between two rounds this is it. Nothing is judged and nothing is stored here: the next round takes
+the looks. Where nothing is at risk, nothing is asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final, Protocol
+
+from collectors.risk_looks import RiskLook, RiskTargets, next_targets
+from rules.facts.last_look import microseconds
+from rules.facts.risk_looks import RiskLooks
+from rules.facts.snapshot import Snapshot
+from rules.facts.times import SECOND_US
+from service.metrics.totals import RiskFigures
+from service.runtime.threads import in_thread
+
+SHARE_OF_INTERVAL: Final = 0.8  # for asking, so that a look is over before the next is due
+
+
+class LightReader(Protocol):
+    """Whatever looks at partitions."""
+
+    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
+        """Look once, within so many seconds."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RiskPace:
+    """How often, how long and at how much to look."""
+
+    interval_seconds: float  # from start to start
+    request_seconds: float  # that a broker may take; never more than its share of the interval
+    max_partitions: int  # 0: no looks
+
+    @property
+    def look_seconds(self) -> float:
+        """Return how long one look may take."""
+        return min(self.request_seconds, SHARE_OF_INTERVAL * self.interval_seconds)
+
+
+class RiskWatch:
+    """Is told by each round what is at risk, looks in between, and gives the next one its looks.
+
+    `note`, `take` and `figures` may be called while a look goes on.
+    """
+
+    def __init__(
+        self,
+        reader: LightReader,
+        pace: RiskPace,
+        *,
+        utc_now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        stop: asyncio.Event,
+    ) -> None:
+        self._reader = reader
+        self._pace = pace
+        self._utc_now = utc_now
+        self._monotonic = monotonic
+        self._stop = stop
+        self._asking = threading.Lock()  # held by whoever uses the reader
+        self._lock = (
+            threading.Lock()
+        )  # held to change what is below, never while a broker is waited for
+        self._targets: RiskTargets | None = None
+        self._last: RiskLook | None = None
+        self._before_last: RiskLook | None = None
+        self._kept: RiskLooks | None = None  # by the monotonic clock: the other one may be set
+        self._looks = 0
+        self._took_seconds: float | None = None
+        self._requests: Counter[str] = Counter()
+
+    # -------------------------------------------------------------- for the round
+    def note(self, snapshot: Snapshot) -> None:
+        """Take from a round which partitions are at risk."""
+        with self._lock:
+            last, limit = self._last, self._pace.max_partitions
+            stuck = last.stuck(self._before_last, snapshot.partitions) if last else None
+            self._targets = next_targets(snapshot, self._targets, stuck, limit=limit)
+            if not len(self._targets.rows):
+                self._last = self._before_last = self._took_seconds = None
+            if self._kept is not None:
+                kept = self._kept.over(snapshot.partitions)
+                self._kept = kept.not_behind(snapshot.offsets)
+
+    def take(self) -> RiskLooks | None:
+        """Return the looks since the last call, None if there were none; they are then forgotten."""
+        with self._lock:
+            kept, self._kept = self._kept, None
+            if kept is None or not len(kept):
+                return None
+            ahead_us = microseconds(self._utc_now()) - self._uptime_us()
+            return replace(kept, looked_at_us=kept.looked_at_us + ahead_us)
+
+    def figures(self) -> RiskFigures:
+        """Return how it goes."""
+        with self._lock:
+            targets, last = self._targets, self._last
+            return RiskFigures(
+                at_risk=0 if targets is None else int(targets.is_at_risk.sum()),
+                watched=0 if targets is None else len(targets.rows),
+                unseen=0 if last is None else last.unseen,
+                looks=self._looks,
+                took_seconds=self._took_seconds,
+                requests=dict(self._requests),
+            )
+
+    # -------------------------------------------------------------- between rounds
+    async def run(self) -> None:
+        """Look again and again until the service stops."""
+        due = self._monotonic()
+        while not await self._stopped_before(due):
+            due = self._monotonic() + self._pace.interval_seconds
+            if self._has_work():
+                await in_thread(self.look_once, name="risk_looks")
+
+    def look_once(self) -> None:
+        """Look at what is at risk now; blocks no longer than a look may take."""
+        with self._asking:
+            targets = self._targets
+            if targets is None or not len(targets.rows):
+                return
+            began = self._monotonic()
+            look = self._reader.look(
+                targets, seconds=self._pace.look_seconds, now_us=self._uptime_us()
+            )
+            self._keep(look, self._monotonic() - began)
+
+    def close(self) -> None:
+        """Close the connections, after the look that goes on."""
+        waits = self._asking.acquire(timeout=self._pace.look_seconds)
+        try:
+            self._reader.close()
+        finally:
+            if waits:
+                self._asking.release()
+
+    def _has_work(self) -> bool:
+        targets = self._targets
+        return targets is not None and len(targets.rows) > 0
+
+    def _keep(self, look: RiskLook, took_seconds: float) -> None:
+        with self._lock:
+            placed = look.looks.partitions if self._targets is None else self._targets.partitions
+            fresh = look.looks.over(placed)  # a round may have ended meanwhile
+            self._kept = (self._kept or RiskLooks.none(placed)).with_newer(fresh)
+            self._before_last, self._last = self._last, look
+            self._looks += 1
+            self._took_seconds = took_seconds
+            self._requests.update(look.requests)
+
+    def _uptime_us(self) -> int:
+        return round(self._monotonic() * SECOND_US)
+
+    async def _stopped_before(self, due: float) -> bool:
+        try:
+            async with asyncio.timeout(max(due - self._monotonic(), 0.0)):
+                await self._stop.wait()
+        except TimeoutError:
+            return False
+        return True

@@ -1,0 +1,96 @@
+"""History of one cluster as the service runs it: takes rounds, writes them ahead, ships hours."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from service.history.extraction import JudgedRound
+from service.history.figures import HistoryFigures
+from service.history.recorder import Recorder
+from service.history.shipping import Shipper
+from service.observe.watch import WatchedRound
+from service.runtime.threads import in_thread
+
+SHIPPING_SECONDS: Final = 30.0  # between looks whether an hour is over
+
+
+class History:
+    """Never delays a round: whatever may wait is done in threads of its own."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        shipper: Shipper,
+        *,
+        stop: asyncio.Event,
+        shipping_seconds: float = SHIPPING_SECONDS,
+    ) -> None:
+        self._recorder = recorder
+        self._shipper = shipper
+        self._stop = stop
+        self._shipping_seconds = shipping_seconds
+        self._loop: asyncio.AbstractEventLoop | None = None  # set when writing begins
+        self._wake = asyncio.Event()
+
+    def take(self, watched: WatchedRound) -> None:
+        """Take a judged round; one that saw nothing leaves gaps."""
+        if watched.snapshot is None or watched.view is None:
+            return
+        self._recorder.take(
+            JudgedRound(
+                snapshot=watched.snapshot,
+                before=watched.view.before,
+                time_lags=watched.time_lags,
+                clock_step=watched.clock_step,
+            )
+        )
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop was closed: `close` writes what waits
+                self._loop.call_soon_threadsafe(self._wake.set)
+
+    def figures(self) -> HistoryFigures:
+        """Return how it goes."""
+        written, shipped = self._recorder.figures, self._shipper.figures
+        return replace(
+            written,
+            is_stored=shipped.is_stored,
+            lost_rounds=written.lost_rounds + shipped.lost_rounds,
+            waiting_hours=shipped.waiting_hours,
+            waiting_bytes=shipped.waiting_bytes,
+            damaged=shipped.damaged,
+        )
+
+    async def write(self) -> None:
+        """Write rounds until the service stops; what comes after that is written by `close`."""
+        self._loop = asyncio.get_running_loop()
+        while not self._stop.is_set():
+            self._wake.clear()
+            if self._recorder.has_waiting:
+                await in_thread(self._recorder.write_waiting, name="history")
+            await self._woken()
+
+    async def ship(self) -> None:
+        """Ship hours until the service stops."""
+        while not self._stop.is_set():
+            await in_thread(self._shipper.ship, name="history_hours")
+            try:
+                async with asyncio.timeout(self._shipping_seconds):
+                    await self._stop.wait()
+            except TimeoutError:
+                continue
+
+    def close(self) -> None:
+        """Write what waits; blocks no longer than the local disk does."""
+        self._recorder.close()
+
+    async def _woken(self) -> None:
+        """Wait until a round was taken, or the service stops."""
+        waits = [asyncio.ensure_future(one.wait()) for one in (self._wake, self._stop)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for one in waits:
+                one.cancel()

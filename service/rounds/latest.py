@@ -1,0 +1,105 @@
+"""What the service last saw and judged: one immutable value that everybody may read at any time.
+
+Whoever shows something reads it once and stays with it; the next round replaces it whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from rules.facts.gap_words import GapKey, gaps_since
+from rules.facts.scrapes import EndpointState
+from rules.facts.snapshot import Snapshot
+from rules.judgement import Judgement
+from rules.open_findings import Identity, OpenFinding
+from rules.time_lag import TimeLags
+from rules.view import View
+from service.metrics.log_figures import LogFigures
+from service.rounds.persistence import KeepingStatus
+
+STALE_INTERVALS: Final = 3
+STALE_SECONDS: Final = 30.0  # the limits of a round and of storing it, and some for a busy machine
+
+
+class RoundOutcome(StrEnum):
+    """How a round ended."""
+
+    COMPLETE = "complete"
+    GAPS = "gaps"  # something could not be seen
+    FAILED = "failed"  # the cluster could not be asked at all
+    DIED = "died"  # a defect of ours ended it: the log has the traceback
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Look:
+    """The state of the service after a round, and before the first one."""
+
+    cluster: str  # the configured name
+    version: str  # of Tidemark
+    started_at: datetime  # aware, UTC
+    interval_seconds: float
+    rounds: int = 0  # made since the start
+    at: datetime | None = None  # when the last round began; None before the first
+    outcome: RoundOutcome | None = None
+    trouble: str | None = None  # why the last round failed, one line
+    took_seconds: float | None = None  # the last round, judging and storing included
+    snapshot: Snapshot | None = None  # of the last round that gave one
+    view: View | None = None  # what the rules were given in that round
+    time_lags: TimeLags | None = None  # of that round
+    judgements: tuple[Judgement, ...] = ()  # of the last round
+    open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
+    keeping: KeepingStatus = field(default_factory=KeepingStatus)
+    restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
+    logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
+    endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
+    # Since which look each gap of the snapshot has been there without a break.
+    gaps_since: Mapping[GapKey, datetime] = field(default_factory=dict)
+    is_stale: bool = False  # no round has ended for so long that nothing of it is news
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the snapshot is that of the last round, and that one is recent."""
+        if self.snapshot is None or self.outcome in (RoundOutcome.FAILED, RoundOutcome.DIED):
+            return False
+        return self.snapshot.taken_at == self.at and not self.is_stale
+
+    @property
+    def stale_after_seconds(self) -> float:
+        """Return how long a look is news: a slow round and a missed one are not yet silence."""
+        return STALE_INTERVALS * self.interval_seconds + STALE_SECONDS
+
+
+class Latest:
+    """Holds the newest look; one writer, any number of readers."""
+
+    def __init__(self, first: Look, *, monotonic: Callable[[], float] = lambda: 0.0) -> None:
+        """Without a clock a look stays news for ever."""
+        self._look = first
+        self._monotonic = monotonic
+        self._round_ended = monotonic()  # or the start
+
+    @property
+    def look(self) -> Look:
+        """Return the newest look, marked if no round has ended for long: a round may hang."""
+        look = self._look
+        silent = self.silent_seconds
+        if silent <= look.stale_after_seconds:
+            return look
+        trouble = look.trouble or f"no round has ended for {silent:.0f} s"
+        return replace(look, is_stale=True, trouble=trouble)
+
+    @property
+    def silent_seconds(self) -> float:
+        """Return for how long no round has ended."""
+        return self._monotonic() - self._round_ended
+
+    def publish(self, look: Look) -> None:
+        """Replace the look."""
+        if look.rounds != self._look.rounds:
+            self._round_ended = self._monotonic()
+        since = gaps_since(self._look.gaps_since, look.snapshot)
+        self._look = replace(look, gaps_since=since)

@@ -1,0 +1,301 @@
+"""What outlives the process: read once, then stored after every round, while the database answers.
+
+A database that is away never stops a round: what it should have got waits, bounded, and how much
+waits, what was lost and why is told by `status`. It is asked again after 1 s, 2 s, 4 s, at most 30 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
+from uuid import UUID, uuid4
+
+from rules.errors import StoreError
+from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
+from service.alerting.alerts.delta import AlertDelta
+from service.storage.formats.checkpoint import Checkpoint
+from service.storage.rounds.clusters import ClusterKey, RoundId
+from service.storage.rounds.pending import Pending
+from service.storage.rounds.rounds import Round, Stored
+from service.storage.rounds.store import Loaded, OpenFindings
+
+FIRST_RETRY_SECONDS: Final = 1.0
+LAST_RETRY_SECONDS: Final = 30.0
+# Beyond the server's own limits: a server that stands still (frozen, or its machine paused) keeps none.
+STORE_SECONDS: Final = 10.0
+LOAD_SECONDS: Final = 120.0  # an embedded server may have to recover first
+
+T = TypeVar("T")
+
+
+class KeepingState(StrEnum):
+    """Whether what a round found outlives the process."""
+
+    NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
+    STORED = "stored"
+    WAITING = "waiting"  # the database is away
+    REFUSED = "refused"  # it answers and says no: a person has to look
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepingStatus:
+    """How storing goes."""
+
+    state: KeepingState = KeepingState.NOT_LOADED
+    trouble: str | None = None  # why, one line
+    alerts_trouble: str | None = None  # what of alerts could not be stored or read, one line
+    is_final: bool = False  # no later try will mend it: a person has to
+    waiting_rounds: int = 0
+    lost_rounds: int = 0  # since the start
+    lost_transitions: int = 0  # of findings and alerts, since the start
+    stored_at: datetime | None = None  # the time of the last round that was stored
+    took_seconds: float | None = None  # the last transaction
+
+
+class Store(Protocol):
+    """Where it is kept."""
+
+    def load(self, name: str, writer: UUID) -> Loaded:
+        """Claim and read what is kept under a cluster's name; StoreError if it cannot be done now.
+
+        The newest writer that claimed a name is the one that may store.
+        """
+
+    def store(self, rounds: Sequence[Round]) -> Stored:
+        """Store rounds in their order, all or none; storing one twice changes nothing."""
+
+
+class InTime(Protocol):
+    """Calls a function that may hang."""
+
+    def __call__(self, function: Callable[[], T], seconds: float, /) -> T:
+        """Return what it returns; TimeoutError if it does not end in so many seconds."""
+
+
+def without_limit(function: Callable[[], T], _seconds: float, /) -> T:
+    """Call a function that does not hang."""
+    return function()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passing:
+    """What one round leaves to be kept."""
+
+    cluster_id: str
+    at: datetime
+    changes: Sequence[Change]
+    checkpoint: Checkpoint | None
+    alerts: AlertDelta | None = None
+
+
+class Keeper:
+    """Keeps one cluster's rounds; one caller at a time, because rounds never overlap."""
+
+    def __init__(  # noqa: PLR0913 - what keeping needs, each by its name
+        self,
+        store: Store,
+        name: str,
+        *,
+        monotonic: Callable[[], float],
+        waiting_rounds: int,
+        writer: UUID | None = None,
+        in_time: InTime = without_limit,
+    ) -> None:
+        """`in_time` calls the store, and gives up waiting with TimeoutError."""
+        self._store = store
+        self._in_time = in_time
+        self._name = name
+        self._monotonic = monotonic
+        self._writer = writer or uuid4()
+        self._number = 0
+        self._pending = Pending(limit=waiting_rounds)
+        self._retry_at = float("-inf")
+        self._retry_seconds = FIRST_RETRY_SECONDS
+        self._status = KeepingStatus()
+        self._stored: list[Stored] = []
+        self._lost_steps = 0  # of alerts, and of what is stored by now
+
+    @property
+    def status(self) -> KeepingStatus:
+        """Return how storing goes."""
+        return replace(
+            self._status,
+            waiting_rounds=len(self._pending.rounds),
+            lost_rounds=self._pending.lost_rounds,
+            lost_transitions=self._pending.lost_transitions
+            + self._lost_steps
+            + _lost_steps(self._pending.rounds),
+        )
+
+    @property
+    def is_loaded(self) -> bool:
+        """Whether what was remembered has been read."""
+        return self._status.state is not KeepingState.NOT_LOADED
+
+    @property
+    def is_storing(self) -> bool:
+        """Whether the last round could be stored, or nothing was tried yet."""
+        return self._status.state is KeepingState.STORED
+
+    def load(self, *, is_start: bool = False, at_once: bool = False) -> Loaded | None:
+        """Read what is kept if it is time to try or `at_once`.
+
+        None if that did not work or was done before.
+
+        Raises:
+            StoreError: at the start only: no later try will mend it.
+        """
+        if self.is_loaded or (self._monotonic() < self._retry_at and not at_once):
+            return None
+        try:
+            loaded = self._asked(lambda: self._store.load(self._name, self._writer), LOAD_SECONDS)
+        except StoreError as exc:
+            self._put_off(KeepingState.NOT_LOADED, exc)
+            if is_start and not exc.retryable:
+                raise
+            return None
+        self._rebase(loaded)
+        self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
+        self._status = replace(
+            self._status,
+            state=KeepingState.STORED,
+            trouble=None,
+            is_final=False,
+            alerts_trouble=next(iter(loaded.damaged.values()), None),
+        )
+        return loaded
+
+    def under(self, cluster_id: str, current: OpenFindings, loaded: Loaded) -> OpenFindings:
+        """Return the open findings of a cluster when what was stored is laid under what waits."""
+        merged: dict[Identity, OpenFinding] = dict(loaded.open_findings.get(cluster_id, {}))
+        for one in self._pending.rounds:
+            if one.cluster.cluster_id == cluster_id:
+                known = [c for c in one.changes if c.identity in merged or c.before is None]
+                merged = apply_changes(merged, known, one.at)
+        # What is open now was opened by a round that waits, unless that one was lost.
+        return {**{key: merged.get(key, entry) for key, entry in current.items()}, **merged}
+
+    def waiting(self, cluster_id: str) -> list[Round]:
+        """Return the rounds of a cluster that wait, oldest first."""
+        return [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
+
+    def take_stored(self) -> list[Stored]:
+        """Return what came of storing since the last call."""
+        taken, self._stored = self._stored, []
+        return taken
+
+    def keep(self, passing: Passing, *, more_comes: bool = False) -> None:
+        """Queue what a round leaves, and store all that waits if it is time to try.
+
+        What `more_comes` of belongs into one transaction with what is kept next.
+        """
+        self._number += 1
+        self._pending = self._pending.add(
+            Round(
+                cluster=ClusterKey(self._name, passing.cluster_id),
+                round_id=RoundId(self._writer, self._number),
+                at=passing.at,
+                changes=passing.changes,
+                checkpoint=passing.checkpoint,
+                alerts=passing.alerts,
+            )
+        )
+        if self.is_loaded and not more_comes:
+            self.flush()
+
+    def flush(self, *, at_once: bool = False) -> None:
+        """Store what waits, part by part and oldest first, if it is time to try or `at_once`.
+
+        No part is begun after STORE_SECONDS: a long queue holds up no round.
+        """
+        begin = self._monotonic()
+        if not self._pending.rounds or not self.is_loaded:
+            return
+        if begin < self._retry_at and not at_once:
+            return
+        try:
+            while part := self._pending.first_part():
+                self._store_part(part)
+                if self._monotonic() - begin > STORE_SECONDS:
+                    break
+        except StoreError as exc:
+            is_away = exc.retryable
+            self._put_off(KeepingState.WAITING if is_away else KeepingState.REFUSED, exc)
+
+    def _store_part(self, part: Sequence[Round]) -> None:
+        begin = self._monotonic()
+        stored = self._asked(lambda: self._store.store(part), STORE_SECONDS)
+        self._stored.append(stored)
+        self._pending = self._pending.without(part)
+        self._lost_steps += _lost_steps(part)
+        self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
+        self._status = KeepingStatus(
+            state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
+            trouble="more waited than could be stored at once" if self._pending.rounds else None,
+            alerts_trouble=stored.trouble,
+            stored_at=part[-1].at,
+            took_seconds=self._monotonic() - begin,
+        )
+
+    def _asked(self, ask: Callable[[], T], seconds: float) -> T:
+        """Ask the store; one that hangs is one that is away."""
+        try:
+            return self._in_time(ask, seconds)
+        except TimeoutError as exc:
+            raise StoreError(f"the database hangs: {exc}", retryable=True) from exc
+
+    def _put_off(self, state: KeepingState, why: StoreError) -> None:
+        self._status = replace(
+            self._status, state=state, trouble=str(why), is_final=not why.retryable
+        )
+        self._retry_at = self._monotonic() + self._retry_seconds
+        self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)
+
+    def _rebase(self, loaded: Loaded) -> None:
+        """Lay what is stored under the rounds that wait."""
+        self._name_waiting(loaded.cluster_id)
+        self._place_waiting(loaded.checkpoint or Checkpoint())
+        for cluster_id, stored in loaded.open_findings.items():
+            mine = [one for one in self._pending.rounds if one.cluster.cluster_id == cluster_id]
+            changed = rebased([one.changes for one in mine], stored)
+            new = {
+                one.round_id: replace(one, changes=changes)
+                for one, changes in zip(mine, changed, strict=True)
+            }
+            rounds = tuple(new.get(one.round_id, one) for one in self._pending.rounds)
+            self._pending = replace(self._pending, rounds=rounds)
+
+    def _name_waiting(self, cluster_id: str) -> None:
+        """Give rounds in which no broker told the cluster's id the one that was stored last.
+
+        Otherwise a finding that is open would open once more, of a cluster without an id.
+        """
+        waiting = self._pending.rounds
+        if not waiting or waiting[-1].cluster.cluster_id or not cluster_id:
+            return
+        key = ClusterKey(self._name, cluster_id)
+        # Such a round has seen nothing: its checkpoint must not replace a memory.
+        named = tuple(replace(one, cluster=key, checkpoint=None) for one in waiting)
+        self._pending = replace(self._pending, rounds=named)
+
+    def _place_waiting(self, stored: Checkpoint) -> None:
+        """Give rounds that could not read any log line the positions that were stored last."""
+        self._pending = replace(
+            self._pending,
+            rounds=tuple(
+                one
+                if one.checkpoint is None
+                else replace(
+                    one,
+                    checkpoint=replace(one.checkpoint, log_positions=stored.log_positions),
+                )
+                for one in self._pending.rounds
+            ),
+        )
+
+
+def _lost_steps(rounds: Sequence[Round]) -> int:
+    return sum(one.alerts.lost_steps for one in rounds if one.alerts is not None)

@@ -1,0 +1,149 @@
+"""What a round says in the log: one event with its counts, and one per finding that changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, Final
+
+from rules.facts.broker_log import BrokerLog
+from rules.open_findings import Change, Step
+from rules.verdict import Verdict
+from service.rounds.latest import Look, RoundOutcome
+from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.pipeline import MadeRound
+from service.runtime.events import Event
+from service.runtime.log import Log
+
+LABEL_FIELDS: Final = {"rule": "about_rule"}  # a rule's own sight is judged by another rule
+MAX_FINDING_LINES: Final = 50  # per round: a cluster that is down has 10,000 of them
+
+
+class RoundLog:
+    """Tells rounds; it remembers how storing went, so that only changes of that are told."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._keeping = (KeepingState.STORED, False)
+        self._alerts_trouble: str | None = None  # as told last
+        self._log_troubles: dict[str, str] = {}  # by source, as told last
+
+    def tell(self, made: MadeRound) -> None:
+        """Log one round."""
+        step = made.watched.clock_step
+        if step is not None:
+            self._log.warning(Event.CLOCK_STEP, seconds=step.total_seconds())
+        if made.was_loaded:
+            self._log.info(Event.MEMORY_LOADED, open_findings=len(made.look.open_findings))
+        self._tell_findings(change for change in made.changes if change.is_transition)
+        self._tell_keeping(made.look.keeping)
+        self._tell_alerts_trouble(made.look.keeping.alerts_trouble)
+        self._tell_log_sources(made.look)
+        self._tell_round(made.look)
+
+    def _tell_round(self, look: Look) -> None:
+        failed = look.outcome is RoundOutcome.FAILED
+        tell = self._log.warning if failed else self._log.info
+        tell(Event.ROUND, **round_counts(look))
+
+    def _tell_findings(self, transitions: Iterable[Change]) -> None:
+        told = list(transitions)
+        for change in told[:MAX_FINDING_LINES]:
+            opened = change.after is Verdict.BREACH
+            tell = self._log.warning if opened else self._log.info
+            tell(Event.FINDING, **finding_fields(change))
+        if len(told) > MAX_FINDING_LINES:
+            self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(told) - MAX_FINDING_LINES)
+
+    def _tell_log_sources(self, look: Look) -> None:
+        """Tell what changed of the sources of log lines: why one is not read, or that it is."""
+        for source, figures in look.logs.items():
+            before = self._log_troubles.pop(source, None)
+            if figures.trouble is not None:
+                self._log_troubles[source] = figures.trouble
+            if figures.trouble == before:
+                continue
+            if figures.trouble is None:
+                self._log.info(Event.LOG_SOURCE_BACK, source=source)
+            else:
+                self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=figures.trouble)
+
+    def _tell_alerts_trouble(self, trouble: str | None) -> None:
+        """Tell what of alerts could not be stored or read, and when that is over."""
+        before, self._alerts_trouble = self._alerts_trouble, trouble
+        if trouble is not None and trouble != before:
+            self._log.error(Event.ALERTS_TROUBLE, why=trouble)
+        elif trouble is None and before is not None:
+            self._log.info(Event.ALERTS_BACK)
+
+    def _tell_keeping(self, status: KeepingStatus) -> None:
+        now = (status.state, status.is_final)
+        if now == self._keeping:
+            return
+        self._keeping = now
+        if status.state is KeepingState.STORED:
+            self._log.info(Event.STORE_BACK, stored_at=_text(status.stored_at))
+            return
+        is_loaded = status.state is not KeepingState.NOT_LOADED
+        event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
+        tell = self._log.error if status.is_final else self._log.warning
+        tell(event, state=str(status.state), why=status.trouble, needs_a_person=status.is_final)
+
+
+def round_counts(look: Look) -> dict[str, Any]:
+    """Return the fields of a round's event; what is not known is left out."""
+    snapshot = look.snapshot if look.is_current else None
+    fields: dict[str, Any] = {
+        "cluster": look.cluster,
+        "number": look.rounds,
+        "outcome": str(look.outcome),
+        "took_seconds": None if look.took_seconds is None else round(look.took_seconds, 3),
+        "why": look.trouble,
+    }
+    if snapshot is not None:
+        fields |= {
+            "partitions": len(snapshot.partitions),
+            "groups": len(snapshot.groups),
+            "commits": len(snapshot.commits),
+            "requests": sum(snapshot.report.requests.values()),
+            "gaps": len(snapshot.gaps),
+            **log_counts(snapshot.broker_log),
+        }
+    for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
+        fields[verdict.name.lower()] = sum(j.count(verdict) for j in look.judgements)
+    fields["open_findings"] = len(look.open_findings)
+    fields["waiting_rounds"] = look.keeping.waiting_rounds or None
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def log_counts(log: BrokerLog) -> dict[str, int | None]:
+    """Return how much was read of the brokers' logs, where any is."""
+    if not log.is_read:
+        return {}
+    unparsed = sum(source.unparsed for source in log.sources)
+    return {
+        "log_lines": sum(source.lines for source in log.sources),
+        "log_events": len(log.events),
+        "log_lines_unparsed": unparsed or None,
+        "log_is_behind": log.is_behind or None,
+    }
+
+
+def finding_fields(change: Change) -> dict[str, Any]:
+    """Return the fields of a finding's event."""
+    rule_id, labels = change.identity
+    said = change.finding
+    fields: dict[str, Any] = {
+        "rule": rule_id,
+        **{LABEL_FIELDS.get(name, name): value for name, value in labels},
+        "step": str(change.step),
+        "verdict": None if change.after is None else change.after.name.lower(),
+        "reason": change.end_reason if change.step is Step.ENDED else said and said.reason,
+    }
+    if said is not None:
+        fields |= {"severity": str(change.severity), "evidence": dict(said.evidence)}
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

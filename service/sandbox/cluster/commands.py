@@ -1,0 +1,86 @@
+"""The command lines of brokers, controller and Kafka's tools."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from service.sandbox.cluster.jars import agent_jar, classpath, read_lock
+from service.sandbox.cluster.layout import node_layout
+from service.sandbox.cluster.ports import HOST
+from service.sandbox.cluster.state import Node, SandboxState
+from service.sandbox.cluster.tool_classes import find_class
+
+EXPORTER_RULES = Path(__file__).with_name("jmx.yaml")
+# A small machine: one collector thread, quick compiler only, and no file in the common /tmp.
+JAVA_FLAGS = (
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-XX:-UsePerfData",
+    "-XX:+ExitOnOutOfMemoryError",
+    "-XX:-CreateCoredumpOnCrash",
+    "-Djava.awt.headless=true",
+)
+
+
+def archive_path(jars: Path, java: Path) -> Path:
+    """Return where the class archive of this very Java binary lies; see archive.py."""
+    binary = java.resolve()
+    facts = f"{binary} {binary.stat().st_size} {binary.stat().st_mtime_ns}"
+    return jars / f"classes-{hashlib.sha256(facts.encode()).hexdigest()[:12]}.jsa"
+
+
+def archive_flags(jars: Path, java: Path) -> list[str]:
+    """Return the options that use the class archive; none while there is no archive."""
+    path = archive_path(jars, java)
+    return [f"-XX:SharedArchiveFile={path}", "-Xshare:auto"] if path.exists() else []
+
+
+def marker(directory: Path) -> str:
+    """Return the argument by which the processes of this sandbox are known."""
+    return f"-Dtidemark.sandbox={directory}"
+
+
+def node_command(directory: Path, state: SandboxState, node: Node) -> list[str]:
+    """Return the command of one broker or controller."""
+    folder, paths = Path(state.cache) / "jars", node_layout(directory, node.id)
+    jars = read_lock(state.release.lock_file)
+    return [
+        state.java,
+        f"-Xmx{state.options.heap}",
+        "-Duser.timezone=UTC",  # of the times in its logs
+        *JAVA_FLAGS,
+        *archive_flags(folder, Path(state.java)),
+        f"-XX:ErrorFile={paths.logs}/hs_err_pid%p.log",
+        f"-Djava.io.tmpdir={paths.scratch}",
+        f"-Dkafka.logs.dir={paths.logs}",
+        state.release.log_flag,
+        marker(directory),
+        f"-javaagent:{agent_jar(folder, jars)}={HOST}:{node.metrics_port}:{EXPORTER_RULES}",
+        "-cp",
+        classpath(folder, jars, state.release.version),
+        "kafka.Kafka",
+        str(paths.properties),
+    ]
+
+
+def tool_command(state: SandboxState, main_class: str, *, scratch: Path) -> list[str]:
+    """Return the beginning of a Kafka tool's command; its arguments follow.
+
+    `main_class` is the tool's name in some release; others may have it elsewhere.
+    """
+    folder, jars = Path(state.cache) / "jars", read_lock(state.release.lock_file)
+    tool = find_class(folder, jars, main_class, state.release.version)
+    is_own = tool.revision == state.release.version  # the archive is of the brokers' classes
+    return [
+        state.java,
+        *JAVA_FLAGS,
+        *(archive_flags(folder, Path(state.java)) if is_own else ()),
+        f"-XX:ErrorFile={scratch}/hs_err_pid%p.log",
+        f"-Djava.io.tmpdir={scratch}",
+        state.release.log_flag,
+        f"-Dkafka.logs.dir={scratch}",
+        "-cp",
+        classpath(folder, jars, tool.revision),
+        tool.name,
+    ]

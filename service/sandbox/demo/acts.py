@@ -1,0 +1,330 @@
+"""The acts: what is done to the cluster, and what of it has to be seen in Tidemark's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from collectors.naming import counted
+from service.sandbox.demo.act import Act, Seen, Step, is_alone, whole_again
+from service.sandbox.demo.api import Row, Sight
+from service.sandbox.demo.pager_act import PAGER
+from service.sandbox.demo.sequence_act import SEQUENCES
+from service.sandbox.demo.stage import (
+    AUDIT,
+    BILLING,
+    FAST_GROUP,
+    INVOICES,
+    KILLED,
+    LOST,
+    PARCELS,
+    PAYMENTS,
+    READ,
+    REFUNDS,
+    SLOW_GROUP,
+    Stage,
+)
+from service.sandbox.demo.usual_act import USUAL
+
+ROUNDS: Final = 3  # in a row, for whatever one round could show by chance
+
+
+# ------------------------------------------------------------------ 1
+def _healthy(rounds: Sequence[Sight]) -> str | None:
+    last = rounds[-ROUNDS:]
+    quiet = [one for one in last if one.is_complete and not one.findings]
+    lag = last[-1].lag(FAST_GROUP)
+    if len(quiet) < ROUNDS or lag is None:
+        return None
+    return (
+        f"{len(last[-1].partitions)} partitions in {ROUNDS} complete rounds, nothing found; "
+        f"{FAST_GROUP} is {lag} offsets behind the LSO"
+    )
+
+
+# ------------------------------------------------------------------ 2
+def _falls_behind(rounds: Sequence[Sight]) -> str | None:
+    lags = [lag for one in rounds if (lag := one.lag(SLOW_GROUP)) is not None][-ROUNDS:]
+    if len(lags) < ROUNDS or any(late <= early for early, late in pairwise(lags)):
+        return None
+    told = " → ".join(map(str, lags))
+    return f"{SLOW_GROUP} lags {told} offsets, round by round; {FAST_GROUP} {rounds[-1].lag(FAST_GROUP)}"
+
+
+# ------------------------------------------------------------------ 3
+def _blocks(rounds: Sequence[Sight]) -> str | None:
+    last = [one.partition(PAYMENTS) for one in rounds[-ROUNDS:]]
+    stable = {row.get("last_stable_offset") for row in last}
+    spans = [row.get("open_span") or 0 for row in last]
+    if len(last) < ROUNDS or len(stable) > 1 or spans != sorted(set(spans)) or not spans[0]:
+        return None
+    blocked = _standing_at(rounds[-1], PAYMENTS, last[-1])
+    if BILLING not in blocked:
+        return None
+    return (
+        f"on {PAYMENTS} the LSO stands at {stable.pop()}, the HWM went on to "
+        f"{last[-1]['high_watermark']}: {spans[-1]} offsets held back; blocked: {', '.join(blocked)}"
+    )
+
+
+def _standing_at(sight: Sight, topic: str, row: Row) -> list[str]:
+    """Return the groups that have read up to the LSO of a topic's first partition."""
+    return [
+        name
+        for name, group in sight.groups.items()
+        for commit in group["items"]
+        if (commit["topic"], commit["partition"]) == (topic, 0)
+        and commit["committed_offset"] == row["last_stable_offset"]
+    ]
+
+
+def _flows_again(rounds: Sequence[Sight]) -> str | None:
+    row, lag = rounds[-1].partition(PAYMENTS), rounds[-1].lag(BILLING)
+    if row.get("open_span") != 0 or lag is None or lag > row["high_watermark"] // 2:
+        return None
+    return (
+        f"the LSO is at the HWM again ({row['high_watermark']}); {BILLING} is {lag} offsets behind"
+    )
+
+
+# ------------------------------------------------------------------ 4
+def _hangs(rounds: Sequence[Sight]) -> str | None:
+    found = rounds[-1].finding("transaction_hanging", PAYMENTS)
+    if found is None or found["verdict"] != "breach":
+        return None
+    told = found["evidence"]
+    waiting = [one["group"] for one in told["blocked_groups"] if one["is_waiting"]]
+    if BILLING not in waiting:
+        return None
+    return (
+        f"{found['severity']} transaction_hanging on {PAYMENTS}: producer {told['producer_id']} "
+        f"({told['transactional_id']}, {told['state']} to its coordinator) from offset "
+        f"{told['start_offset']} on; {told['open_span']} offsets held back; "
+        f"blocked: {', '.join(waiting)}\n        repair: {told['repair']}"
+    )
+
+
+def _repaired(rounds: Sequence[Sight]) -> str | None:
+    if rounds[-1].finding("transaction_hanging", PAYMENTS) is not None:
+        return None
+    return _flows_again(rounds)
+
+
+# ------------------------------------------------------------------ 5
+def _runs_ahead(rounds: Sequence[Sight]) -> str | None:
+    row = rounds[-1].partition(AUDIT)
+    if not row.get("unreplicated_span"):
+        return None
+    return (
+        f"on {AUDIT} the LEO is {row['log_end_offset']}, the HWM {row['high_watermark']}: "
+        f"{counted(row['unreplicated_span'], 'offset')} on broker 1 alone"
+    )
+
+
+def _is_found(rule: str, topic: str) -> Seen:
+    def seen(rounds: Sequence[Sight]) -> str | None:
+        found = rounds[-1].finding(rule, topic)
+        if found is None or found["verdict"] != "breach":
+            return None
+        evidence = ", ".join(f"{k} {v}" for k, v in found["evidence"].items() if v is not None)
+        return f"{found['severity']} {rule} on {topic}: {found['reason']} ({evidence})"
+
+    return seen
+
+
+def _is_over(*rules: str, topic: str) -> Seen:
+    def seen(rounds: Sequence[Sight]) -> str | None:
+        row, last = rounds[-1].partition(topic), rounds[-1]
+        is_open = any(last.finding(rule, topic) for rule in rules)
+        if (
+            is_open
+            or row.get("unreplicated_span") is None
+            or len(row["isr"]) < len(row["replicas"])
+        ):
+            return None
+        return f"{' and '.join(rules)} ended; every replica of {topic} is in sync"
+
+    return seen
+
+
+# ------------------------------------------------------------------ 6
+def _moved_from(broker: int) -> Seen:
+    def seen(rounds: Sequence[Sight]) -> str | None:
+        rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
+        led = [row for row in rows if row["leader"] in (None, broker)]
+        left = [row for row in rows if broker not in (row["isr"] or (broker,))]
+        if led or len(left) < len(rows):
+            return None
+        epochs = {row["leader_epoch"] for row in rows if row["topic"] == READ}
+        return (
+            f"no partition is led by broker {broker} any more, and {len(left)} have one replica less "
+            f"in sync; leader epochs of {READ}: {_told(epochs)}"
+        )
+
+    return seen
+
+
+def _back(broker: int) -> Seen:
+    def seen(rounds: Sequence[Sight]) -> str | None:
+        rows = [row for row in rounds[-1].partitions if broker in (row["replicas"] or ())]
+        whole = [row for row in rows if set(row["isr"] or ()) == set(row["replicas"])]
+        states = [found for found in rounds[-1].findings if found["kind"] == "state"]
+        if len(whole) < len(rows) or not rounds[-1].is_complete or states:
+            return (
+                None  # the pipeline may have lost a transaction to the crash: an event, which stays
+            )
+        return (
+            f"broker {broker} is in sync again on all {len(rows)} partitions; nothing is wrong now"
+        )
+
+    return seen
+
+
+# ------------------------------------------------------------------ 7
+def _is_lost(rounds: Sequence[Sight]) -> str | None:
+    found = rounds[-1].finding("committed_records_lost", INVOICES)
+    return None if found is None else _told_loss(found["evidence"])
+
+
+def _is_truly_lost(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    """Hold what was told against what reading the log before and after has shown."""
+    saw, found = _is_lost(rounds), rounds[-1].finding("committed_records_lost", INVOICES)
+    if saw is None or found is None or stage.truth is None:
+        return None
+    [truth] = stage.truth.partitions
+    told = found["evidence"]
+    if (told["certain_from"], told["certain_to"]) != (truth.lost_from, truth.committed_to):
+        return None
+    return f"{saw}\n        read from the log before and after: exactly these are gone"
+
+
+def _told_loss(told: Row) -> str:
+    return (
+        f"critical committed_records_lost on {INVOICES}: {told['certain_offsets']} committed offsets, "
+        f"{told['certain_from']} to {told['certain_to'] - 1}, are gone for certain; what was appended "
+        f"after {told['unknown_since']} is unknown\n        advice: {told['advice']}"
+    )
+
+
+def _told(values: set[int | None]) -> str:
+    return ", ".join(sorted("unknown" if value is None else str(value) for value in values))
+
+
+ACTS: Final = (
+    Act(
+        title="A healthy pipeline",
+        steps=[
+            Step(
+                did="100 records a second through a transactional pipeline; every fifth aborts",
+                do=None,
+                seen=_healthy,
+            )
+        ],
+    ),
+    Act(
+        title="A group that is too slow",
+        steps=[
+            Step(
+                did=f"{SLOW_GROUP} joined; it reads a tenth of what is written",
+                do=Stage.start_slow_group,
+                seen=_falls_behind,
+            )
+        ],
+    ),
+    Act(
+        title="An open transaction holds back the LSO",
+        steps=[
+            Step(
+                did=f"a producer began a transaction on {PAYMENTS} and went silent; others write on",
+                do=Stage.hold_transaction,
+                seen=_blocks,
+                limit_seconds=45,
+            ),
+            Step(did="it was aborted", do=Stage.end_transaction, seen=_flows_again),
+        ],
+    ),
+    Act(
+        title="A transaction hangs",
+        steps=[
+            Step(
+                did=f"records of a transaction reached {PAYMENTS} that its coordinator knows nothing of",
+                do=Stage.hang_transaction,
+                seen=_hangs,
+                limit_seconds=45,
+            ),
+            Step(
+                did="the printed command was run, with Kafka's own tool",
+                do=Stage.run_repair,
+                seen=_repaired,
+            ),
+        ],
+    ),
+    Act(
+        title="Followers freeze",
+        steps=[
+            Step(
+                did=f"brokers 2 and 3, the followers of {AUDIT}, were frozen",
+                do=Stage.freeze_followers,
+                seen=_runs_ahead,
+            ),
+            Step(
+                did="they stay frozen",
+                do=None,
+                seen=_is_found("high_watermark_stuck", AUDIT),
+                limit_seconds=60,
+            ),
+            Step(
+                did="they go on",
+                do=Stage.thaw_followers,
+                seen=_is_over("high_watermark_stuck", "partition_under_min_isr", topic=AUDIT),
+                limit_seconds=45,
+            ),
+        ],
+    ),
+    Act(
+        title="A broker dies and comes back",
+        steps=[
+            Step(
+                did=f"broker {KILLED} was killed (SIGKILL)",
+                do=Stage.kill_broker,
+                seen=_moved_from(KILLED),
+            ),
+            Step(
+                did=f"broker {KILLED} was started with its old data",
+                do=Stage.start_broker,
+                seen=_back(KILLED),
+                limit_seconds=60,
+            ),
+        ],
+    ),
+    Act(
+        title="Committed records are lost",
+        steps=[
+            Step(
+                did=f"{LOST} records went to {INVOICES}, acknowledged while one broker alone was in sync",
+                do=Stage.prepare_loss,
+                seen=is_alone(INVOICES, LOST),
+                limit_seconds=45,
+            ),
+            Step(
+                did="that broker was killed, and a replica leads that has none of them",
+                do=Stage.lose_records,
+                seen=_is_lost,
+                check=_is_truly_lost,
+                limit_seconds=45,
+            ),
+            Step(
+                did="the old leader came back, and truncated the only copy",
+                do=Stage.bring_back,
+                seen=whole_again,
+                limit_seconds=60,
+            ),
+        ],
+    ),
+    SEQUENCES,
+    PAGER,
+    USUAL,
+)
+GROUPS: Final = (FAST_GROUP, SLOW_GROUP, BILLING)
+TOPICS: Final = ("orders", READ, PAYMENTS, AUDIT, INVOICES, PARCELS, REFUNDS)

@@ -1,0 +1,120 @@
+"""What Tidemark says over HTTP, read by the demo as any other client would."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Final, Self
+
+from rules.errors import CollectError, NotThereError
+from service.cli.server.api_client import ApiClient
+
+TIMEOUT_SECONDS: Final = 5.0
+LIMIT: Final = 1000  # rows of a page: more than the demo has
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What the API showed of one round."""
+
+    status: Row
+    partitions: Sequence[Row]
+    groups: Mapping[str, Row]  # by name; their `items` are commits
+    findings: Sequence[Row]  # open ones
+
+    @property
+    def round(self) -> int:
+        """Return the number of the round."""
+        return int(self.status["round"]["number"])
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the round saw everything."""
+        return bool(self.status["round"]["outcome"] == "complete")
+
+    def partition(self, topic: str, number: int = 0) -> Row:
+        """Return a partition's row; an empty one if it was not shown."""
+        found = (p for p in self.partitions if (p["topic"], p["partition"]) == (topic, number))
+        return next(found, {})
+
+    def lag(self, group: str) -> int | None:
+        """Return a group's read_committed lag in offsets, None if a part of it is unknown."""
+        lags = [one["read_committed_lag"] for one in self.groups.get(group, {}).get("items", ())]
+        return sum(lags) if lags and None not in lags else None
+
+    def finding(self, rule: str, topic: str) -> Row | None:
+        """Return the open finding of a rule on a topic."""
+        found = (
+            f for f in self.findings if f["rule"] == rule and f["labels"].get("topic") == topic
+        )
+        return next(found, None)
+
+
+class Api:
+    """A client of one Tidemark."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._client = ApiClient(address, seconds=TIMEOUT_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._client.close()
+
+    def round(self) -> int | None:
+        """Return the number of the last round, None while nobody answers."""
+        try:
+            return int(self._client.get("status")["round"]["number"])
+        except CollectError:
+            return None
+
+    def look(self, groups: Sequence[str]) -> Sight | None:
+        """Return what is shown of the last round, None while nobody answers."""
+        try:
+            return Sight(
+                status=self._client.get("status"),
+                partitions=self._client.get("partitions", limit=LIMIT)["items"],
+                groups={
+                    name: found for name in groups if (found := self._client.find(f"groups/{name}"))
+                },
+                findings=self._client.get("findings", limit=LIMIT)["items"],
+            )
+        except CollectError:
+            return None
+
+    def rows(self, path: str, **query: str | int) -> Sequence[Row] | None:
+        """Return all rows of a list, None while nobody answers."""
+        try:
+            return [row for page in self._client.pages(path, **query) for row in page["items"]]
+        except CollectError:
+            return None
+
+    def close_event(self, rule: str, topic: str, why: str) -> None:
+        """Close the event of a rule on a topic by hand.
+
+        Raises:
+            RequestError: there is none.
+        """
+        found = (
+            row for row in self.rows("alerts", rule=rule) or () if row["labels"]["topic"] == topic
+        )
+        for row in found:
+            self._client.change("POST", f"alerts/{row['fingerprint']}/close", {"why": why})
+            return
+        raise NotThereError(f"there is no alert {rule} on {topic}")
+
+    def repair_command(self, topic: str) -> str | None:
+        """Return the command that ends a hanging transaction, as its finding tells it."""
+        sight = self.look(())
+        found = None if sight is None else sight.finding("transaction_hanging", topic)
+        return None if found is None else str(found["evidence"]["repair"])

@@ -1,0 +1,120 @@
+"""The demo that was left running: where it lives, how it is left, how it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Final
+
+import click
+
+from rules.errors import SandboxError
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.cluster import Sandbox
+from service.sandbox.cluster.processes import Liveness
+from service.sandbox.cluster.state import ProcessId
+from service.sandbox.demo.stage import ORDERS, Stage, end_in_order
+
+STATE_FILE: Final = "demo.json"
+ASKED: Final = (
+    "alerts ls",
+    "deliveries ls",
+    "loss show invoices-0",
+    "sequence show refunds-0",
+    "sequence show parcels-0",
+    "baselines ls",
+    "baselines show --topic orders-1 --partition 0 --metric produce_rate",
+)
+
+
+def kept_folder() -> Path:
+    """Return the folder of a kept demo; the sandbox's own folder has nothing to do with it."""
+    home = os.environ.get("XDG_STATE_HOME") or str(Path.home() / ".local/state")
+    return Path(home) / "tidemark/demo"
+
+
+def require_none_kept() -> None:
+    """Refuse to start a second one.
+
+    Raises:
+        SandboxError: one runs.
+    """
+    kept = _kept()
+    if any(processes.liveness(one) is Liveness.RUNNING for one in kept):
+        raise SandboxError(
+            f"a demo runs in {kept_folder()}; end it first: tidemark sandbox demo --end"
+        )
+
+
+def leave_running(stage: Stage) -> None:
+    """Hand the load over to a process that outlives this one, and print where everything is."""
+    stage.loads.close()
+    stage.stop_nights()
+    for group in stage.passing_groups:  # nobody reads for it any more: it would be found to stand
+        stage.admin.delete_group(group)
+    load = [sys.executable, "-m", "service", "sandbox", "workload", "--abort-every", "5"]
+    load += ["--dir", str(stage.sandbox.directory), "--rate", str(ORDERS.rate)]
+    workload = processes.spawn(load, output=stage.folder / "workload.log")
+    left = [one for one in (stage.tidemark, workload, stage.pager.process) if one is not None]
+    text = json.dumps([asdict(one) for one in left])
+    (stage.folder / STATE_FILE).write_text(text, encoding="utf-8")
+    stage.is_kept = True
+    click.echo("\nLeft running:")
+    for what, where in (
+        ("brokers", stage.servers),
+        ("Tidemark", stage.address),
+        ("metrics", f"{stage.address}/metrics"),
+        ("status", f"{stage.address}/api/v1/status"),
+        ("findings", f"{stage.address}/api/v1/findings"),
+        ("alerts", f"{stage.address}/api/v1/alerts"),
+        ("pager got", str(stage.pager.record)),
+        ("at risk", f"{stage.address}/api/v1/partitions?at_risk=true"),
+        ("files", str(stage.folder)),
+    ):
+        click.echo(f"  {what:9} {where}")
+    where, command = f"--dir {stage.sandbox.directory}", _command()
+    click.echo("Ask it:")
+    for asked in ASKED:
+        click.echo(f"  {command} {asked} --server {stage.address}")
+    click.echo("Break it, and look at the addresses above:")
+    for broken, seen in (
+        ("kill 3", "partitions at risk; no finding: two replicas do"),
+        ("kill 2", "partition_under_min_isr is found within seconds"),
+        ("up", "mends both; the findings end"),
+    ):
+        click.echo(f"  {command} sandbox {broken} {where}   {seen}")
+    click.echo(f"End it:\n  {command} sandbox demo --end")
+
+
+def _command() -> str:
+    """Return how to type the command where it is not on the path, as after `make`."""
+    return "tidemark" if shutil.which("tidemark") else str(Path(sys.executable).parent / "tidemark")
+
+
+def end_kept() -> bool:
+    """End a kept demo and remove its files; False if there is none."""
+    folder = kept_folder()
+    if not (folder / STATE_FILE).exists():
+        click.echo(f"No demo was left running in {folder}.", err=True)
+        return False
+    click.echo("Ending Tidemark, the load and the cluster ...")
+    for process in _kept():
+        end_in_order(process)
+    report = Sandbox(folder / "kafka").down()
+    shutil.rmtree(folder, ignore_errors=True)
+    click.echo(f"Ended; {report.ended} nodes ran to the last. {folder} is removed.")
+    return True
+
+
+def _kept() -> list[ProcessId]:
+    try:
+        text = (kept_folder() / STATE_FILE).read_text(encoding="utf-8")
+        return [ProcessId(**one) for one in json.loads(text)]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError) as exc:
+        raise SandboxError(f"{kept_folder() / STATE_FILE} cannot be read: {exc}") from exc

@@ -1,0 +1,99 @@
+"""The weeks that the story makes up, and the nights that learn from them, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rules.baseline.civil import SLOTS_PER_DAY, civil_day
+from rules.baseline.packed import bucket_of
+from service.history.days import DayReader, days_of
+from service.history.folder import open_folder
+from service.runtime import clock
+from service.sandbox.cluster import processes
+from service.sandbox.cluster.state import ProcessId
+from service.sandbox.simulator.simulation import Simulation, Wanted
+from service.sandbox.simulator.writing import Written, write_history
+
+ZONES: Final = ("Europe/Berlin",)
+WEEKS: Final = 3
+SERIES: Final = 40
+SEED: Final = 3
+SLOT_MINUTES: Final = 24 * 60 // SLOTS_PER_DAY
+
+
+@dataclass(slots=True)
+class Nights:
+    """Simulated weeks below a folder, and their nights."""
+
+    folder: Path
+    simulation: Simulation | None = None  # set when its weeks are written
+    written: Written | None = None
+    process: ProcessId | None = None
+
+    @property
+    def history(self) -> Path:
+        """Return the folder of simulated history."""
+        return self.folder / "weeks"
+
+    def simulate(self, cluster: str, weeks: int = WEEKS) -> None:
+        """Write the weeks up to yesterday, as those of a cluster."""
+        yesterday = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date() - timedelta(days=1)
+        wanted = Wanted(
+            seed=SEED, cluster=cluster, series=SERIES, weeks=weeks, end=yesterday, zones=ZONES
+        )
+        made = Simulation(wanted)
+        self.written = write_history(made, str(self.history), replace=True, progress=_ignore)
+        self.simulation = made
+
+    def start(self, serve_config: Path, without: Sequence[str]) -> None:
+        """Start `tidemark nightly run` with the settings of a service, to publish where that reads."""
+        run = [sys.executable, "-m", "service", "nightly", "run", "-o", "json"]
+        run += ["--history", str(self.history), "--config", str(serve_config)]
+        self.process = processes.spawn(["/usr/bin/env", *without, *run], output=self._log)
+
+    def told(self, event: str) -> list[dict[str, Any]]:
+        """Return what the nights have told so far of a kind."""
+        found = []
+        with contextlib.suppress(OSError):
+            for line in self._log.read_text(encoding="utf-8", errors="replace").splitlines():
+                with contextlib.suppress(ValueError):  # half written, or Java's
+                    told = json.loads(line)
+                    if isinstance(told, dict) and told.get("event") == event:
+                        found.append(told)
+        return found
+
+    def samples_at(self, series_id: int, at: datetime, *, every_day: bool) -> NDArray[np.float32]:
+        """Return what a series was in the half hour of a moment, on all days or on that weekday."""
+        folder = open_folder(str(self.history))
+        zone = folder.described.time_zone
+        local = at.astimezone(ZoneInfo(zone))
+        slot = (60 * local.hour + local.minute) // SLOT_MINUTES
+        bucket = int(bucket_of(np.array([series_id]), folder.buckets)[0])
+        found = [np.zeros(0, np.float32)]
+        alike = [day for day in days_of(folder) if every_day or day.weekday() == local.weekday()]
+        for day in alike:
+            for block in DayReader(folder, day).blocks(bucket):
+                rows = block.values[block.series_id == series_id]
+                found += [row[civil_day(day, zone).slots(block.step_ms) == slot] for row in rows]
+        samples = np.concatenate(found)
+        known: NDArray[np.float32] = samples[~np.isnan(samples)]
+        return known
+
+    @property
+    def _log(self) -> Path:
+        return self.folder / "nights.log"
+
+
+def _ignore(day: date, samples: int) -> None:
+    del day, samples

@@ -1,0 +1,168 @@
+"""What the pager got, held against what Tidemark says that it sent, and what fires."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from collectors.naming import counted
+from service.cli.terminal.words import few
+from service.sandbox.demo.act import Act, Step
+from service.sandbox.demo.api import Api, Row, Sight
+from service.sandbox.demo.sequence_act import REORDERING
+from service.sandbox.demo.stage import PARCELS, Stage
+
+TAKEN: Final = 200
+DONE: Final = frozenset(("delivered", "superseded"))
+CLOSED: Final = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mail:
+    """What arrived, what was sent, and what holds now."""
+
+    got: Sequence[Row]  # requests, in the order of their arrival
+    deliveries: Sequence[Row]
+    alerts: Sequence[Row]  # all that are kept
+
+    @property
+    def taken(self) -> list[Row]:
+        """Return the requests that were answered with success."""
+        return [row for row in self.got if row["answered"] == TAKEN]
+
+    def troubles(self) -> Iterator[str]:
+        """Give what keeps this from being the whole story, told once and in order."""
+        open_ = [row for row in self.deliveries if row["state"] not in DONE]
+        if open_:
+            yield f"{counted(len(open_), 'notification')} not done yet"
+        if len({row["webhook_id"] for row in self.taken}) < len(self.taken):
+            yield "something was taken twice"
+        if any(row["signature"] != "verified" for row in self.got):
+            yield "something is not signed"
+        if _by_group(self.taken) != self._sent():
+            yield "what arrived is not what was sent, in its order"
+        if self._known() != self._firing():
+            yield "what the pager knows is not what holds now"
+
+    def ends(self, fingerprint: str) -> Row | None:
+        """Return the request that told an alert's end, None if that was not told last."""
+        told = [(row, one) for row in self.taken for one in _alerts(row)]
+        mine = [(row, one) for row, one in told if one["fingerprint"] == fingerprint]
+        return mine[-1][0] if mine and mine[-1][1]["status"] == "resolved" else None
+
+    def lines(self) -> Iterator[str]:
+        """Give one line per request."""
+        for row in self.got:
+            answered = "" if row["answered"] == TAKEN else f", answered {row['answered']}"
+            again = "" if row["attempt"] == 1 else f", attempt {row['attempt']}"
+            yield (
+                f"{row['number']:>3}  {row['at'][11:19]} UTC  {row['webhook_id']}  "
+                f"{row['title']} on {_about(row)} ({row['reason']}{again}{answered})"
+            )
+
+    def _sent(self) -> dict[str, list[str]]:
+        done = [row for row in self.deliveries if row["state"] == "delivered"]
+        return _by_group(sorted(done, key=lambda row: row["id"]))
+
+    def _known(self) -> set[str]:
+        """Return what the pager knows as firing; what is muted now may be known or not."""
+        last = {one["fingerprint"]: one["status"] for row in self.taken for one in _alerts(row)}
+        firing = {name for name, status in last.items() if status == "firing"}
+        return firing - {row["fingerprint"] for row in self.alerts if _is_muted(row)}
+
+    def _firing(self) -> set[str]:
+        rows = (row for row in self.alerts if row["state"] == "firing" and not _is_muted(row))
+        return {row["fingerprint"] for row in rows}
+
+
+def mail_of(stage: Stage) -> Mail | None:
+    """Return what is known now; None while Tidemark cannot tell."""
+    with Api(stage.address) as api:
+        alerts = api.rows("alerts", state="all")
+        deliveries = api.rows("deliveries")
+    if alerts is None or deliveries is None:
+        return None
+    return Mail(got=stage.pager.got(), deliveries=deliveries, alerts=alerts)
+
+
+def _is_closed(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    mail = mail_of(stage)
+    if mail is None or rounds[-1].finding(REORDERING, PARCELS) is not None:
+        return None
+    closed = (row for row in mail.alerts if row["end_reason"] == CLOSED)
+    told = [(row, end) for row in closed if (end := mail.ends(row["fingerprint"])) is not None]
+    if not told:
+        return None
+    row, end = told[0]
+    return f"{row['rule']} ended, and the pager was told: {end['webhook_id']} {end['title']}"
+
+
+def _all_arrived(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    del rounds
+    mail = mail_of(stage)
+    if mail is None or not mail.taken or list(mail.troubles()):
+        return None
+    return told_of(mail)
+
+
+def told_of(mail: Mail) -> str:
+    """Return all that arrived, in order."""
+    groups, refused = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
+    came_again = {row["webhook_id"] for row in mail.got} == {
+        row["webhook_id"] for row in mail.taken
+    }
+    head = (
+        f"{len(mail.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
+        f"all signed; {counted(refused, 'request')} refused on purpose, and "
+        f"{'sent again' if came_again else 'overtaken by what was newer'}"
+    )
+    return "\n        ".join([head, *mail.lines()])
+
+
+def _by_group(rows: Sequence[Row]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        found[row["group_key"]].append(row["webhook_id"])
+    return dict(found)
+
+
+def _alerts(row: Row) -> Sequence[Row]:
+    alerts: Sequence[Row] = (row["body"] or {}).get("alerts", ())
+    return alerts
+
+
+def _about(row: Row) -> str:
+    """Return the subjects that a request tells of."""
+    labels = [one["labels"] for one in _alerts(row)]
+    return few(sorted({_subject(one) for one in labels}))
+
+
+def _subject(labels: Row) -> str:
+    place = f"{labels['topic']}-{labels['partition']}" if "partition" in labels else None
+    names = (labels.get("group"), labels.get("transactional_id"), labels.get("client"), place)
+    return " of ".join(name for name in names if name) or "the cluster"
+
+
+def _is_muted(row: Row) -> bool:
+    return bool(row["silenced_by"] or row["inhibited_by"])
+
+
+PAGER: Final = Act(
+    title="What the pager got",
+    steps=[
+        Step(
+            did=f"the harmless gap on {PARCELS} was closed by hand, as an event that is dealt with",
+            do=Stage.close_reordering,
+            check=_is_closed,
+            limit_seconds=60,
+        ),
+        Step(
+            did="a receiver took what Tidemark sent, all the time; it had refused the first request",
+            do=None,
+            check=_all_arrived,
+            limit_seconds=60,
+        ),
+    ],
+)

@@ -1,0 +1,108 @@
+"""The last act: nights learn from weeks that were made up, and Tidemark tells what is usual now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from collectors.naming import counted
+from rules.baseline.series import Metric
+from service.cli.baselines import words
+from service.runtime import clock
+from service.sandbox.demo.act import Act, Step
+from service.sandbox.demo.api import Api, Row, Sight
+from service.sandbox.demo.nights import SERIES, WEEKS, Nights
+from service.sandbox.demo.stage import Stage
+
+SHOWN: Final = (Metric.READ_COMMITTED_LAG_SECONDS.value, Metric.PRODUCE_RATE.value)
+
+
+def _is_made(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    del rounds
+    made, written = stage.nights.simulation, stage.nights.written
+    if made is None or written is None:
+        return None
+    days = made.wanted.days
+    incidents = sum(one.is_incident for one in made.occasions)
+    return (
+        f"{written.samples / 1e6:.1f} million samples, {days[0]} to {days[-1]}, "
+        f"{written.bytes / 1e6:.1f} MB of Parquet, with {counted(incidents, 'incident')} in them"
+    )
+
+
+def _is_learnt(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    del rounds
+    published = stage.nights.told("published")
+    nights = [one for one in stage.nights.told("night") if one["is_new"]]
+    if not published or not nights:
+        return None
+    return (
+        f"{counted(len(nights), 'night')} of {nights[-1]['series']} series, each from the one "
+        f"before; run {published[-1]['run']} is in PostgreSQL"
+    )
+
+
+def _is_usual(stage: Stage, rounds: Sequence[Sight]) -> str | None:
+    del rounds
+    now = clock.utc_now()
+    with Api(stage.address) as api:
+        rows = api.rows("baselines/series", partition=0, at=now.isoformat()) or ()
+    shown = shown_of(rows)
+    if shown is None:
+        return None
+    return "\n        ".join(line_of(stage.nights, row, now) for row in shown)
+
+
+def shown_of(rows: Sequence[Row]) -> list[Row] | None:
+    """Return both series of one topic; None: there is none. One whose level has just moved comes last."""
+    found: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row["usual"] and row["metric"] in SHOWN:
+            found.setdefault(row["topic"], {}).setdefault(row["metric"], row)
+    whole = [[of[metric] for metric in SHOWN] for of in found.values() if len(of) == len(SHOWN)]
+    return min(
+        whole, key=lambda shown: sum(bool(row.get("level_change")) for row in shown), default=None
+    )
+
+
+def line_of(nights: Nights, row: Row, now: datetime) -> str:
+    """Say what is usual, and how often that was so at this time of day."""
+    usual, metric = row["usual"], row["metric"]
+    every_day = usual["weekday"] is None
+    samples = nights.samples_at(int(row["series_id"]), now, every_day=every_day)
+    inside = (samples >= usual["least"]) & (samples <= usual["most"])
+    change = row.get("level_change")
+    moved = f"; its level is new since {change['at'][:10]}" if change else ""
+    whose = f" read by {row['group']}" if row["group"] else ""
+    return (
+        f"{metric} of {row['topic']}-{row['partition']}{whose}: {words.sentence(row)}; unusual is "
+        f"{words.beyond(usual, metric)}\n          "
+        f"{inside.mean():.0%} of what was seen in this half hour of "
+        f"{'those days' if every_day else usual['weekday'] + 's'} is within{moved}"
+    )
+
+
+USUAL: Final = Act(
+    title="What is usual",
+    steps=[
+        Step(
+            did=f"{WEEKS} weeks of {SERIES} series were made up, as if the cluster had been watched",
+            do=Stage.simulate_weeks,
+            check=_is_made,
+            limit_seconds=60,
+        ),
+        Step(
+            did="a nightly run learnt from them, day by day, on Spark",
+            do=Stage.start_nights,
+            check=_is_learnt,
+            limit_seconds=150,
+        ),
+        Step(
+            did="Tidemark was asked what is usual at this time of the week",
+            do=None,
+            check=_is_usual,
+            limit_seconds=30,
+        ),
+    ],
+)

@@ -1,0 +1,326 @@
+"""What alerting remembers, in rows: a few statements per round, however many alerts changed.
+
+An alert keeps its row: if it fires again it is the same one, and its steps tell the story. What is
+over stays for that story; only what ended lately is a part of alerting's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+from typing import Final, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, Engine, and_, or_, select, text
+
+from rules.open_findings import Identity, OpenFinding
+from rules.verdict import Verdict
+from service.alerting.alerts.alert import RESOLVED_KEPT, Alert, AlertEnd, AlertState
+from service.alerting.alerts.codec import decode_alert, decode_group, encode_alert, encode_group
+from service.alerting.alerts.delta import AlertDelta, ClosingDone, HistoryStep
+from service.alerting.alerts.grouping import Group
+from service.alerting.alerts.state import AlertingState
+from service.storage.database.bulk import json_value, lines_of, plain, rows_from
+from service.storage.database.translate import translated
+from service.storage.delivery.enqueuing import enqueue, hash_of
+from service.storage.tables.alerting import ALERT, ALERT_GROUP, ALERTING_STATE
+
+T = TypeVar("T")
+
+_ALERT: Final = {
+    "rule_id": "text",
+    "labels": "jsonb",
+    "fingerprint": "text",
+    "severity": "text",
+    "state": "text",
+    "reason": "text",
+    "content": "jsonb",
+    "active_at": "timestamptz",
+    "fired_at": "timestamptz",
+    "resolved_at": "timestamptz",
+    "end_reason": "text",
+}
+_CHANGES: Final = [name for name in _ALERT if name not in ("rule_id", "labels", "fingerprint")]
+_UPSERT: Final = text(
+    f"INSERT INTO alert (cluster, updated_at, {', '.join(_ALERT)}) "  # noqa: S608 - our own names
+    f"SELECT :cluster, :at, {', '.join(_ALERT)} FROM {rows_from('rows', _ALERT)} "
+    "ON CONFLICT (cluster, fingerprint) DO UPDATE SET updated_at = excluded.updated_at, "
+    + ", ".join(f"{name} = excluded.{name}" for name in _CHANGES)
+)
+_STEP: Final = {
+    "fingerprint": "text",
+    "at": "timestamptz",
+    "step": "text",
+    "reason": "text",
+    "evidence": "jsonb",
+}
+_STEPS: Final = text(
+    "INSERT INTO alert_step (alert, at, step, reason, evidence) "  # noqa: S608 - our own names
+    f"SELECT a.id, r.at, r.step, r.reason, r.evidence FROM {rows_from('rows', _STEP)} "
+    "JOIN alert AS a ON a.cluster = :cluster AND a.fingerprint = r.fingerprint ORDER BY r.place"
+)
+_GROUP: Final = {
+    "receiver": "text",
+    "key_hash": "text",
+    "content": "jsonb",
+    "flush_at": "timestamptz",
+}
+_GROUPS: Final = text(
+    "INSERT INTO alert_group (cluster, receiver, key_hash, content, flush_at) "  # noqa: S608 - same
+    "SELECT :cluster, r.receiver, r.key_hash, r.content, r.flush_at "
+    f"FROM {rows_from('rows', _GROUP)} ON CONFLICT (cluster, receiver, key_hash) "
+    "DO UPDATE SET content = excluded.content, flush_at = excluded.flush_at"
+)
+_KEY: Final = {"receiver": "text", "key_hash": "text"}
+_GROUPS_GONE: Final = text(
+    f"DELETE FROM alert_group AS g USING {rows_from('rows', _KEY)} "  # noqa: S608 - same
+    "WHERE g.cluster = :cluster AND g.receiver = r.receiver AND g.key_hash = r.key_hash"
+)
+_ALL_GROUPS_GONE: Final = text("DELETE FROM alert_group WHERE cluster = :cluster")
+# What a whole delta does not have is over; its content says so too.
+_OTHERS_OVER: Final = text("""
+UPDATE alert SET state = 'resolved', resolved_at = :at, end_reason = :why, updated_at = :at,
+    content = content || jsonb_build_object(
+        'state', 'resolved', 'resolved_at', CAST(:at_text AS text), 'end', CAST(:why AS text),
+        'keep_firing_since', NULL)
+WHERE cluster = :cluster AND state <> 'resolved'
+  AND fingerprint NOT IN (SELECT string_to_table(CAST(:names AS text), ' '))
+""")
+# A second time none differs by the step any more.
+_TAKEN_UP: Final = text("""
+UPDATE acknowledgement AS k SET fired_at = a.fired_at FROM alert AS a
+WHERE k.cluster = :cluster AND a.cluster = k.cluster AND a.fingerprint = k.fingerprint
+  AND k.fired_at + CAST(:step AS interval) = a.fired_at
+""")
+_LOOKED: Final = text("""
+INSERT INTO alerting_state (cluster, looked_at) VALUES (:cluster, :at)
+ON CONFLICT (cluster) DO UPDATE SET looked_at = excluded.looked_at
+""")
+_CLOSED: Final = text(
+    "UPDATE closing SET done_at = :at, outcome = :outcome WHERE id = :id AND done_at IS NULL"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LoadedAlerting:
+    """What is stored of one cluster's alerting."""
+
+    state: AlertingState = field(default_factory=AlertingState)
+    trouble: str | None = None  # why not all of it could be read
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRows:
+    """What steps left as lines for the database; empty for no rows."""
+
+    alerts: str
+    steps: str
+    groups: str
+    gone: str  # groups
+
+
+def rows_of(delta: AlertDelta) -> AlertRows:
+    """Return what steps left as lines; it takes a while and asks nobody."""
+    contents = _Contents()
+    left = [group for group in delta.groups.values() if group is not None]
+    gone = [] if delta.is_whole else [name for name, one in delta.groups.items() if one is None]
+    return AlertRows(
+        alerts=lines_of(_alert_row(one, contents) for one in delta.alerts.values()),
+        steps=lines_of(map(_step_row, delta.steps)),
+        groups=lines_of(_group_row(one, contents) for one in left),
+        gone=lines_of([plain(receiver), hash_of(key)] for receiver, key in gone),
+    )
+
+
+def save(
+    connection: Connection, cluster: int, delta: AlertDelta, rows: AlertRows | None = None
+) -> None:
+    """Write what steps left, and put what is to be sent into the outbox; twice is as good as once.
+
+    `rows` are the delta's, where they are at hand.
+    """
+    rows = rows_of(delta) if rows is None else rows
+    given = {"cluster": cluster, "at": delta.at}
+    stored_at = _looked_at(connection, cluster)
+    if delta.is_whole:
+        _end_others(connection, cluster, delta)
+        connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
+    for statement, lines in (
+        (_UPSERT, rows.alerts),
+        (_STEPS, _new_steps(delta, rows, stored_at)),
+        (_GROUPS_GONE, rows.gone),
+        (_GROUPS, rows.groups),
+    ):
+        if lines:
+            connection.execute(statement, {**given, "rows": lines})
+    if delta.clock_step:
+        connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
+    enqueue(connection, cluster, delta.outgoing)
+    note_closed(connection, delta.closed)
+    if delta.looked_at is not None and delta.looked_at != stored_at:
+        connection.execute(_LOOKED, {"cluster": cluster, "at": delta.looked_at})
+
+
+def note_closed(connection: Connection, closed: Iterable[ClosingDone]) -> None:
+    """Write down what became of what persons wanted closed; twice is as good as once."""
+    for one in closed:
+        connection.execute(_CLOSED, {"id": one.closing_id, "at": one.at, "outcome": one.outcome})
+
+
+def load(
+    engine: Engine, cluster: int, open_findings: Mapping[Identity, OpenFinding]
+) -> LoadedAlerting:
+    """Return what alerting remembers of a cluster (its row id).
+
+    What cannot be read is left out, and told: one damaged row must not silence all others.
+
+    Raises:
+        StoreError: the database refused or is away.
+    """
+    with translated("alerts cannot be read"), engine.connect() as connection:
+        looked_at = _looked_at(connection, cluster)
+        wanted = select(ALERT.c.content).where(ALERT.c.cluster == cluster, _remembered(looked_at))
+        alerts = connection.execute(wanted.order_by(ALERT.c.id)).scalars().all()
+        groups = connection.execute(
+            select(ALERT_GROUP.c.content).where(ALERT_GROUP.c.cluster == cluster)
+        ).scalars()
+        found = [_try(partial(decode_alert, one)) for one in alerts]
+        together = [_try(partial(decode_group, one)) for one in groups]
+    troubles = [one for one in (*found, *together) if isinstance(one, str)]
+    state = AlertingState(
+        alerts={one.key: one for one in found if isinstance(one, Alert)},
+        groups={one.group_id: one for one in together if isinstance(one, Group)},
+        looked_at=looked_at,
+    )
+    return LoadedAlerting(
+        state=with_evidence(state, open_findings),
+        trouble=f"{len(troubles)} rows of alerts: {troubles[0]}" if troubles else None,
+    )
+
+
+def _looked_at(connection: Connection, cluster: int) -> datetime | None:
+    mine = ALERTING_STATE.c
+    wanted = select(mine.looked_at).where(mine.cluster == cluster)
+    return connection.execute(wanted).scalar_one_or_none()
+
+
+def _remembered(looked_at: datetime | None) -> ColumnElement[bool]:
+    """Choose the rows that a process still remembers: what goes on, and what ended lately."""
+    goes_on = ALERT.c.state != AlertState.RESOLVED.value
+    if looked_at is None:
+        return goes_on
+    is_lately_over = and_(
+        ALERT.c.fired_at.is_not(None),  # what never fired is forgotten with its end
+        ALERT.c.resolved_at >= looked_at - RESOLVED_KEPT,
+    )
+    return or_(goes_on, is_lately_over)
+
+
+def is_remembered(alert: Alert, looked_at: datetime | None) -> bool:
+    """Whether a stored alert is a part of alerting's memory, and not of its history alone."""
+    if alert.state is not AlertState.RESOLVED:
+        return True
+    if looked_at is None or alert.fired_at is None or alert.resolved_at is None:
+        return False
+    return alert.resolved_at >= looked_at - RESOLVED_KEPT
+
+
+def with_evidence(
+    state: AlertingState, open_findings: Mapping[Identity, OpenFinding]
+) -> AlertingState:
+    """Return a state in which every alert has what its finding last said.
+
+    Other evidence alone rewrites no alert, so that it may be older in its row.
+    """
+    alerts = {key: _with_evidence(alert, open_findings) for key, alert in state.alerts.items()}
+    return replace(state, alerts=alerts)
+
+
+def _with_evidence(alert: Alert, open_findings: Mapping[Identity, OpenFinding]) -> Alert:
+    entry = open_findings.get(alert.finding)
+    if alert.state is AlertState.RESOLVED or entry is None or entry.verdict is not Verdict.BREACH:
+        return alert
+    if entry.severity is not alert.severity:
+        return alert
+    return replace(alert, reason=entry.reason, evidence=entry.evidence)
+
+
+def _try(read: Callable[[], T]) -> T | str:
+    """Return what was read, or why it cannot be."""
+    try:
+        return read()
+    except (KeyError, TypeError, ValueError, AttributeError) as exc:
+        return repr(exc)
+
+
+def _new_steps(delta: AlertDelta, rows: AlertRows, stored_at: datetime | None) -> str:
+    """Return the steps that are not stored yet: the answer to an earlier COMMIT may have been lost.
+
+    After the clock was set everything is written anew, and times can no longer be compared.
+    """
+    if stored_at is None or delta.is_whole:
+        return rows.steps
+    new = [one for one in delta.steps if one.at > stored_at]
+    return rows.steps if len(new) == len(delta.steps) else lines_of(map(_step_row, new))
+
+
+def _end_others(connection: Connection, cluster: int, delta: AlertDelta) -> None:
+    given = {
+        "cluster": cluster,
+        "at": delta.at,
+        "at_text": delta.at.isoformat(),
+        "why": AlertEnd.NOT_SEEN.value,
+        "names": " ".join(delta.alerts),
+    }
+    connection.execute(_OTHERS_OVER, given)
+
+
+class _Contents:
+    """Alerts as JSON, each made once: one that ended is a row of its own and a part of its group."""
+
+    def __init__(self) -> None:
+        self._made: dict[int, str] = {}  # by id: who is asked for outlives this
+
+    def of(self, alert: Alert) -> str:
+        made = self._made.get(id(alert))
+        if made is None:
+            made = self._made[id(alert)] = json_value(encode_alert(alert))
+        return made
+
+
+def _alert_row(alert: Alert, contents: _Contents) -> Sequence[str | None]:
+    return (
+        plain(alert.rule_id),
+        json_value(alert.labels),
+        alert.fingerprint,
+        alert.severity.value,
+        alert.state.value,
+        plain(alert.reason),
+        contents.of(alert),
+        alert.active_at.isoformat(),
+        _moment(alert.fired_at),
+        _moment(alert.resolved_at),
+        None if alert.end is None else alert.end.value,
+    )
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
+
+
+def _step_row(step: HistoryStep) -> Sequence[str | None]:
+    return (
+        step.fingerprint,
+        step.at.isoformat(),
+        step.step.value,
+        plain(step.reason),
+        json_value(step.evidence),
+    )
+
+
+def _group_row(group: Group, contents: _Contents) -> Sequence[str | None]:
+    rest = json_value(encode_group(replace(group, ended={})))
+    ended = ",".join(contents.of(one) for one in group.ended.values())
+    content = f'{rest[:-1]},"ended":[{ended}]}}'  # of two values of one name JSONB takes the last
+    return plain(group.receiver), hash_of(group.key), content, group.flush_at.isoformat()

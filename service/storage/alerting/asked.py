@@ -1,0 +1,120 @@
+"""What persons ask of alerting: silences, acknowledgements, and events to close; read after each round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any, Final
+
+from sqlalchemy import Connection, Row, and_, select
+
+from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.alerting.alerts.alert import AlertState
+from service.alerting.alerts.delta import Closing
+from service.alerting.alerts.evaluate import NOTHING_ASKED, Asked
+from service.alerting.alerts.matchers import MatcherError, parse_matchers
+from service.alerting.alerts.silences import Silence, SilenceError
+from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
+
+MOST_CLOSINGS: Final = 1000  # that one round looks at
+_REMEMBERED: Final = 4096  # silences: their patterns learn which values they match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What persons want of one cluster's alerts now."""
+
+    asked: Asked = NOTHING_ASKED
+    closings: tuple[Closing, ...] = ()
+    trouble: str | None = None  # which silences cannot be read, one line
+
+    def shifted(self, step: timedelta) -> Wanted:
+        """Return it by a clock that was set: what is taken up moved along with its alert.
+
+        Silences stay: who set their times read them off a clock.
+        """
+        taken_up = (
+            replace(one, fired_at=one.fired_at + step) for one in self.asked.acknowledgements
+        )
+        return replace(self, asked=replace(self.asked, acknowledgements=tuple(taken_up)))
+
+
+NOTHING_WANTED: Final = Wanted()
+
+
+def read(connection: Connection, cluster: int, now: datetime) -> Wanted:
+    """Return what is asked of a cluster (its row id); silences that are over are left out."""
+    rows = connection.execute(
+        select(SILENCE).where(SILENCE.c.ends_at > now).order_by(SILENCE.c.id)
+    ).all()
+    silences = [(str(row.id), _silence(*_values(row))) for row in rows]
+    unreadable = [name for name, one in silences if one is None]
+    return Wanted(
+        asked=Asked(
+            silences=tuple(one for _, one in silences if one is not None),
+            acknowledgements=_acknowledgements(connection, cluster),
+        ),
+        closings=_closings(connection, cluster),
+        trouble=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
+    )
+
+
+def _values(row: Row[Any]) -> tuple[str, str, datetime, datetime, str, str]:
+    return str(row.id), row.matchers, row.starts_at, row.ends_at, row.created_by, row.comment
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _silence(  # noqa: PLR0913, PLR0917 - the columns of a row
+    silence_id: str, matchers: str, starts_at: datetime, ends_at: datetime, by: str, comment: str
+) -> Silence | None:
+    """Return a silence; None if it cannot be read: all others still hold."""
+    try:
+        return Silence(
+            silence_id=silence_id,
+            matchers=parse_matchers(matchers),
+            starts_at=starts_at,
+            ends_at=ends_at,
+            created_by=by,
+            comment=comment,
+            is_for_all=True,  # whether it may be was asked when it was made
+        )
+    except (MatcherError, SilenceError):
+        return None
+
+
+def _acknowledgements(connection: Connection, cluster: int) -> tuple[Acknowledgement, ...]:
+    """Return those of alerts that fire; others hold for nothing any more."""
+    mine, alert = ACKNOWLEDGEMENT.c, ALERT.c
+    fires = and_(
+        alert.cluster == mine.cluster,
+        alert.fingerprint == mine.fingerprint,
+        alert.state == AlertState.FIRING.value,
+    )
+    wanted = select(ACKNOWLEDGEMENT).join(ALERT, fires).where(mine.cluster == cluster)
+    return tuple(
+        Acknowledgement(
+            fingerprint=row.fingerprint,
+            fired_at=row.fired_at,
+            occurrences=row.occurrences,
+            by=row.by_whom,
+            at=row.at,
+            comment=row.comment,
+        )
+        for row in connection.execute(wanted)
+    )
+
+
+def _closings(connection: Connection, cluster: int) -> tuple[Closing, ...]:
+    mine = CLOSING.c
+    wanted = select(CLOSING).where(mine.cluster == cluster, mine.done_at.is_(None))
+    return tuple(
+        Closing(
+            closing_id=row.id,
+            rule_id=row.rule_id,
+            labels_hash=row.labels_hash,
+            by=row.by_whom,
+            why=row.why,
+        )
+        for row in connection.execute(wanted.order_by(mine.id).limit(MOST_CLOSINGS))
+    )

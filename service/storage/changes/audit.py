@@ -1,0 +1,101 @@
+"""The audit trail: who changed what, and why. Rows are added in the transaction of the change, and
+the database refuses to alter or remove them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert, select
+
+from service.storage.database.translate import translated
+from service.storage.tables.alerting import AUDIT
+
+
+class Action(StrEnum):
+    """What persons do."""
+
+    ALERT_ACKNOWLEDGE = "alert.acknowledge"
+    ALERT_UNACKNOWLEDGE = "alert.unacknowledge"
+    ALERT_CLOSE = "alert.close"
+    SILENCE_CREATE = "silence.create"
+    SILENCE_EDIT = "silence.edit"
+    SILENCE_EXPIRE = "silence.expire"
+    RECEIVER_TEST = "receiver.test"
+    DELIVERY_REPLAY = "delivery.replay"
+    JOB_RUN = "job.run"
+    BASELINE_ROLLBACK = "baseline.rollback"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deed:
+    """What somebody did."""
+
+    action: Action
+    target: str
+    why: str = ""
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditRow:
+    """A row of the trail."""
+
+    id: int
+    at: datetime
+    who: str
+    what: str
+    target: str
+    why: str
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedAudit:
+    """Which rows a page shows; None takes all."""
+
+    who: str | None = None
+    what: str | None = None
+    target: str | None = None
+    since: datetime | None = None
+    before: int | None = None  # row id of the last one already shown
+
+
+def note(connection: Connection, deed: Deed, *, who: str, at: datetime) -> None:
+    """Write down what somebody did."""
+    row = insert(AUDIT).values(
+        at=at,
+        who=who,
+        what=deed.action.value,
+        target=deed.target,
+        why=deed.why,
+        details=dict(deed.details),
+    )
+    connection.execute(row)
+
+
+class AuditTrail:
+    """The trail, for readers."""
+
+    def __init__(self, engine: Callable[[], Engine]) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+
+    def page(self, wanted: WantedAudit, limit: int) -> list[AuditRow]:
+        """Return rows, newest first."""
+        same = [
+            AUDIT.c[name] == value
+            for name in ("who", "what", "target")
+            if (value := getattr(wanted, name)) is not None
+        ]
+        query = select(AUDIT).where(*same)
+        if wanted.since is not None:
+            query = query.where(AUDIT.c.at >= wanted.since)
+        if wanted.before is not None:
+            query = query.where(AUDIT.c.id < wanted.before)
+        query = query.order_by(AUDIT.c.id.desc()).limit(limit)
+        with translated("the audit trail cannot be read"), self._engine().connect() as connection:
+            return [AuditRow(**row) for row in connection.execute(query).mappings()]

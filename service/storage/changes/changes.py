@@ -1,0 +1,102 @@
+"""What persons change: each change, what the audit trail says of it, and the answer to a request that
+may be sent again are one transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from sqlalchemy import Connection, Engine
+
+from service.alerting.alerts.acknowledgements import Acknowledgement
+from service.storage.alerting import acknowledgements
+from service.storage.alerting.acknowledgements import StoredClosing
+from service.storage.alerting.alert_lists import AlertReading, StoredAlert
+from service.storage.alerting.silences import SilenceEdits
+from service.storage.baselines.rolling_back import RolledBack, roll_back
+from service.storage.changes import audit, idempotency
+from service.storage.changes.audit import Deed
+from service.storage.changes.idempotency import Answer, Keyed, KeyTrouble
+from service.storage.database.translate import translated
+from service.storage.delivery.deliveries_by_hand import ByHand
+
+
+class Changes:
+    """Takes changes; one service's, of the cluster that it watches."""
+
+    def __init__(self, engine: Callable[[], Engine], name: str) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._name = name
+
+    @contextmanager
+    def begin(self, who: str, now: datetime) -> Iterator[Change]:
+        """Give one person's change; it is stored when this ends well, else nothing is.
+
+        Raises:
+            StoreError: nothing was stored, or the answer to COMMIT was lost.
+        """
+        with translated("nothing was changed"), self._engine().begin() as connection:
+            yield Change(connection, self._name, who=who, now=now)
+
+
+class Change:
+    """One change under way."""
+
+    def __init__(self, connection: Connection, name: str, *, who: str, now: datetime) -> None:
+        self.who = who
+        self.now = now
+        self.connection = connection
+        self.silences = SilenceEdits(connection)
+        self.deliveries = ByHand(connection, now)
+        self._alerts = AlertReading(connection, name)
+        self._name = name
+
+    # ------------------------------------------------------------------ sent again
+    def known(self, asked: Keyed) -> Answer | KeyTrouble | None:
+        """Return what was answered to a request with a key; None: it is new."""
+        return idempotency.known(self.connection, asked, self.now)
+
+    def keep(self, asked: Keyed, answer: Answer) -> None:
+        """Keep what is answered to a request with a key."""
+        idempotency.keep(self.connection, asked, answer, self.now)
+
+    def note(self, deed: Deed) -> None:
+        """Write into the audit trail what is done."""
+        audit.note(self.connection, deed, who=self.who, at=self.now)
+
+    # ------------------------------------------------------------------ alerts
+    def alert(self, fingerprint: str) -> StoredAlert | None:
+        """Return an alert, None if there is none."""
+        return self._alerts.one(fingerprint)
+
+    def acknowledge(self, alert: StoredAlert, comment: str) -> Acknowledgement:
+        """Take up an alert that fires."""
+        given = Acknowledgement.of(alert.alert, by=self.who, at=self.now, comment=comment)
+        acknowledgements.acknowledge(self.connection, alert.cluster, given)
+        return given
+
+    def take_back(self, alert: StoredAlert) -> Acknowledgement | None:
+        """Take back what was said of an alert; None if nothing was."""
+        name = alert.alert.fingerprint
+        return acknowledgements.take_back(self.connection, alert.cluster, name)
+
+    def closing(self, alert: StoredAlert) -> StoredClosing | None:
+        """Return the last wish to close an alert's finding."""
+        return self._alerts.closing(alert)
+
+    def close(self, alert: StoredAlert, why: str) -> StoredClosing:
+        """Ask the next round to close an alert's finding."""
+        wish = StoredClosing(by=self.who, at=self.now, why=why)
+        acknowledgements.ask_closing(self.connection, alert.cluster, alert.finding, wish)
+        return wish
+
+    # ------------------------------------------------------------------ baselines
+    def roll_back(self, to: str | None) -> RolledBack:
+        """Make another run of baselines the current one; None: the one before it.
+
+        Raises:
+            NoRunError: there is no such run; `SameRunError`: it is the current one already.
+        """
+        return roll_back(self.connection, self._name, to, self.now)

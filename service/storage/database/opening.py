@@ -1,0 +1,62 @@
+"""Opens the database for a command that an operator types, beside a service that may run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import Engine
+
+from rules.errors import StoreError
+from service.settings import Settings
+from service.storage.database import schema
+from service.storage.database.engine import Database, open_database
+from service.storage.database.server import has_files
+
+
+def has_database(settings: Settings) -> bool:
+    """Return whether there is one to open: a URL counts as one, whatever it leads to."""
+    return settings.database.url is not None or has_files(settings.service.data_directory())
+
+
+def open_store(settings: Settings) -> Database:
+    """Open the database of these settings; the data directory's server may be a service's.
+
+    Raises:
+        StoreError: as `open_database`.
+    """
+    url = settings.database.url
+    directory = settings.service.data_directory()
+    return open_database(url.get_secret_value() if url else None, directory, attach=True)
+
+
+@contextmanager
+def opened(settings: Settings) -> Iterator[Engine]:
+    """Open a database that is there, whatever its schema, and close it at the end.
+
+    Raises:
+        StoreError: there is none in the data directory; nothing is made.
+    """
+    if not has_database(settings):
+        raise StoreError(
+            f"there is no database in {settings.service.data_directory()}: make it with "
+            "`tidemark db upgrade` or `tidemark serve`",
+            retryable=False,
+        )
+    database = open_store(settings)
+    try:
+        yield database.engine
+    finally:
+        database.close()
+
+
+@contextmanager
+def opened_at_head(settings: Settings) -> Iterator[Engine]:
+    """Open a database whose schema is the one of this version.
+
+    Raises:
+        StoreError: there is none, or its schema is another one.
+    """
+    with opened(settings) as engine:
+        schema.require_head(engine)
+        yield engine

@@ -1,0 +1,179 @@
+"""What came of deliveries: one statement for the rows, one for the attempts, one for who is next."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import Engine, text
+
+from service.storage.database.translate import translated
+from service.storage.delivery.outbox import OWN
+
+
+class RowState(StrEnum):
+    """Where a row of the outbox stands."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    DELIVERED = "delivered"
+    SUPERSEDED = "superseded"
+    DEAD = "dead"
+
+
+class DeadReason(StrEnum):
+    """Why a notification is given up."""
+
+    REFUSED = "refused"  # this body will never be taken
+    GONE = "gone"  # the receiver wants no more of anything
+    TOO_OLD = "too_old"  # tried for a day
+    UNSENDABLE = "unsendable"  # its body does not fit the receiver any more
+    RECEIVER_REMOVED = "receiver_removed"  # from the settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Done:
+    """One attempt, and what becomes of its notification."""
+
+    id: int
+    at: datetime  # aware, UTC; when the attempt began
+    took_ms: int
+    outcome: str
+    status: int | None
+    failure: str | None
+    detail: str
+    reply: str
+    state: RowState  # afterwards: waiting, delivered or dead
+    next_attempt_at: datetime | None = None  # only where it waits
+    dead_reason: DeadReason | None = None
+    drops_body: bool = False  # nobody will ask for what was said
+
+
+# Whoever else holds a row by now decides about it, but what was delivered is delivered.
+_ROWS: Final = text("""
+UPDATE outbox AS o SET
+    state = r.state, attempts = o.attempts + 1, lease_until = NULL, lease_owner = NULL,
+    next_attempt_at = coalesce(r.next_attempt_at, o.next_attempt_at),
+    done_at = CASE WHEN r.state = 'waiting' THEN NULL ELSE CAST(:now AS timestamptz) END,
+    dead_reason = r.dead_reason, body = CASE WHEN r.drops_body THEN ''::bytea ELSE o.body END
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (id bigint, state text,
+     next_attempt_at timestamptz, dead_reason text, drops_body boolean)
+WHERE o.id = r.id AND ((o.state = 'sending' AND o.lease_owner = :owner)
+                       OR (r.state = 'delivered' AND o.state IN ('waiting', 'sending')))
+""")
+_ATTEMPTS: Final = text("""
+INSERT INTO delivery_attempt (outbox, at, took_ms, outcome, status, failure, detail, reply)
+SELECT o.id, r.at, r.took_ms, r.outcome, r.status, r.failure, r.detail, r.reply
+FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS r (id bigint, at timestamptz, took_ms integer,
+     outcome text, status integer, failure text, detail text, reply text)
+JOIN outbox AS o ON o.id = r.id
+WHERE NOT EXISTS (SELECT FROM delivery_attempt AS a WHERE a.outbox = r.id AND a.at = r.at)
+""")
+_NEXT: Final = text("""
+UPDATE outbox SET next_attempt_at = :now
+WHERE state = 'waiting' AND next_attempt_at > :now AND id = ANY(ARRAY(
+      SELECT head.id FROM outbox AS o CROSS JOIN LATERAL (
+             SELECT id FROM outbox AS mine
+             WHERE state IN ('waiting', 'sending') AND receiver = o.receiver
+               AND group_hash = o.group_hash AND cluster IS NOT DISTINCT FROM o.cluster
+             ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
+      WHERE o.id = ANY(:ids)))
+""")
+_ALL_DEAD: Final = text(f"""
+UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now
+WHERE state = 'waiting' AND receiver = :receiver AND {OWN}
+""")  # noqa: S608 - constants of ours
+_REMOVED: Final = text("""
+UPDATE outbox SET state = 'dead', dead_reason = :why, done_at = :now, lease_until = NULL,
+       lease_owner = NULL
+WHERE state IN ('waiting', 'sending') AND next_attempt_at <= :now AND NOT receiver = ANY(CAST(:known AS text[]))
+  AND (cluster IN (SELECT id FROM cluster WHERE name = :name)
+       OR (cluster IS NULL AND created_at < :long_ago))
+RETURNING receiver
+""")
+_HASTEN: Final = text(f"""
+UPDATE outbox SET next_attempt_at = :now
+WHERE state = 'waiting' AND receiver = :receiver AND next_attempt_at > :now AND {OWN}
+""")  # noqa: S608 - constants of ours
+_SHIFT: Final = text(f"""
+UPDATE outbox SET created_at = created_at + :step, next_attempt_at = next_attempt_at + :step,
+       lease_until = lease_until + :step
+WHERE state IN ('waiting', 'sending') AND {OWN}
+""")  # noqa: S608 - constants of ours
+_TOLD: Final = "the outbox cannot be changed"
+_NOBODYS: Final = timedelta(days=1)  # so long a row of no cluster waits for a service that knows it
+
+
+class Deliveries:
+    """Notes what came of what one process claimed."""
+
+    def __init__(self, engine: Callable[[], Engine], name: str, owner: UUID) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._name = name
+        self._owner = owner
+
+    def complete(self, done: Sequence[Done], now: datetime) -> None:
+        """Store attempts, and what becomes of their notifications; the next of a group is due.
+
+        Storing the same once more, after the answer to COMMIT was lost, changes nothing.
+
+        Raises:
+            StoreError: nothing was stored, or the answer to COMMIT was lost.
+        """
+        rows = json.dumps([_row(one) for one in done])
+        over = [one.id for one in done if one.state is not RowState.WAITING]
+        with translated("deliveries cannot be stored"), self._engine().begin() as connection:
+            given = {"rows": rows, "now": now, "owner": self._owner}
+            connection.execute(_ATTEMPTS, {"rows": rows})
+            connection.execute(_ROWS, given)
+            if over:
+                connection.execute(_NEXT, {"ids": over, "now": now})
+
+    def give_up(self, receiver: str, now: datetime) -> int:
+        """Give up all that waits for a receiver that wants nothing any more; return how many."""
+        why = str(DeadReason.GONE)
+        return self._change(_ALL_DEAD, receiver=receiver, why=why, now=now)
+
+    def bury(self, known: Collection[str], now: datetime) -> list[str]:
+        """Give up what is for receivers that are no more; return a receiver's name for each."""
+        given = {
+            "known": list(known),
+            "now": now,
+            "name": self._name,
+            "why": str(DeadReason.RECEIVER_REMOVED),
+            "long_ago": now - _NOBODYS,
+        }
+        with translated(_TOLD), self._engine().begin() as connection:
+            return list(connection.execute(_REMOVED, given).scalars())
+
+    def hasten(self, receiver: str, now: datetime) -> None:
+        """Have all that waits for a receiver tried at once: it takes notifications again."""
+        self._change(_HASTEN, receiver=receiver, now=now)
+
+    def shift(self, step: timedelta) -> None:
+        """Move the times of what is open along with a clock that was set."""
+        self._change(_SHIFT, step=step)
+
+    def _change(self, statement: Any, **given: object) -> int:
+        with translated(_TOLD), self._engine().begin() as connection:
+            return int(connection.execute(statement, {"name": self._name, **given}).rowcount)
+
+
+def _row(done: Done) -> dict[str, object]:
+    """Return an attempt as JSON can hold it; PostgreSQL stores no NUL."""
+    return {name: _plain(value) for name, value in asdict(done).items()}
+
+
+def _plain(value: object) -> object:
+    match value:
+        case datetime():
+            return value.isoformat()
+        case str():
+            return value.replace("\0", "�")
+        case _:
+            return value

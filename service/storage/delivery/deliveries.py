@@ -1,0 +1,201 @@
+"""Notifications on their way and those that arrived, for readers; nothing is sent here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import Connection, Engine, RowMapping, func, select, tuple_
+from sqlalchemy.dialects.postgresql import distinct_on
+
+from service.storage.database.translate import translated
+from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
+
+LAST_ATTEMPTS: Final = 100  # of one delivery
+LAST_TOLD: Final = 50  # of the groups of one alert
+LOOKED_AT: Final = 10_000  # attempts, for the latest of each receiver
+DELIVERED: Final = "delivered"  # the state, and the outcome of an attempt
+OPEN: Final = ("waiting", "sending")
+DEAD: Final = "dead"
+
+_COLUMNS: Final = [column for column in OUTBOX.c if column.name != "body"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredDelivery:
+    """One notification, without its body."""
+
+    id: int
+    webhook_id: str
+    receiver: str
+    group_key: str
+    reason: str
+    is_firing: bool
+    alerts: int
+    created_at: datetime
+    state: str
+    next_attempt_at: datetime
+    attempts: int
+    done_at: datetime | None
+    superseded_by: int | None
+    replay_of: int | None
+    fallback_of: int | None
+    dead_reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredAttempt:
+    """One attempt to deliver."""
+
+    at: datetime
+    took_ms: int
+    outcome: str
+    status: int | None
+    failure: str | None
+    detail: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryStory:
+    """A delivery with its attempts, oldest first; the body is empty once it is not kept any more."""
+
+    delivery: StoredDelivery
+    attempts: Sequence[StoredAttempt]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiverFigures:
+    """How sending to one receiver goes; its latest attempts are found among the last of all."""
+
+    waiting: int = 0
+    dead: int = 0
+    oldest_waiting_at: datetime | None = None
+    last_success_at: datetime | None = None
+    last_failure: StoredAttempt | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WantedDeliveries:
+    """Which deliveries a page shows; None takes all."""
+
+    receiver: str | None = None
+    state: str | None = None
+    before: int | None = None  # row id of the last one already shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Groups:
+    """Groups of alerts, each by its receiver and key."""
+
+    names: Sequence[tuple[str, str]]
+    since: datetime
+    limit: int = field(default=LAST_TOLD)
+
+
+class DeliveryList:
+    """Deliveries, whichever cluster they tell of."""
+
+    def __init__(self, engine: Callable[[], Engine]) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+
+    def page(self, wanted: WantedDeliveries, limit: int) -> list[StoredDelivery]:
+        """Return deliveries, newest first."""
+        query = select(*_COLUMNS)
+        if wanted.receiver is not None:
+            query = query.where(OUTBOX.c.receiver == wanted.receiver)
+        if wanted.state is not None:
+            query = query.where(OUTBOX.c.state == wanted.state)
+        if wanted.before is not None:
+            query = query.where(OUTBOX.c.id < wanted.before)
+        query = query.order_by(OUTBOX.c.id.desc()).limit(limit)
+        with translated("deliveries cannot be read"), self._engine().connect() as connection:
+            return [delivery_of(row) for row in connection.execute(query).mappings()]
+
+    def one(self, delivery: int) -> DeliveryStory | None:
+        """Return a delivery with what came of it, None if there is none."""
+        query = select(OUTBOX).where(OUTBOX.c.id == delivery)
+        of_it = select(DELIVERY_ATTEMPT).where(DELIVERY_ATTEMPT.c.outbox == delivery)
+        last = of_it.order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(LAST_ATTEMPTS)
+        with translated("a delivery cannot be read"), self._engine().connect() as connection:
+            row = connection.execute(query).mappings().one_or_none()
+            if row is None:
+                return None
+            attempts = [_attempt(one) for one in connection.execute(last).mappings()]
+        return DeliveryStory(delivery=delivery_of(row), attempts=attempts[::-1], body=row["body"])
+
+    def figures(self, receivers: Sequence[str]) -> dict[str, ReceiverFigures]:
+        """Return how sending goes to these receivers."""
+        with translated("receivers cannot be looked at"), self._engine().connect() as connection:
+            counts, latest = _counts(connection), _latest(connection)
+        return {
+            name: _figures(counts.get(name), latest.get((name, True)), latest.get((name, False)))
+            for name in receivers
+        }
+
+
+def told_of(connection: Connection, groups: Groups) -> list[StoredDelivery]:
+    """Return what was made for some groups since a moment, newest first."""
+    if not groups.names:
+        return []
+    is_theirs = tuple_(OUTBOX.c.receiver, OUTBOX.c.group_key).in_(groups.names)
+    query = select(*_COLUMNS).where(is_theirs, OUTBOX.c.created_at >= groups.since)
+    newest = query.order_by(OUTBOX.c.id.desc()).limit(groups.limit)
+    return [delivery_of(row) for row in connection.execute(newest).mappings()]
+
+
+def delivery_of(row: RowMapping) -> StoredDelivery:
+    """Return the delivery in a row of its table."""
+    return StoredDelivery(**{name: row[name] for name in StoredDelivery.__dataclass_fields__})
+
+
+def _attempt(row: RowMapping) -> StoredAttempt:
+    return StoredAttempt(**{name: row[name] for name in StoredAttempt.__dataclass_fields__})
+
+
+def _counts(connection: Connection) -> Mapping[str, RowMapping]:
+    """Return what is open and what was given up, by receiver."""
+    is_open = OUTBOX.c.state.in_(OPEN)
+    query = (
+        select(
+            OUTBOX.c.receiver,
+            func.count().filter(is_open).label("waiting"),
+            func.count().filter(OUTBOX.c.state == DEAD).label("dead"),
+            func.min(OUTBOX.c.created_at).filter(is_open).label("oldest_waiting_at"),
+        )
+        .where(OUTBOX.c.state.in_((*OPEN, DEAD)))
+        .group_by(OUTBOX.c.receiver)
+    )
+    return {row["receiver"]: row for row in connection.execute(query).mappings()}
+
+
+def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
+    """Return the latest attempt by receiver and whether it delivered, of the last ones of all."""
+    went_well = DELIVERY_ATTEMPT.c.outcome == DELIVERED
+    columns = (DELIVERY_ATTEMPT, went_well.label("went_well"))
+    last = select(*columns).order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(LOOKED_AT).subquery()
+    joined = last.join(OUTBOX, OUTBOX.c.id == last.c.outbox)
+    name = OUTBOX.c.receiver
+    latest = (
+        select(last, name.label("of_receiver"))
+        .select_from(joined)
+        .ext(distinct_on(name, last.c.went_well))
+        .order_by(name, last.c.went_well, last.c.id.desc())
+    )
+    rows = connection.execute(latest).mappings()
+    return {(row["of_receiver"], row["went_well"]): _attempt(row) for row in rows}
+
+
+def _figures(
+    counts: RowMapping | None, success: StoredAttempt | None, failure: StoredAttempt | None
+) -> ReceiverFigures:
+    return ReceiverFigures(
+        waiting=0 if counts is None else counts["waiting"],
+        dead=0 if counts is None else counts["dead"],
+        oldest_waiting_at=None if counts is None else counts["oldest_waiting_at"],
+        last_success_at=None if success is None else success.at,
+        last_failure=failure,
+    )

@@ -1,0 +1,272 @@
+"""The outbox: what has to be delivered, claimed by one deliverer at a time, in order per group.
+
+Only the oldest open row of a (receiver, group) is ever claimed. A claim is a lease that is committed
+before anything is sent: a deliverer that dies leaves it to run out, and the row is claimed again with
+the same webhook id. `next_attempt_at` alone says when a row is looked at: of one that is being sent
+it is the end of its lease, and one that waits behind another is put off until that one is due, so
+that no claim passes over the same rows again and again.
+
+Open rows are few for PostgreSQL's planner, which forgets how fast they can become many. Every claim
+is therefore planned anew, and by the indexes that give the order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine, text
+
+from service.alerting.notifications.merging import Merged
+from service.storage.database.translate import translated
+
+LEASE: Final = timedelta(seconds=30)  # above the longest attempt
+SCANNED: Final = 50  # due rows that are looked at in one statement, and more if they all wait
+MOST_SCANNED: Final = 2000
+ABSORBED: Final = 500  # older rows that one newer row takes the place of, at once
+
+# What a service may send: its own clusters' rows, and those of no cluster.
+OWN: Final = "(cluster IS NULL OR cluster IN (SELECT id FROM cluster WHERE name = :name))"
+
+_PLANS: Final = text(
+    "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
+    " set_config('enable_seqscan', 'off', true), set_config('enable_sort', 'off', true)"
+)
+_DUE: Final = text(f"""
+SELECT due.id, head.id AS head, head.next_attempt_at AS head_at
+FROM (SELECT id, receiver, group_hash, cluster, next_attempt_at FROM outbox
+      WHERE state IN ('waiting', 'sending') AND receiver = :receiver
+        AND next_attempt_at <= :now AND {OWN}
+      ORDER BY next_attempt_at LIMIT :scanned) AS due
+CROSS JOIN LATERAL (
+      SELECT id, next_attempt_at FROM outbox AS mine
+      WHERE state IN ('waiting', 'sending') AND receiver = due.receiver
+        AND group_hash = due.group_hash AND cluster IS NOT DISTINCT FROM due.cluster
+      ORDER BY mine.receiver, mine.group_hash, mine.id LIMIT 1) AS head
+""")  # noqa: S608 - constants of ours
+_LOCK: Final = text("""
+SELECT id, webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, body, created_at,
+       attempts, cluster
+FROM outbox
+WHERE id = ANY(:heads) AND state IN ('waiting', 'sending') AND next_attempt_at <= :now
+ORDER BY id FOR UPDATE SKIP LOCKED
+""")
+_LEASE: Final = text("""
+UPDATE outbox SET state = 'sending', lease_until = :until, next_attempt_at = :until,
+       lease_owner = :owner
+WHERE id = ANY(:ids)
+""")
+_RELEASE: Final = text("""
+UPDATE outbox SET state = 'waiting', next_attempt_at = :now, lease_until = NULL, lease_owner = NULL
+WHERE id = ANY(:ids) AND state = 'sending' AND lease_owner = :owner
+""")
+# Whoever completes the head makes the next one due: a head that is locked is just being completed, and
+# one that is shared is completed after this.
+_PUT_OFF: Final = text("""
+WITH held AS (
+     SELECT id FROM outbox WHERE id = ANY(:heads) AND state IN ('waiting', 'sending')
+     FOR SHARE SKIP LOCKED)
+UPDATE outbox SET next_attempt_at = later.at
+FROM unnest(CAST(:ids AS bigint[]), CAST(:heads AS bigint[]), CAST(:ats AS timestamptz[]))
+     AS later (id, head, at)
+JOIN held ON held.id = later.head
+WHERE outbox.id = later.id AND outbox.state = 'waiting'
+""")
+_BEHIND: Final = text("""
+SELECT id, webhook_id, receiver, group_key, group_hash, reason, is_firing, alerts, body, created_at,
+       attempts, cluster
+FROM outbox
+WHERE state = 'waiting' AND receiver = :receiver AND group_hash = :group_hash
+  AND cluster IS NOT DISTINCT FROM CAST(:cluster AS bigint) AND id > :id
+ORDER BY receiver, group_hash, id LIMIT :absorbed FOR UPDATE SKIP LOCKED
+""")
+_SUPERSEDED: Final = text("""
+UPDATE outbox SET state = 'superseded', superseded_by = :by, done_at = :now, lease_until = NULL,
+       lease_owner = NULL
+WHERE id = ANY(:ids)
+""")
+_ABSORBING: Final = text("""
+UPDATE outbox SET body = :body, alerts = :alerts, created_at = :created_at WHERE id = :id
+""")
+
+
+Merge = Callable[[Sequence[bytes], bytes], Merged | None]  # older bodies in order, and the newest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How many notifications a receiver may be sent now, each of another group."""
+
+    receiver: str
+    free: int
+    merge: Merge  # None of it: what the newest says is enough
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claimed:
+    """One notification that is ours to send until its lease runs out."""
+
+    id: int
+    webhook_id: str
+    receiver: str
+    group_key: str
+    group_hash: str
+    reason: str
+    is_firing: bool
+    alerts: int
+    body: bytes
+    created_at: datetime  # aware, UTC; of the oldest whose place it takes
+    attempts: int  # that failed so far
+    cluster: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claims:
+    """What a look at the outbox brought."""
+
+    claimed: tuple[Claimed, ...] = ()
+    superseded: tuple[str, ...] = ()  # a receiver's name for each notification
+
+
+class _Due(NamedTuple):
+    id: int
+    head: int
+    head_at: datetime
+
+
+class Outbox:
+    """Claims for one process; `owner` is drawn once per process."""
+
+    def __init__(self, engine: Callable[[], Engine], name: str, owner: UUID) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._name = name
+        self._owner = owner
+
+    def claim(self, rooms: Sequence[Room], now: datetime, busy: Collection[int] = ()) -> Claims:
+        """Lease what is due, as much as there is room for; it is committed when this returns.
+
+        `busy` are ids that are under way here, whatever became of their leases.
+
+        Raises:
+            StoreError: nothing was claimed, or the answer to COMMIT was lost.
+        """
+        claimed: list[Claimed] = []
+        superseded: list[str] = []
+        with translated("deliveries cannot be claimed"), self._engine().begin() as connection:
+            connection.execute(_PLANS)
+            turn = _Turn(connection, self._name, self._owner, now)
+            for room in rooms:
+                for one in turn.leased(room, busy):
+                    latest, count = turn.latest(one, room.merge)
+                    claimed.append(latest)
+                    superseded += [room.receiver] * count
+        return Claims(claimed=tuple(claimed), superseded=tuple(superseded))
+
+    def release(self, rows: Sequence[int], now: datetime) -> None:
+        """Give back what was claimed and not sent, so that it is due at once.
+
+        Raises:
+            StoreError: the database is away; leases run out by themselves.
+        """
+        given = {"ids": list(rows), "now": now, "owner": self._owner}
+        with translated("deliveries cannot be given back"), self._engine().begin() as connection:
+            connection.execute(_RELEASE, given)
+
+
+class _Turn:
+    """One transaction of claims."""
+
+    def __init__(self, connection: Connection, name: str, owner: UUID, now: datetime) -> None:
+        self._connection = connection
+        self._name = name
+        self._owner = owner
+        self._now = now
+        self._until = now + LEASE
+
+    def leased(self, room: Room, busy: Collection[int]) -> list[Claimed]:
+        """Lease the heads of a receiver's groups that are due, and put off what is behind them."""
+        leased: list[Claimed] = []
+        passed: set[int] = set()
+        scanned = SCANNED
+        while len(leased) < room.free:
+            found = self._due(room.receiver, scanned)
+            due = [one for one in found if one.id not in passed]
+            heads = list(dict.fromkeys(one.head for one in due if self._may_claim(one, busy)))
+            taken = self._lease(heads[: room.free - len(leased)])
+            leased += taken
+            self._put_off(due, {one.id for one in taken}, busy)
+            passed |= {one.id for one in due}
+            if not due or len(found) < scanned:
+                break
+            scanned = min(2 * scanned, MOST_SCANNED)
+        return leased
+
+    def latest(self, head: Claimed, merge: Merge) -> tuple[Claimed, int]:
+        """Return what is to be sent of a group: a newer state takes the place of one that is stuck."""
+        behind = self._behind(head) if head.attempts else []
+        if not behind:
+            return head, 0
+        older, newest = [head, *behind[:-1]], behind[-1]
+        merged = merge([one.body for one in older], newest.body)
+        latest = replace(newest, created_at=min(head.created_at, newest.created_at))
+        if merged is not None:
+            latest = replace(latest, body=merged.body, alerts=merged.alerts)
+        ids = [one.id for one in older]
+        self._do(_SUPERSEDED, ids=ids, by=latest.id, now=self._now)
+        self._do(
+            _ABSORBING,
+            id=latest.id,
+            body=latest.body,
+            alerts=latest.alerts,
+            created_at=latest.created_at,
+        )
+        self._do(_LEASE, ids=[latest.id], until=self._until, owner=self._owner)
+        return latest, len(older)
+
+    def _due(self, receiver: str, scanned: int) -> list[_Due]:
+        rows = self._do(_DUE, receiver=receiver, name=self._name, now=self._now, scanned=scanned)
+        return [_Due(row.id, row.head, row.head_at) for row in rows]
+
+    def _may_claim(self, due: _Due, busy: Collection[int]) -> bool:
+        return due.head_at <= self._now and due.head not in busy
+
+    def _lease(self, heads: list[int]) -> list[Claimed]:
+        if not heads:
+            return []
+        rows = self._do(_LOCK, heads=heads, now=self._now).mappings()
+        taken = [Claimed(**row) for row in rows]
+        if taken:
+            ids = [one.id for one in taken]
+            self._do(_LEASE, ids=ids, until=self._until, owner=self._owner)
+        return taken
+
+    def _put_off(self, due: Sequence[_Due], taken: set[int], busy: Collection[int]) -> None:
+        """Look at what waits behind a row no sooner than at that row."""
+        later: list[tuple[int, int, datetime]] = []
+        for one in due:
+            if one.id in taken:
+                continue
+            if one.head in taken or one.head in busy:
+                later.append((one.id, one.head, self._until))
+            elif one.head_at > self._now:
+                later.append((one.id, one.head, one.head_at))
+        if later:
+            ids, heads, ats = map(list, zip(*later, strict=True))
+            self._do(_PUT_OFF, ids=ids, heads=heads, ats=ats)
+
+    def _behind(self, head: Claimed) -> list[Claimed]:
+        rows = self._do(
+            _BEHIND,
+            receiver=head.receiver,
+            group_hash=head.group_hash,
+            cluster=head.cluster,
+            id=head.id,
+            absorbed=ABSORBED,
+        )
+        return [Claimed(**row) for row in rows.mappings()]
+
+    def _do(self, statement: Any, **given: object) -> Any:
+        return self._connection.execute(statement, given)

@@ -1,0 +1,58 @@
+"""Puts single messages into the outbox: those that no round has made."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import uuid4
+
+from sqlalchemy import Connection
+from sqlalchemy.dialects.postgresql import insert
+
+from service.storage.tables.alerting import OUTBOX
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """What one receiver is to be told; `group_hash` says what it is kept in order with."""
+
+    receiver: str
+    group_key: str
+    group_hash: str
+    reason: str
+    is_firing: bool
+    alerts: int  # how many it tells of
+    body: bytes  # as it is kept: `service.alerting.notifications.channels.body_of`
+    at: datetime  # aware, UTC
+    cluster: int | None = None  # row id; None: of no cluster
+    replay_of: int | None = None
+    fallback_of: int | None = None
+
+
+def group_hash(group_key: str, *kind: str) -> str:
+    """Return the hash of a group; messages of another `kind` are kept in order by themselves."""
+    text = "\0".join((*kind, group_key))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def post(connection: Connection, message: Message) -> int | None:
+    """Store a message; return its row id, None if a fallback of the same one is there already."""
+    new = insert(OUTBOX).values(
+        webhook_id=str(uuid4()),
+        cluster=message.cluster,
+        receiver=message.receiver,
+        group_key=message.group_key,
+        group_hash=message.group_hash,
+        reason=message.reason,
+        is_firing=message.is_firing,
+        alerts=message.alerts,
+        body=message.body,
+        created_at=message.at,
+        state="waiting",
+        next_attempt_at=message.at,
+        replay_of=message.replay_of,
+        fallback_of=message.fallback_of,
+    )
+    found = connection.execute(new.on_conflict_do_nothing().returning(OUTBOX.c.id))
+    return found.scalar_one_or_none()

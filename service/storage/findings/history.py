@@ -1,0 +1,157 @@
+"""What became of findings, for readers: pages of them, and the story of one.
+
+It only reads. A page goes on after the last row of the one before (keyset), so that findings that
+come meanwhile neither repeat nor hide another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import (
+    ColumnElement,
+    Engine,
+    RowMapping,
+    Select,
+    and_,
+    bindparam,
+    cast,
+    exists,
+    func,
+    or_,
+    select,
+    tuple_,
+)
+from sqlalchemy.dialects.postgresql import JSONB, JSONPATH
+
+from rules.verdict import Severity, Verdict
+from service.storage.database.translate import translated
+from service.storage.findings.findings import (
+    StoredFinding,
+    StoredTransition,
+    finding_of,
+    transition_of,
+)
+from service.storage.findings.patterns import ESCAPE, like_of
+from service.storage.tables.core import CLUSTER, FINDING, TRANSITION
+
+LAST_TRANSITIONS: Final = 1000  # of one finding; one that flaps every round makes 5760 a day
+GROUPS_BEYOND: Final = '$.groups_beyond[*] ? (@.group.type() == "string")'
+PARTITIONS: Final = '$.partitions[*] ? (@.topic.type() == "string")'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which findings a page shows; None takes all."""
+
+    only_ended: bool
+    rule_id: str | None = None
+    rule_ids: frozenset[str] | None = None  # any of them
+    severity: Severity | None = None
+    verdict: Verdict | None = None
+    # A pattern: an asterisk stands for any text. For the one of the labels, or one in `partitions`.
+    topic: str | None = None
+    partition: int | None = None
+    group: str | None = None  # a pattern for the one of the labels, or one in `groups_beyond`
+    breached_since: datetime | None = None
+    after: tuple[datetime, int] | None = None  # time and row id of the last one already shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastFinding:
+    """A stored finding and the id of the cluster in which it was found."""
+
+    cluster_id: str  # empty if no broker had told it
+    finding: StoredFinding
+
+
+class FindingHistory:
+    """The findings of all clusters that had one name."""
+
+    def __init__(self, engine: Callable[[], Engine], name: str) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._name = name
+
+    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+        """Return findings, newest first: by their end if only ended ones are wanted, else by start."""
+        when = FINDING.c.ended_at if wanted.only_ended else FINDING.c.since
+        query = self._select().where(*_conditions(wanted))
+        if wanted.after is not None:
+            moment, row = wanted.after
+            last = tuple_(bindparam("moment", moment, when.type), bindparam("row", row))
+            query = query.where(tuple_(when, FINDING.c.id) < last)
+        return self._read(query.order_by(when.desc(), FINDING.c.id.desc()).limit(limit))
+
+    def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:
+        """Return the newest finding of a rule whose labels' hash begins so."""
+        is_it = and_(
+            FINDING.c.rule_id == rule_id,
+            FINDING.c.labels_hash.startswith(hash_begins, autoescape=True),
+        )
+        newest = self._select().where(is_it).order_by(FINDING.c.since.desc(), FINDING.c.id.desc())
+        return next(iter(self._read(newest.limit(1))), None)
+
+    def transitions(self, finding: int) -> list[StoredTransition]:
+        """Return the last transitions of a finding, oldest first."""
+        of_it = select(TRANSITION).where(TRANSITION.c.finding == finding)
+        last = of_it.order_by(TRANSITION.c.id.desc()).limit(LAST_TRANSITIONS)
+        with translated("transitions cannot be read"), self._engine().connect() as connection:
+            rows = [transition_of(row) for row in connection.execute(last).mappings()]
+        return rows[::-1]
+
+    def _select(self) -> Select[tuple[object, ...]]:
+        joined = FINDING.join(CLUSTER, CLUSTER.c.id == FINDING.c.cluster)
+        columns = (FINDING, CLUSTER.c.cluster_id.label("of_cluster_id"))
+        return select(*columns).select_from(joined).where(CLUSTER.c.name == self._name)
+
+    def _read(self, query: Select[tuple[object, ...]]) -> list[PastFinding]:
+        with translated("findings cannot be read"), self._engine().connect() as connection:
+            return [_past(row) for row in connection.execute(query).mappings()]
+
+
+def _past(row: RowMapping) -> PastFinding:
+    return PastFinding(cluster_id=row["of_cluster_id"], finding=finding_of(row))
+
+
+def _conditions(wanted: Wanted) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    if wanted.only_ended:
+        conditions.append(FINDING.c.ended_at.is_not(None))
+    if wanted.rule_id is not None:
+        conditions.append(FINDING.c.rule_id == wanted.rule_id)
+    if wanted.severity is not None:
+        conditions.append(FINDING.c.severity == wanted.severity.value)
+    if wanted.verdict is not None:
+        conditions.append(FINDING.c.verdict == wanted.verdict.name.lower())
+    if wanted.rule_ids is not None:
+        conditions.append(FINDING.c.rule_id.in_(sorted(wanted.rule_ids)))
+    if wanted.breached_since is not None:
+        conditions.append(FINDING.c.last_breach_at >= wanted.breached_since)
+    return [*conditions, *_places(wanted)]
+
+
+def _places(wanted: Wanted) -> Iterator[ColumnElement[bool]]:
+    labels = FINDING.c.labels
+    if wanted.topic is not None:
+        pattern = like_of(wanted.topic)
+        of_label = labels["topic"].astext.like(pattern, escape=ESCAPE)
+        yield or_(of_label, _has_row(PARTITIONS, "topic", pattern))
+    if wanted.partition is not None:
+        yield labels["partition"].astext == str(wanted.partition)
+    if wanted.group is not None:
+        pattern = like_of(wanted.group)
+        yield or_(
+            labels["group"].astext.like(pattern, escape=ESCAPE),
+            _has_row(GROUPS_BEYOND, "group", pattern),
+        )
+
+
+def _has_row(rows: str, key: str, pattern: str) -> ColumnElement[bool]:
+    """Tell whether a row of the evidence has such a name; evidence of another form has none."""
+    path = cast(rows, JSONPATH)
+    row = func.jsonb_path_query(FINDING.c.evidence, path, type_=JSONB).column_valued(f"{key}_row")
+    name = row[key].astext
+    return exists(select(1).where(name.like(pattern, escape=ESCAPE)))

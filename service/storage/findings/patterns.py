@@ -1,0 +1,15 @@
+"""Patterns of names as the API takes them, for the database: an asterisk stands for any text."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from service.storage.findings.findings import storable_text
+
+ESCAPE: Final = "!"
+
+
+def like_of(pattern: str) -> str:
+    """Return a pattern of ours as one of LIKE with `ESCAPE`; a name is stored without NUL."""
+    text = pattern.replace(ESCAPE, ESCAPE * 2).replace("%", f"{ESCAPE}%").replace("_", f"{ESCAPE}_")
+    return storable_text(text).replace("*", "%")

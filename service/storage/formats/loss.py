@@ -1,0 +1,175 @@
+"""What is remembered of losses, as plain values for JSON.
+
+Which transactions may be missing is not kept: what was committed lately is not either, so that a
+restart could not go on with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, Final
+
+from rules.facts.broker_log import LogEvent
+from rules.facts.identity import TopicId, TopicPartition
+from rules.facts.incidents import EventName, Incident
+from rules.facts.loss_memory import (
+    CommitFact,
+    LossMemory,
+    ReplicaEvent,
+    ReplicaLine,
+    ToldLoss,
+)
+from rules.facts.unseen_elections import NewTopic, UnseenElection
+from service.storage.formats import log as log_format
+
+COMMITS_ALONE, WITHOUT_ELECTIONS = 2, 5  # parts that older checkpoints have
+OF_ELECTION: Final = ("not_known_to", "contradicted")  # apart, so that older versions pass over it
+NUMBERS: Final = tuple(
+    one.name
+    for one in fields(ToldLoss)
+    if one.name
+    not in ("name", "topic_id", "missing", "doubtful", "doubtful_since_us", *OF_ELECTION)
+)
+OLDER_NUMBERS: Final = len(NUMBERS) - 2  # of checkpoints to format 2: not whether it was restored
+
+
+def plain(memory: LossMemory) -> list[Any]:
+    """Return the memory as values that JSON has."""
+    lines = log_format.ParsedLines(events=tuple(one.event for one in memory.lines), sources=())
+    return [
+        sorted(memory.beyond_epoch_end),
+        sorted(memory.beyond_log_end),
+        [_plain_loss(loss) for loss in memory.told],
+        [log_format.FORMAT, log_format.encode(lines), [one.read_us for one in memory.lines]],
+        [_plain_loss(loss) for loss in memory.quiet],
+        [_plain_election(one) for one in memory.unseen],
+        [
+            [one.topic, one.topic_id, one.first_partition, one.listed_us]
+            for one in memory.new_topics
+        ],
+        [_plain_incident(one) for one in memory.incidents],
+    ]
+
+
+def losses_of(told: Any) -> LossMemory:
+    """Return what `plain` was given.
+
+    Raises:
+        StoreError: the lines are of another format.
+        LookupError, TypeError, ValueError: it is something else.
+    """
+    beyond_epoch_end, beyond_log_end = (_facts(part) for part in told[:COMMITS_ALONE])
+    if len(told) == COMMITS_ALONE:
+        return LossMemory(beyond_epoch_end=beyond_epoch_end, beyond_log_end=beyond_log_end)
+    losses, (form, content, times), quiet = told[COMMITS_ALONE:WITHOUT_ELECTIONS]
+    unseen, new_topics, *later = told[WITHOUT_ELECTIONS:] or ((), ())
+    (incidents,) = later or ((),)  # older checkpoints have none
+    events = log_format.decode(content, form).events
+    return LossMemory(
+        beyond_epoch_end=beyond_epoch_end,
+        beyond_log_end=beyond_log_end,
+        told=tuple(_loss(row) for row in losses),
+        quiet=tuple(_loss(row) for row in quiet),
+        lines=tuple(
+            ReplicaLine(event=_of_replica(event), read_us=int(read_us))
+            for event, read_us in zip(events, times, strict=True)
+        ),
+        unseen=tuple(_election(row) for row in unseen),
+        new_topics=tuple(_new_topic(row) for row in new_topics),
+        incidents=tuple(_incident(row) for row in incidents),
+    )
+
+
+def plain_elections(memory: LossMemory) -> list[Any]:
+    """Return what is known of the elections of the losses told, in their order."""
+    return [[getattr(loss, name) for name in OF_ELECTION] for loss in memory.told]
+
+
+def with_elections(memory: LossMemory, told: Any) -> LossMemory:
+    """Return the memory with what `plain_elections` returned."""
+    losses = (
+        replace(loss, not_known_to=None if end is None else int(end), contradicted=int(level))
+        for loss, (end, level) in zip(memory.told, told, strict=True)
+    )
+    return replace(memory, told=tuple(losses))
+
+
+def _facts(told: Any) -> frozenset[CommitFact]:
+    return frozenset((str(topic), int(n), str(group), int(at)) for topic, n, group, at in told)
+
+
+def _plain_loss(loss: ToldLoss) -> list[Any]:
+    own = [loss.name.topic, loss.name.partition, loss.topic_id]
+    return [*own, *(getattr(loss, name) for name in NUMBERS)]
+
+
+def _loss(row: Any) -> ToldLoss:
+    topic, partition, topic_id, *numbers = row
+    names = NUMBERS[:OLDER_NUMBERS] if len(numbers) == OLDER_NUMBERS else NUMBERS
+    told = dict(zip(names, numbers, strict=True))
+    return ToldLoss(
+        name=TopicPartition(str(topic), int(partition)),
+        topic_id=_topic_id(topic_id),
+        **{name: None if value is None else int(value) for name, value in told.items()},  # type: ignore[arg-type]
+    )
+
+
+def _plain_election(one: UnseenElection) -> list[Any]:
+    own = [one.name.topic, one.name.partition, one.topic_id, one.leader, one.leader_epoch]
+    return [*own, list(one.ex_leaders), one.written_us, one.read_us, one.since_us]
+
+
+def _election(row: Any) -> UnseenElection:
+    topic, partition, topic_id, leader, leader_epoch, ex_leaders, written, read, since = row
+    return UnseenElection(
+        name=TopicPartition(str(topic), int(partition)),
+        topic_id=_topic_id(topic_id),
+        leader=int(leader),
+        leader_epoch=int(leader_epoch),
+        ex_leaders=tuple(int(broker) for broker in ex_leaders),
+        written_us=None if written is None else int(written),
+        read_us=int(read),
+        since_us=None if since is None else int(since),
+    )
+
+
+def _new_topic(row: Any) -> NewTopic:
+    topic, topic_id, first_partition, listed_us = row
+    return NewTopic(
+        topic=str(topic),
+        topic_id=_topic_id(topic_id),
+        first_partition=int(first_partition),
+        listed_us=int(listed_us),
+    )
+
+
+def _plain_incident(one: Incident) -> list[Any]:
+    events = [
+        [name.partition.topic, name.partition.partition, name.topic_id, name.leader_epoch]
+        for name in sorted(one.events, key=str)
+    ]
+    return [one.incident_id, one.broker, one.began_us, one.last_us, events]
+
+
+def _incident(row: Any) -> Incident:
+    incident_id, broker, began_us, last_us, events = row
+    return Incident(
+        incident_id=str(incident_id),
+        broker=None if broker is None else int(broker),
+        began_us=int(began_us),
+        last_us=int(last_us),
+        events=frozenset(
+            EventName(TopicPartition(str(topic), int(number)), _topic_id(topic_id), int(epoch))
+            for topic, number, topic_id, epoch in events
+        ),
+    )
+
+
+def _topic_id(told: Any) -> TopicId | None:
+    return None if told is None else TopicId(told)
+
+
+def _of_replica(event: LogEvent) -> ReplicaEvent:
+    if not isinstance(event, ReplicaEvent):
+        raise TypeError("a line that settles no loss")
+    return event

@@ -1,0 +1,216 @@
+"""Runs of jobs. While one is under way a lock of the database is held for it.
+
+The lock belongs to a connection of the run's own, so that it ends with the process, however that
+ends: whoever gets it knows that what is kept as running is not. A connection that is lost meanwhile
+ends it too early; then a run may be begun twice, and what it says at its end holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+from sqlalchemy.exc import DBAPIError
+
+from service.scheduling.runs import Ended, Known, Refused, RunOutcome
+from service.storage.database.translate import translated
+from service.storage.tables.alerting import JOB_RUN
+
+LOCKS: Final = 0x6A6F_6273  # "jobs": one run of a job at a time
+GONE: Final = "the process that ran it is gone"
+MOST_DETAIL: Final = 10_000  # characters
+
+# Words, not members: the driver writes a member of an enumeration by its name.
+RUNNING: Final = RunOutcome.RUNNING.value
+INTERRUPTED: Final = RunOutcome.INTERRUPTED.value
+SUCCEEDED: Final = RunOutcome.SUCCEEDED.value
+MISSED: Final = RunOutcome.MISSED.value
+
+_col = JOB_RUN.c
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """One run, or due times that had none."""
+
+    id: int
+    job_name: str
+    due_at: datetime  # aware, UTC
+    started_at: datetime
+    ended_at: datetime | None
+    outcome: RunOutcome
+    detail: str
+    figures: Mapping[str, int | str]
+
+
+class StoredRuns:
+    """All runs of all processes that share a database."""
+
+    def __init__(self, engine: Callable[[], Engine]) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+
+    def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
+        """Return what is known of jobs; what a dead process left as running is interrupted.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        with translated("runs of jobs cannot be read"), self._engine().begin() as connection:
+            return {name: _known(connection, name, now) for name in names}
+
+    def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Refused:
+        """Begin a run; refused while another process runs the job, or if it did for this due time.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        with translated("a run of a job cannot be begun"):
+            connection = self._engine().connect()
+            connection.detach()  # closed it ends, with its lock; given back it would keep it
+            try:
+                begun = _begun(connection, name, due_at, now)
+            except BaseException:
+                _close(connection)
+                raise
+        if isinstance(begun, Refused):
+            _close(connection)
+            return begun
+        return StoredTurn(self._engine, connection, begun)
+
+    def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:
+        """Keep due times at which a job was not run, the last one by its time.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        row = _row(name, due_at, now, MISSED)
+        with translated("a missed run cannot be kept"), self._engine().begin() as connection:
+            connection.execute(
+                insert(JOB_RUN).values(**row, ended_at=now, figures={"times": times})
+            )
+
+    def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
+        """Return runs of a job, the one that was begun last first; those before a row's id.
+
+        Raises:
+            StoreError: the database is away.
+        """
+        wanted = select(JOB_RUN).where(_col.job_name == name).order_by(_col.id.desc())
+        if before is not None:
+            wanted = wanted.where(_col.id < before)
+        with translated("runs of jobs cannot be read"), self._engine().connect() as connection:
+            return [_read(row) for row in connection.execute(wanted.limit(limit))]
+
+
+class StoredTurn:
+    """A run that is under way."""
+
+    def __init__(self, engine: Callable[[], Engine], lock: Connection, run: int) -> None:
+        self._engine = engine
+        self._lock = lock
+        self._run = run
+
+    def end(self, ended: Ended, now: datetime) -> None:
+        """Keep how it ended.
+
+        Raises:
+            StoreError: that could not be kept; another try may.
+        """
+        kept = update(JOB_RUN).where(_col.id == self._run)
+        with translated("the end of a run cannot be kept"), self._engine().begin() as connection:
+            connection.execute(
+                kept.values(
+                    outcome=ended.outcome.value,
+                    ended_at=now,
+                    detail=_storable(ended.detail),
+                    figures=dict(ended.figures),
+                )
+            )
+
+    def release(self) -> None:
+        """Let others run the job; a connection that was lost has done so already."""
+        _close(self._lock)
+
+
+def _close(connection: Connection) -> None:
+    """Give its lock back and close it: the server ends a connection when it gets to it, not at once."""
+    try:
+        with connection.begin():
+            connection.execute(select(func.pg_advisory_unlock_all()))
+        connection.close()
+    except DBAPIError:
+        connection.invalidate()
+        connection.close()
+
+
+def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -> int | Refused:
+    """Return the new run's id."""
+    with connection.begin():
+        lock = func.pg_try_advisory_lock(LOCKS, func.hashtext(name))
+        if not connection.execute(select(lock)).scalar_one():
+            return Refused.ELSEWHERE
+        _interrupt(connection, name, now)
+        done = select(_col.id).where(
+            _col.job_name == name,
+            _col.due_at == due_at,
+            _col.outcome.not_in([RUNNING, INTERRUPTED, MISSED]),
+        )
+        if connection.execute(done.limit(1)).first() is not None:
+            return Refused.DONE
+        row = _row(name, due_at, now, RUNNING)
+        begun = insert(JOB_RUN).values(**row, figures={}).returning(_col.id)
+        return int(connection.execute(begun).scalar_one())
+
+
+def _known(connection: Connection, name: str, now: datetime) -> Known:
+    lock = func.pg_try_advisory_xact_lock(LOCKS, func.hashtext(name))
+    if connection.execute(select(lock)).scalar_one():
+        _interrupt(connection, name, now)
+    mine = (_col.job_name == name, _col.due_at <= now)
+    last = select(func.max(_col.due_at)).where(*mine, _col.outcome.not_in([RUNNING, INTERRUPTED]))
+    last_due = connection.execute(last).scalar_one()
+    cut = select(func.count()).where(*mine, _col.outcome == INTERRUPTED)
+    if last_due is not None:
+        cut = cut.where(_col.due_at > last_due)
+    well = select(func.max(_col.ended_at)).where(*mine, _col.outcome == SUCCEEDED)
+    return Known(
+        last_due=last_due,
+        interrupted=int(connection.execute(cut).scalar_one()),
+        last_success=connection.execute(well).scalar_one(),
+    )
+
+
+def _interrupt(connection: Connection, name: str, now: datetime) -> None:
+    """Whoever holds the lock knows that nobody runs the job."""
+    left = update(JOB_RUN).where(_col.job_name == name, _col.outcome == RUNNING)
+    connection.execute(left.values(outcome=INTERRUPTED, ended_at=now, detail=GONE))
+
+
+def _row(name: str, due_at: datetime, now: datetime, outcome: str) -> dict[str, Any]:
+    return {
+        "job_name": name,
+        "due_at": due_at,
+        "started_at": now,
+        "outcome": outcome,
+        "detail": "",
+    }
+
+
+def _storable(text: str) -> str:
+    return text.replace("\0", "")[:MOST_DETAIL]
+
+
+def _read(row: Row[Any]) -> StoredRun:
+    return StoredRun(
+        id=row.id,
+        job_name=row.job_name,
+        due_at=row.due_at,
+        started_at=row.started_at,
+        ended_at=row.ended_at,
+        outcome=RunOutcome(row.outcome),
+        detail=row.detail,
+        figures=row.figures,
+    )

@@ -1,0 +1,271 @@
+"""Log lines that came by HTTP, from their acceptance until a stored round has read them.
+
+Who adds holds a lock of the cluster's inbox until the transaction ends. Ids are drawn when a row
+is written and seen when it is committed: without the lock a row could be committed after a later one
+that a reader has taken for the end, and would be skipped for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from typing import Final, Protocol
+
+from sqlalchemy import Connection, Engine, Row, RowMapping, and_, delete, func, select, union
+from sqlalchemy.dialects.postgresql import insert
+
+from rules.facts.broker_log import LogSource
+from service.storage.database.translate import translated
+from service.storage.formats.log import FORMAT, ParsedLines, decode, encode
+from service.storage.rounds import checkpoints, clusters
+from service.storage.tables.core import LOG_INBOX, LOG_STREAM
+
+LOCKS: Final = 0x6C6F_6773  # "logs": one writer of a cluster's inbox at a time
+# What was read stays so long: a round that could not be stored reads it again, and a request that
+# is sent again is known.
+KEPT_READ: Final = timedelta(hours=1)
+SILENT: Final = timedelta(days=1)  # a stream of which nothing came so long is forgotten
+BATCH: Final = 5_000  # rows per statement that removes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """What is answered to a delivery."""
+
+    lines: int
+    events: int
+    unparsed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownDelivery:
+    """A delivery that was stored before under the same key."""
+
+    digest: str
+    counts: Counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamState:
+    """Where the parsing of one stream stands."""
+
+    name: str  # what of a source is read as one log
+    source: str
+    state: str
+    last_line_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewDelivery:
+    """A delivery that is to be stored."""
+
+    received_at: datetime  # aware, UTC
+    key: str | None
+    digest: str
+    counts: Counts
+    parsed: ParsedLines
+    streams: Sequence[StreamState]  # all that it moved on
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingLines:
+    """What waits after a position, oldest first."""
+
+    parsed: tuple[ParsedLines, ...]
+    last_id: int | None  # None: nothing waits
+    is_all: bool
+    sources: tuple[LogSource, ...]  # all that are known, without counts
+
+
+def names_of_inboxes(engine: Engine) -> list[str]:
+    """Return the clusters, by configured name, of which anything is kept.
+
+    Raises:
+        StoreError: the database is away.
+    """
+    either = union(select(LOG_INBOX.c.cluster), select(LOG_STREAM.c.cluster))
+    with translated("log lines cannot be read"), engine.connect() as connection:
+        return sorted(connection.execute(either).scalars())
+
+
+class Turn(Protocol):
+    """One writer's turn: what it adds is stored when the turn ends well."""
+
+    def known(self, key: str) -> KnownDelivery | None:
+        """Return what was stored under a key, None if nothing was."""
+
+    def waiting(self, after: int) -> int:
+        """Count the deliveries after an id, and their events."""
+
+    def states(self, names: Collection[str]) -> tuple[Mapping[str, str], int]:
+        """Return the states of those streams that are known, and how many streams there are."""
+
+    def add(self, new: NewDelivery) -> None:
+        """Store a delivery, and where its streams stand after it."""
+
+
+class StoredInbox:
+    """The inbox of one cluster, by its configured name."""
+
+    def __init__(self, engine: Callable[[], Engine], cluster: str) -> None:
+        self._engine = engine  # raises StoreError as long as the database has not answered
+        self._cluster = cluster
+
+    @contextmanager
+    def turn(self) -> Iterator[Turn]:
+        """Wait for the turn of this writer, and store what it adds.
+
+        Raises:
+            StoreError: nothing was stored, or the answer to COMMIT was lost.
+        """
+        told = "log lines cannot be stored"
+        with translated(told), self._engine().begin() as connection:
+            lock = func.pg_advisory_xact_lock(LOCKS, func.hashtext(self._cluster))
+            connection.execute(select(lock))
+            yield _StoredTurn(connection, self._cluster)
+
+    def after(self, last_id: int, *, max_events: int, max_rows: int) -> WaitingLines:
+        """Return what waits after an id: at least one delivery, then as many as the limits allow.
+
+        Raises:
+            StoreError: the database is away, or a delivery cannot be read.
+        """
+        with translated("log lines cannot be read"), self._engine().connect() as connection:
+            ids, is_all = self._next_ids(connection, last_id, max_events, max_rows)
+            rows = self._rows(connection, last_id, ids[-1]) if ids else []
+            sources = self._sources(connection)
+        return WaitingLines(
+            parsed=tuple(decode(row.content, row.format) for row in rows),
+            last_id=ids[-1] if ids else None,
+            is_all=is_all,
+            sources=sources,
+        )
+
+    def stored_position(self, feed: str) -> str | None:
+        """Return up to where the last stored round has read a feed, None if none has.
+
+        Raises:
+            StoreError: the database is away, or the checkpoint cannot be read.
+        """
+        engine = self._engine()
+        known = clusters.list_by_name(engine, self._cluster)
+        checkpoint = checkpoints.load(engine, known[-1][0]) if known else None
+        return None if checkpoint is None else checkpoint.log_positions.get(feed)
+
+    def remove_read(self, up_to: int, now: datetime) -> int:
+        """Remove what rounds have read, up to an id, and an hour ago; and what nobody needs any more.
+
+        Raises:
+            StoreError: the database refused or is away.
+        """
+        mine, old = LOG_INBOX.c.cluster == self._cluster, now - KEPT_READ
+        is_read = and_(mine, LOG_INBOX.c.id <= up_to, LOG_INBOX.c.received_at < old)
+        first = select(LOG_INBOX.c.id).where(is_read).order_by(LOG_INBOX.c.id).limit(BATCH)
+        silent = and_(LOG_STREAM.c.cluster == self._cluster, LOG_STREAM.c.updated_at < now - SILENT)
+        removed, count = 0, BATCH
+        with translated("log lines that were read cannot be removed"):
+            while count == BATCH:
+                with self._engine().begin() as connection:
+                    chosen = delete(LOG_INBOX).where(LOG_INBOX.c.id.in_(first))
+                    count = connection.execute(chosen).rowcount
+                removed += count
+            with self._engine().begin() as connection:
+                connection.execute(delete(LOG_STREAM).where(silent))
+        return removed
+
+    def _next_ids(
+        self, connection: Connection, last_id: int, max_events: int, max_rows: int
+    ) -> tuple[list[int], bool]:
+        """Return the ids of what is read next, and whether that is all that waits."""
+        wanted = select(LOG_INBOX.c.id, LOG_INBOX.c.events).where(
+            LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.id > last_id
+        )
+        rows = connection.execute(wanted.order_by(LOG_INBOX.c.id).limit(max_rows + 1)).all()
+        ids: list[int] = []
+        events = 0
+        for row in rows[:max_rows]:
+            events += row.events
+            if ids and events > max_events:
+                break
+            ids.append(row.id)
+        return ids, len(ids) == len(rows)
+
+    def _rows(self, connection: Connection, after: int, up_to: int) -> Sequence[Row[str, int]]:
+        wanted = select(LOG_INBOX.c.content, LOG_INBOX.c.format).where(
+            LOG_INBOX.c.cluster == self._cluster,
+            LOG_INBOX.c.id > after,
+            LOG_INBOX.c.id <= up_to,
+        )
+        return connection.execute(wanted.order_by(LOG_INBOX.c.id)).all()
+
+    def _sources(self, connection: Connection) -> tuple[LogSource, ...]:
+        last = func.max(LOG_STREAM.c.last_line_at).label("last_line_at")
+        wanted = select(LOG_STREAM.c.source, last).where(LOG_STREAM.c.cluster == self._cluster)
+        ordered = wanted.group_by(LOG_STREAM.c.source).order_by(LOG_STREAM.c.source)
+        rows = connection.execute(ordered)
+        return tuple(LogSource(name=row.source, last_line_at=row.last_line_at) for row in rows)
+
+
+class _StoredTurn:
+    """A turn within one transaction."""
+
+    def __init__(self, connection: Connection, cluster: str) -> None:
+        self._connection = connection
+        self._cluster = cluster
+
+    def known(self, key: str) -> KnownDelivery | None:
+        wanted = select(LOG_INBOX).where(
+            LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.key == key
+        )
+        row = self._connection.execute(wanted).mappings().one_or_none()
+        return None if row is None else _known(row)
+
+    def waiting(self, after: int) -> int:
+        count = func.count() + func.coalesce(func.sum(LOG_INBOX.c.events), 0)
+        wanted = select(count).where(LOG_INBOX.c.cluster == self._cluster, LOG_INBOX.c.id > after)
+        return int(self._connection.execute(wanted).scalar_one())
+
+    def states(self, names: Collection[str]) -> tuple[Mapping[str, str], int]:
+        mine = LOG_STREAM.c.cluster == self._cluster
+        count = select(func.count()).select_from(LOG_STREAM).where(mine)
+        wanted = select(LOG_STREAM.c.name, LOG_STREAM.c.state)
+        rows = self._connection.execute(wanted.where(mine, LOG_STREAM.c.name.in_(names)))
+        states = {row.name: row.state for row in rows}
+        return states, int(self._connection.execute(count).scalar_one())
+
+    def add(self, new: NewDelivery) -> None:
+        self._connection.execute(
+            insert(LOG_INBOX).values(
+                cluster=self._cluster,
+                received_at=new.received_at,
+                key=new.key,
+                digest=new.digest,
+                lines=new.counts.lines,
+                events=new.counts.events,
+                unparsed=new.counts.unparsed,
+                format=FORMAT,
+                content=encode(new.parsed),
+            )
+        )
+        self._move_on(new.streams, new.received_at)
+
+    def _move_on(self, streams: Sequence[StreamState], now: datetime) -> None:
+        """Remember where streams stand; the time of a last line never goes back."""
+        kept = insert(LOG_STREAM)
+        latest = func.greatest(LOG_STREAM.c.last_line_at, kept.excluded.last_line_at)
+        moved = {
+            "state": kept.excluded.state,
+            "last_line_at": latest,
+            "updated_at": kept.excluded.updated_at,
+        }
+        self._connection.execute(
+            kept.on_conflict_do_update(index_elements=["cluster", "name"], set_=moved),
+            [{"cluster": self._cluster, "updated_at": now, **asdict(one)} for one in streams],
+        )
+
+
+def _known(row: RowMapping) -> KnownDelivery:
+    counts = Counts(lines=row["lines"], events=row["events"], unparsed=row["unparsed"])
+    return KnownDelivery(digest=row["digest"], counts=counts)

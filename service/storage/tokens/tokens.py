@@ -1,0 +1,138 @@
+"""Tokens of the HTTP API: the secret is shown once, and only its hash is kept.
+
+The secret has 256 random bits, so that a plain SHA-256 cannot be searched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from sqlalchemy import Engine, RowMapping, insert, or_, select, update
+from sqlalchemy.exc import IntegrityError
+
+from rules.errors import StoreError
+from service.storage.database.translate import translated
+from service.storage.tables.core import API_TOKEN
+
+PREFIX: Final = "tidemark_"  # for scanners that look for leaked secrets
+SECRET_BYTES: Final = 32
+USE_NOTED_EVERY: Final = timedelta(minutes=1)  # a scrape must not cost a write each time
+
+
+class Scope(StrEnum):
+    """What a token may do; none implies another."""
+
+    READ = "read"
+    ACK = "ack"
+    SILENCE = "silence"
+    ADMIN = "admin"
+    INGEST = "ingest"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Who asks, and what he may do."""
+
+    who: str  # the token's name
+    scopes: frozenset[Scope]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiToken:
+    """All that is known of a token; never its secret."""
+
+    name: str
+    scopes: frozenset[Scope]
+    created: datetime
+    last_used: datetime | None  # to the minute
+    revoked: datetime | None
+    expires: datetime | None = None  # exclusive; None: never
+
+
+def create(
+    engine: Engine,
+    name: str,
+    scopes: Collection[Scope],
+    now: datetime,
+    expires: datetime | None = None,
+) -> str:
+    """Make a token and return its secret, which cannot be shown again; it works until it expires.
+
+    Raises:
+        StoreError: the name is taken, or the database is away.
+    """
+    if not scopes:
+        raise ValueError("a token without scopes can do nothing")
+    secret = PREFIX + secrets.token_urlsafe(SECRET_BYTES)
+    words = sorted(scope.value for scope in scopes)
+    new = insert(API_TOKEN).values(
+        name=name, secret_hash=_hash(secret), scopes=words, created=now, expires=expires
+    )
+    with translated(f"token {name} cannot be made"):
+        try:
+            with engine.begin() as connection:
+                connection.execute(new)
+        except IntegrityError as exc:
+            raise StoreError(f"there is a token {name} already", retryable=False) from exc
+    return secret
+
+
+def verify(engine: Engine, secret: str, now: datetime) -> ApiToken | None:
+    """Return the token of a secret, None if there is none, or it was revoked or has expired.
+
+    The search is by the secret's hash: how long it takes says nothing about any secret.
+    """
+    digest = _hash(secret)
+    wanted = select(API_TOKEN).where(API_TOKEN.c.secret_hash == digest)
+    with translated("a token cannot be checked"), engine.begin() as connection:
+        row = connection.execute(wanted).mappings().one_or_none()
+        if row is None or not hmac.compare_digest(str(row["secret_hash"]), digest):
+            return None
+        if row["revoked"] is not None or _is_over(row["expires"], now):
+            return None
+        is_old = or_(
+            API_TOKEN.c.last_used.is_(None), API_TOKEN.c.last_used <= now - USE_NOTED_EVERY
+        )
+        used = update(API_TOKEN).where(API_TOKEN.c.id == row["id"], is_old)
+        connection.execute(used.values(last_used=now))
+    return _token(row)
+
+
+def revoke(engine: Engine, name: str, now: datetime) -> bool:
+    """Take a token's rights away for ever; False if there is none or it was revoked before."""
+    revoked = update(API_TOKEN).where(API_TOKEN.c.name == name, API_TOKEN.c.revoked.is_(None))
+    with translated(f"token {name} cannot be revoked"), engine.begin() as connection:
+        return connection.execute(revoked.values(revoked=now)).rowcount == 1
+
+
+def list_tokens(engine: Engine) -> list[ApiToken]:
+    """Return all tokens, revoked ones too, by name."""
+    with translated("tokens cannot be read"), engine.connect() as connection:
+        rows = connection.execute(select(API_TOKEN).order_by(API_TOKEN.c.name)).mappings()
+        return [_token(row) for row in rows]
+
+
+def _is_over(expires: datetime | None, now: datetime) -> bool:
+    return expires is not None and expires <= now
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def _token(row: RowMapping) -> ApiToken:
+    return ApiToken(
+        name=row["name"],
+        scopes=frozenset(Scope(word) for word in row["scopes"]),
+        created=row["created"],
+        last_used=row["last_used"],
+        revoked=row["revoked"],
+        expires=row["expires"],
+    )

@@ -1,0 +1,112 @@
+"""Events of sequences as flat rows of plain values, absent ones as None: for JSON, HTTP and command
+line alike.
+
+The names are a contract with scripts: they may be added to, never changed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from rules.facts.episodes import Episode, LeaderChange
+from rules.facts.refusals import Refusal
+from rules.facts.sequence_verdicts import Arrival, SequenceClass
+from rules.facts.times import EPOCH
+from rules.sequence.arrivals import told_arrival
+from rules.sequence.explained import Explained, explain_episode
+from service.views.snapshot_rows import Row
+
+
+def episode_row(episode: Episode) -> Row:
+    """Return an event that a round knows; its times are of the rounds that read its lines."""
+    brokers = {refusal.broker_id for refusal in episode.refusals}
+    return {
+        "id": episode.id,
+        **explained_row(explain_episode(episode)),
+        "topic_id": episode.topic_id,
+        "leader_epoch": episode.leader_epoch,
+        "brokers": sorted(broker for broker in brokers if broker is not None),
+        "first_seen": _time(episode.first_seen_us),
+        "last_seen": _time(episode.last_seen_us),
+        "state": "open" if episode.ended_us is None else "ended",
+        "ended_at": _time(episode.ended_us),
+        "is_looking": not episode.is_told or told_arrival(episode) is Arrival.AWAITED,
+        "next_command": next_command(episode),
+    }
+
+
+def next_command(episode: Episode) -> str | None:
+    """Return what to type next about an event; None: nothing has to be typed."""
+    if episode.name is None or episode.verdict.class_ is not SequenceClass.LOSS:
+        return None
+    if episode.verdict.is_confirmed:
+        return f"tidemark loss show {episode.name}"
+    return f"tidemark loss ls --topic {episode.name.topic} --state all"
+
+
+def line_row(refusal: Refusal) -> Row:
+    """Return one distinct refusal; its times are by the clock of the broker that wrote it."""
+    return {
+        "form": str(refusal.form),
+        "incoming_sequence": refusal.incoming_sequence,
+        "current_sequence": refusal.current_sequence,
+        "producer_epoch": refusal.producer_epoch,
+        "current_epoch": refusal.current_epoch,
+        "offset": refusal.offset,
+        "broker": refusal.broker_id,
+        "source": refusal.source,
+        "refusals": refusal.count,
+        "first_at": _time(refusal.first_us),
+        "last_at": _time(refusal.last_us),
+        "proof": None if refusal.proof is None else str(refusal.proof),
+    }
+
+
+def change_row(change: LeaderChange) -> Row:
+    """Return one change of leader that was not clean."""
+    return {
+        "kind": str(change.kind),
+        "leader_epoch": change.leader_epoch,
+        "leader": change.leader,
+        "leader_before": change.leader_before,
+        "epoch_end": change.epoch_end,
+        "lost_from": change.lost_from,
+        "lost_to": change.lost_to,
+        "seen_at": _time(change.seen_us),
+    }
+
+
+def explained_row(found: Explained) -> Row:
+    """Return what is told of the refusals of one producer on one partition."""
+    verdict = found.verdict
+    return {
+        "producer_id": found.producer_id,
+        "producer_epoch": found.producer_epoch,
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": found.offset,
+        "incoming_sequence": found.incoming_sequence,
+        "current_sequence": found.current_sequence,
+        "gap": found.gap,
+        "class": str(verdict.class_),
+        "phase": str(verdict.phase),
+        "reason": str(verdict.reason),
+        "evidence": dict(found.evidence),
+        "lost_from": verdict.lost_from,
+        "lost_to": verdict.lost_to,
+        "lost_offsets": verdict.lost_offsets,
+        "at_most_records": verdict.at_most_records,
+        "refusals": found.refusals,
+        "means": found.means,
+        "settles": found.settles,
+        "check": found.check,
+    }
+
+
+def time_text(moment: datetime | None) -> str | None:
+    """Return a moment as JSON has it; it is UTC."""
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")
+
+
+def _time(us: int | None) -> str | None:
+    return None if us is None else time_text(EPOCH + timedelta(microseconds=us))

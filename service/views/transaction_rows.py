@@ -1,0 +1,109 @@
+"""Open transactions as flat rows of plain values, absent ones as None: for JSON, HTTP and command
+line alike.
+
+The names are a contract with scripts: they may be added to, never changed.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from rules.facts.transactions import Transaction
+from rules.transactions.blocked import SHOWN as GROUPS_SHOWN
+from rules.transactions.blocked import BlockedGroup
+from rules.transactions.listing import ListedTransaction, Listing, Place
+from rules.transactions.next_steps import next_step
+from service.views.snapshot_rows import Row, gap_row
+
+PLACES_SHOWN: Final = 100  # partitions of one transaction
+GAPS_SHOWN: Final = 100
+
+
+def transaction_row(found: Listing, entry: ListedTransaction) -> Row:
+    """Return one entry of the list, with the first of its partitions and of the groups there."""
+    return {
+        "class": str(entry.class_),
+        "doubt": None if entry.doubt is None else str(entry.doubt),
+        "is_listed": entry.is_listed,
+        "transactional_id": entry.transactional_id,
+        "producer_id": entry.producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator": entry.coordinator,
+        "state": None if entry.state is None else str(entry.state),
+        "timeout_ms": _ms(entry.timeout),
+        "started_at": _text(entry.started_at),
+        "first_seen_at": _text(entry.first_seen_at),
+        "running_ms": _ms(entry.running(found.view.now)),
+        "partition_count": entry.partition_count,
+        "partitions": [place_row(found, place) for place in entry.places[:PLACES_SHOWN]],
+        "next_step": next_step(entry.class_, entry.doubt),
+        "repair": entry.repair,
+    }
+
+
+def place_row(found: Listing, place: Place) -> Row:
+    """Return one partition of a transaction."""
+    producer, groups = place.producer, found.blocked_by(place)
+    last = None if producer is None else producer.last_record_at
+    return {
+        "topic": place.name.topic,
+        "partition": place.name.partition,
+        "leader": place.leader,
+        "start_offset": place.start_offset,
+        "last_stable_offset": place.last_stable_offset,
+        "high_watermark": place.high_watermark,
+        "open_span": place.open_span,
+        "holds_last_stable_offset": place.holds_last_stable_offset,
+        "last_record_at": _text(last),
+        "coordinator_epoch": None if producer is None else producer.coordinator_epoch,
+        "blocked_groups": None
+        if groups is None
+        else [_group_row(group) for group in groups[:GROUPS_SHOWN]],
+        "blocked_group_count": None if groups is None else len(groups),
+    }
+
+
+def completeness_row(found: Listing) -> Row:
+    """Return whether a list is whole, and what is known to be missing if it is not."""
+    return {
+        "complete": found.is_complete,
+        "coordinators_heard": found.coordinators_heard,
+        "sight": str(found.sight),
+        "unasked_partitions": found.unasked_partitions,
+        "gap_count": len(found.gaps),
+        "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],
+    }
+
+
+def described_row(entry: Transaction) -> Row:
+    """Return what a coordinator says of a transactional id, whether it has anything open or not."""
+    names = sorted(entry.partitions or ())
+    return {
+        "transactional_id": entry.transactional_id,
+        "producer_id": entry.producer_id,
+        "producer_epoch": entry.producer_epoch,
+        "coordinator": entry.coordinator,
+        "state": str(entry.state),
+        "is_open": entry.is_open,
+        "timeout_ms": _ms(entry.timeout),
+        "started_at": _text(entry.started_at),
+        "partitions": [{"topic": name.topic, "partition": name.partition} for name in names],
+    }
+
+
+def _group_row(group: BlockedGroup) -> Row:
+    return {
+        "group": group.group_id,
+        "is_waiting": group.is_waiting,
+        "still_to_read": group.still_to_read,
+        "blocked_offsets": group.blocked_offsets,
+    }
+
+
+def _ms(duration: timedelta | None) -> int | None:
+    return None if duration is None else duration // timedelta(milliseconds=1)
+
+
+def _text(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat().replace("+00:00", "Z")

@@ -1,0 +1,72 @@
+"""Alerting's memory as JSON: restored exactly, and refused where it cannot be read."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rules.errors import StoreError
+from rules.evidence import Scalar
+from service.alerting.alerts.codec import decode, encode
+from service.alerting.alerts.state import AlertingState
+from tests.alerting import BREACH, OK, RULE, Life, Said, Why, config
+
+
+def lived() -> Life:
+    """Return a life with alerts and groups in every state."""
+    life = Life(config(keep_firing_for={RULE: timedelta(minutes=1)}))
+    rows: list[dict[str, Scalar]] = [{"group": "billing", "lag": 2**60, "is_open": None}]
+    first: Said = (BREACH, Why.SAID, {"rows": rows})
+    said: dict[str, Said] = {"orders-0": first, "orders-1": BREACH, "zähler-0": BREACH}
+    for seconds in (0, 30):
+        life.round(seconds, said)
+    for seconds in (60, 120):
+        life.round(seconds, {**said, "orders-1": OK})
+    life.round(150, {**said, "orders-1": OK, "zähler-0": OK})
+    return life
+
+
+def test_what_is_stored_is_restored_exactly() -> None:
+    state = lived().state
+    assert len({alert.state for alert in state.alerts.values()}) == 2
+    (group,) = state.groups.values()
+    assert group.ended
+    assert group.told
+    assert decode(json.loads(json.dumps(encode(state)))) == state
+
+
+def test_nothing_is_restored_as_nothing() -> None:
+    assert decode(encode(AlertingState())) == AlertingState()
+
+
+@pytest.mark.parametrize("version", [None, 0, 2, "1"])
+def test_another_version_is_refused(version: object) -> None:
+    with pytest.raises(StoreError, match="were stored in form"):
+        decode({**encode(AlertingState()), "version": version})
+
+
+DAMAGES: list[dict[str, Any]] = [
+    {"alerts": None},
+    {"alerts": [{}]},
+    {"groups": [{"receiver": "pager"}]},
+    {"looked_at": "yesterday"},
+    {"alerts": ["x"]},
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_refused_and_not_guessed(damage: dict[str, Any]) -> None:
+    with pytest.raises(StoreError, match="cannot be read") as caught:
+        decode({**encode(lived().state), **damage})
+    assert not caught.value.retryable
+
+
+@pytest.mark.parametrize("field", ["state", "severity", "end"])
+def test_words_that_are_not_ours_are_refused(field: str) -> None:
+    plain = encode(lived().state)
+    plain["alerts"][0][field] = "strange"
+    with pytest.raises(StoreError, match="strange"):
+        decode(plain)

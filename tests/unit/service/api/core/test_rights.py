@@ -1,0 +1,207 @@
+"""What a secret allows: who waits for the database, how long, and how often it is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import pytest
+
+from service.api.core import rights
+from service.api.core.problems import ProblemError, unavailable
+from service.api.core.rights import Tokens
+from service.storage.tokens.tokens import Scope
+from tests.unit.service.api.given import AWAY, STATIC, FakeTokens
+
+T = TypeVar("T")
+SECRET = "tidemark_of-the-database"  # noqa: S105 - a made-up one
+UNKNOWN = "tidemark_never-seen"
+ABLE = frozenset({Scope.READ, Scope.ACK})
+
+
+@dataclass
+class Asked:
+    """Tokens on a database that answers when it may, and a clock."""
+
+    database: FakeTokens = field(default_factory=lambda: FakeTokens(known={SECRET: ABLE}))
+    answers: asyncio.Event = field(default_factory=asyncio.Event)
+    now: float = 0.0
+    asked: int = 0
+    refuses: bool = False
+
+    def __post_init__(self) -> None:
+        self.answers.set()
+        self.tokens = Tokens(
+            self.database, static=STATIC, in_thread=self, monotonic=lambda: self.now
+        )
+
+    async def __call__(self, function: Callable[[], T], /) -> T:
+        self.asked += 1
+        if self.refuses:
+            raise unavailable("too many requests wait for the database")
+        await self.answers.wait()
+        return function()
+
+    async def may(
+        self, secret: str = SECRET, *, is_change: bool = False
+    ) -> frozenset[Scope] | None:
+        """Return the rights that a request is given, and let what goes on beside it go on."""
+        found = await self.tokens.grant(secret, is_change=is_change)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return None if found is None else found.scopes
+
+
+def run(scenario: Callable[[Asked], Awaitable[None]]) -> None:
+    async def prepared() -> None:
+        await scenario(Asked())
+
+    asyncio.run(prepared())
+
+
+def test_a_token_that_was_verified_is_asked_for_again_soon_beside_the_request() -> None:
+    async def scenario(made: Asked) -> None:
+        assert await made.may() == ABLE
+        made.now = rights.TRUSTED_SECONDS - 0.1
+        assert (await made.may(), made.asked) == (ABLE, 1)
+        made.now = rights.TRUSTED_SECONDS
+        assert (await made.may(), made.asked) == (ABLE, 2)
+        assert (await made.may(), made.asked) == (ABLE, 2)
+
+    run(scenario)
+
+
+def test_a_known_token_waits_for_no_database_and_is_asked_for_once_at_a_time() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.answers.clear()
+        made.now = rights.TRUSTED_SECONDS
+        async with asyncio.timeout(1):
+            assert [await made.may() for _ in range(20)] == [ABLE] * 20
+        assert made.asked == 2
+
+    run(scenario)
+
+
+def test_a_revoked_token_works_once_more_at_most() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        del made.database.known[SECRET]
+        made.now = rights.TRUSTED_SECONDS
+        assert [await made.may(), await made.may()] == [ABLE, None]
+
+    run(scenario)
+
+
+def test_a_token_that_was_not_used_for_long_is_asked_for_first() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        del made.database.known[SECRET]
+        made.now = rights.UNUSED_SECONDS
+        assert await made.may() is None
+
+    run(scenario)
+
+
+def test_a_revoked_token_changes_nothing_any_more() -> None:
+    async def scenario(made: Asked) -> None:
+        assert await made.may(is_change=True) == await made.may(is_change=True) == ABLE
+        del made.database.known[SECRET]
+        assert [await made.may(), await made.may(is_change=True)] == [ABLE, None]
+        asked = made.asked
+        assert await made.may(is_change=True) is None
+        assert made.asked == asked, "a wrong guess costs one query in five seconds"
+
+    run(scenario)
+
+
+def test_nobody_changes_anything_while_the_database_gives_no_answer() -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.database.trouble = AWAY
+        with pytest.raises(ProblemError, match="no answer"):
+            await made.may(is_change=True)
+        assert await made.may() == ABLE
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("trouble", ["away", "busy"])
+def test_a_known_token_stays_valid_while_the_database_gives_no_answer(trouble: str) -> None:
+    async def scenario(made: Asked) -> None:
+        await made.may()
+        made.database.trouble, made.refuses = AWAY, trouble == "busy"
+        for made.now in (61, 62, 70, 500):
+            assert await made.may() == ABLE
+        assert made.asked == 3, "a database that is away is not asked each time"
+        made.database.trouble, made.refuses = None, False
+        made.database.known.clear()
+        made.now = 511
+        assert [await made.may(), await made.may()] == [ABLE, None]
+
+    run(scenario)
+
+
+@pytest.mark.parametrize("trouble", ["away", "hangs"])
+def test_an_unknown_token_is_unavailable_while_the_database_gives_no_answer(
+    trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rights, "ANSWER_SECONDS", 0.01)
+
+    async def scenario(made: Asked) -> None:
+        if trouble == "hangs":
+            made.answers.clear()
+        else:
+            made.database.trouble = AWAY
+        async with asyncio.timeout(1):
+            with pytest.raises(ProblemError, match="no answer") as caught:
+                await made.may(UNKNOWN)
+        assert caught.value.status == 503
+        assert await made.may(STATIC) == frozenset({Scope.READ})
+
+    run(scenario)
+
+
+def test_what_came_too_late_for_a_request_is_there_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(rights, "ANSWER_SECONDS", 0.01)
+
+    async def scenario(made: Asked) -> None:
+        made.answers.clear()
+        for _ in range(3):
+            with pytest.raises(ProblemError):
+                await made.may()
+        made.answers.set()
+        assert (await made.may(), made.asked) == (ABLE, 1)
+
+    run(scenario)
+
+
+def test_the_same_wrong_guess_costs_one_query_in_five_seconds() -> None:
+    async def scenario(made: Asked) -> None:
+        assert [await made.may(UNKNOWN) for _ in range(9)] == [None] * 9
+        assert made.asked == 1
+        made.database.known[UNKNOWN] = ABLE
+        made.now = 4.9
+        assert await made.may(UNKNOWN) is None
+        made.now = 5
+        assert await made.may(UNKNOWN) == ABLE
+
+    run(scenario)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rights, "MAX_REMEMBERED", 3)
+
+    async def scenario(made: Asked) -> None:
+        for number in range(4):
+            await made.may(f"{UNKNOWN}-{number}")
+        await made.may(f"{UNKNOWN}-3")
+        assert made.asked == 4
+        await made.may(f"{UNKNOWN}-0")
+        assert made.asked == 5, "the oldest was forgotten"
+
+    run(scenario)

@@ -1,0 +1,280 @@
+"""An application on fakes, and what is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from fastapi import FastAPI
+from sqlalchemy import Engine
+from starlette.testclient import TestClient
+
+from rules.errors import StoreError
+from rules.open_findings import Identity, OpenFinding
+from rules.verdict import Kind, Severity, Verdict
+from service.api.app import create_app
+from service.api.core.desk import Desk
+from service.api.core.ports import History, InThread, Sources
+from service.api.core.rights import Tokens
+from service.api.document import openapi_page
+from service.metrics.exposition import Exposition
+from service.observe.log_submissions import Delivery, Refusal
+from service.rounds.latest import Latest, Look, RoundOutcome
+from service.rounds.persistence import KeepingState, KeepingStatus
+from service.storage.alerting.alert_lists import AlertList
+from service.storage.alerting.silences import SilenceList
+from service.storage.baselines.reading import BaselineList
+from service.storage.changes.audit import AuditTrail
+from service.storage.changes.changes import Changes
+from service.storage.delivery.deliveries import DeliveryList
+from service.storage.findings.findings import StoredFinding, StoredTransition, labels_hash
+from service.storage.findings.history import PastFinding, Wanted
+from service.storage.rounds.inbox import Counts
+from service.storage.tokens.tokens import Grant, Scope
+from tests.factories import CLUSTER_ID, NOON, at, snapshot
+
+OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"
+NAME: Final = "on-call"  # of every token
+STATIC: Final = "static-secret-of-the-scraper"
+AWAY: Final = StoreError("database x cannot be reached: refused", retryable=True)
+
+T = TypeVar("T")
+
+
+async def at_once(function: Callable[[], T], /) -> T:
+    """Stand in for a thread."""
+    return function()
+
+
+def look(**overrides: Any) -> Look:
+    """Return a look after one complete round at noon, all stored."""
+    base: dict[str, Any] = {
+        "cluster": "default",
+        "version": "1.2.3",
+        "started_at": at(-60),
+        "interval_seconds": 15.0,
+        "rounds": 4,
+        "at": NOON,
+        "outcome": RoundOutcome.COMPLETE,
+        "took_seconds": 0.25,
+        "snapshot": snapshot(),
+        "keeping": KeepingStatus(state=KeepingState.STORED, stored_at=NOON, took_seconds=0.01),
+    }
+    return Look(**base | overrides)
+
+
+def no_look() -> Look:
+    """Return the look before the first round."""
+    return look(
+        rounds=0, at=None, outcome=None, took_seconds=None, snapshot=None, keeping=KeepingStatus()
+    )
+
+
+def open_finding(topic: str = "orders", *, since: float = 0, **overrides: Any) -> OpenFinding:
+    """Return an open finding of one partition."""
+    labels = (("cluster", "default"), ("partition", "0"), ("topic", topic))
+    base: dict[str, Any] = {
+        "identity": ("partition_offline", labels),
+        "kind": Kind.STATE,
+        "verdict": Verdict.BREACH,
+        "severity": Severity.CRITICAL,
+        "reason": "no_leader",
+        "evidence": {"leader_epoch": 5, "high_watermark": None},
+        "since": at(since),
+        "last_breach_at": at(since + 15),
+        "last_judged_at": at(since + 30),
+    }
+    return OpenFinding(**base | overrides)
+
+
+def opened(*entries: OpenFinding) -> dict[Identity, OpenFinding]:
+    """Return open findings as a look holds them."""
+    return {entry.identity: entry for entry in entries}
+
+
+def past(row: int = 1, topic: str = "orders", **overrides: Any) -> PastFinding:
+    """Return a stored finding that ended a minute after it began."""
+    base: dict[str, Any] = {
+        "id": row,
+        "rule_id": "partition_offline",
+        "labels": {"cluster": "default", "partition": "0", "topic": topic},
+        "verdict": Verdict.OK,
+        "reason": "has_leader",
+        "evidence": {"leader_epoch": 6},
+        "severity": Severity.CRITICAL,
+        "kind": Kind.STATE,
+        "since": at(row),
+        "last_breach_at": at(row + 30),
+        "last_judged_at": at(row + 60),
+        "absent_rounds": 0,
+        "ended_at": at(row + 60),
+        "end_reason": "ok",
+    }
+    return PastFinding(cluster_id=CLUSTER_ID, finding=StoredFinding(**base | overrides))
+
+
+@dataclass
+class FakeHistory:
+    """Stored findings in a list; it filters only by state and place, as tests of it need."""
+
+    findings: Sequence[PastFinding] = ()
+    steps: Sequence[StoredTransition] = ()
+    trouble: StoreError | None = None
+    asked: list[Wanted] = field(default_factory=list)
+
+    def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
+        self._answer()
+        self.asked.append(wanted)
+
+        def key(one: PastFinding) -> Any:
+            ended = one.finding.ended_at if wanted.only_ended else None
+            return ended or one.finding.since, one.finding.id
+
+        found = [p for p in self.findings if p.finding.ended_at or not wanted.only_ended]
+        left = [p for p in found if wanted.after is None or key(p) < wanted.after]
+        return sorted(left, key=key, reverse=True)[:limit]
+
+    def one(self, rule_id: str, hash_begins: str) -> PastFinding | None:
+        self._answer()
+        for found in self.findings:
+            digits = labels_hash(found.finding.labels)
+            if found.finding.rule_id == rule_id and digits.startswith(hash_begins):
+                return found
+        return None
+
+    def transitions(self, finding: int) -> Sequence[StoredTransition]:
+        self._answer()
+        return [step for step in self.steps if step.finding == finding]
+
+    def _answer(self) -> None:
+        if self.trouble is not None:
+            raise self.trouble
+
+
+@dataclass
+class FakeTokens:
+    """Tokens in a dictionary."""
+
+    known: dict[str, frozenset[Scope]] = field(default_factory=dict)
+    trouble: StoreError | None = None
+    calls: int = 0
+
+    def verify(self, secret: str) -> Grant | None:
+        self.calls += 1
+        if self.trouble is not None:
+            raise self.trouble
+        scopes = self.known.get(secret)
+        return None if scopes is None else Grant(NAME, scopes)
+
+
+@dataclass
+class FakeInbox:
+    """Takes every delivery, each line as an event, unless it is told otherwise."""
+
+    outcome: Counts | Refusal | None = None
+    trouble: StoreError | None = None
+    deliveries: list[Delivery] = field(default_factory=list)
+
+    def accept(self, delivery: Delivery) -> Counts | Refusal:
+        if self.trouble is not None:
+            raise self.trouble
+        self.deliveries.append(delivery)
+        lines = sum(map(len, delivery.lines.values()))
+        return self.outcome or Counts(lines=lines, events=lines, unparsed=0)
+
+
+@dataclass
+class FakeLog:
+    """Keeps what it is told."""
+
+    events: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+
+    def error(self, event: str, /, *_args: Any, **fields: Any) -> None:
+        self.events.append((event, fields))
+
+
+def away_desk() -> Desk:
+    """Return a desk whose database does not answer."""
+
+    def away() -> Engine:
+        raise AWAY
+
+    return Desk(
+        alerts=AlertList(away, "default"),
+        silences=SilenceList(away),
+        deliveries=DeliveryList(away),
+        audit=AuditTrail(away),
+        changes=Changes(away, "default"),
+        baselines=BaselineList(away, "default"),
+    )
+
+
+@dataclass
+class World:
+    """Everything around an application."""
+
+    latest: Latest = field(default_factory=lambda: Latest(look()))
+    exposition: Exposition = field(default_factory=Exposition)
+    history: FakeHistory = field(default_factory=FakeHistory)
+    tokens: FakeTokens = field(default_factory=FakeTokens)
+    inbox: FakeInbox = field(default_factory=FakeInbox)
+    log: FakeLog = field(default_factory=FakeLog)
+    desk: Desk | None = None  # of a database that is away
+    in_thread: InThread = at_once
+    seconds: float = 0.0  # on the monotonic clock
+
+    def app(
+        self, *, is_loopback: bool = True, limit: int = 64, history: History | None = None
+    ) -> FastAPI:
+        """Build the application; another history may stand in for the fake one."""
+        sources = Sources(
+            latest=self.latest,
+            exposition=self.exposition,
+            history=history or self.history,
+            utc_now=lambda: NOON + timedelta(seconds=20),
+            in_thread=self.in_thread,
+            in_database=self.in_thread,
+            inbox=self.inbox,
+            ingesting=self.in_thread,
+            desk=self.desk or away_desk(),
+        )
+        tokens = Tokens(
+            self.tokens, static=STATIC, in_thread=self.in_thread, monotonic=lambda: self.seconds
+        )
+        return create_app(
+            sources,
+            tokens=tokens,
+            is_loopback=is_loopback,
+            max_concurrent_requests=limit,
+            log=self.log,
+        )
+
+    def client(self, *, is_loopback: bool = True, host: str = "localhost:8780") -> TestClient:
+        """Return a client of a new application."""
+        app = self.app(is_loopback=is_loopback)
+        return TestClient(app, base_url=f"http://{host}", raise_server_exceptions=False)
+
+
+@cache
+def _quiet() -> tuple[World, TestClient]:
+    world = World()
+    return world, world.client()
+
+
+def client_of(**overrides: Any) -> TestClient:
+    """Return a client of an application that shows this look until the next call.
+
+    All share one application, because to build one takes longer than all that a test asks it.
+    """
+    world, client = _quiet()
+    world.latest.publish(look(**overrides))
+    return client
+
+
+def write_openapi_page() -> None:
+    """Write docs/openapi.json."""
+    OPENAPI_PAGE.write_text(openapi_page(World().app()), encoding="utf-8")

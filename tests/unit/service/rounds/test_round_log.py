@@ -1,0 +1,209 @@
+"""What a round says in the log."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rules.facts.broker_log import (
+    BrokerLog,
+    LogSource,
+    Origin,
+    SequenceForm,
+    SequenceRefused,
+)
+from rules.judgement import Finding
+from rules.open_findings import Change, EndReason, Step
+from rules.verdict import Verdict
+from service.metrics.log_figures import LogFigures
+from service.rounds.latest import RoundOutcome
+from service.rounds.persistence import KeepingState, KeepingStatus
+from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
+from service.runtime.events import Event
+from tests.factories import NOON, gap, snapshot
+from tests.integration.storage.given import judged, meta
+from tests.unit.service.rounds.unseen import look, made_round
+from tests.unit.service.runtime.told import Told
+
+STORED = KeepingStatus(state=KeepingState.STORED, stored_at=NOON)
+
+
+def change(topic: str = "orders", **overrides: Any) -> Change:
+    """Return a finding that opened."""
+    labels = {"cluster": "default", "topic": topic}
+    said = Finding(
+        rule=meta(), labels=labels, verdict=Verdict.BREACH, reason="stands", evidence={"lag": 7}
+    )
+    base = Change(
+        step=Step.OPENED, identity=said.identity, before=None, after=Verdict.BREACH, finding=said
+    )
+    return replace(base, **overrides)
+
+
+def told(*changes: Change, **shown: Any) -> Told:
+    """Return what is logged of one round that was stored."""
+    made = Told()
+    RoundLog(made.log).tell(made_round(replace(look(), **{"keeping": STORED, **shown}), changes))
+    return made
+
+
+def test_a_round_is_one_event_with_its_counts() -> None:
+    seen = snapshot(taken_at=NOON, gaps=(gap(),))
+    verdicts = {"a": Verdict.BREACH, "b": Verdict.UNKNOWN, "c": Verdict.UNKNOWN, "d": Verdict.OK}
+    made = told(
+        snapshot=seen,
+        outcome=RoundOutcome.GAPS,
+        took_seconds=0.12345,
+        judgements=(judged(verdicts),),
+        keeping=replace(STORED, waiting_rounds=2),
+    )
+    (event,) = made.of(Event.ROUND)
+    assert event == {
+        "level": "info",
+        "cluster": "default",
+        "number": 1,
+        "outcome": "gaps",
+        "took_seconds": 0.123,
+        "partitions": 3,
+        "groups": 0,
+        "commits": 0,
+        "requests": 5,
+        "gaps": 1,
+        "unknown": 2,
+        "breach": 1,
+        "open_findings": 0,
+        "waiting_rounds": 2,
+    }
+
+
+def test_a_round_that_failed_warns_and_counts_nothing_of_an_older_one() -> None:
+    older = snapshot(taken_at=NOON - timedelta(seconds=15))
+    (event,) = told(trouble="no bootstrap address answered", snapshot=older).of(Event.ROUND)
+    assert (event["level"], event["outcome"]) == ("warning", "failed")
+    assert event["why"] == "no bootstrap address answered"
+    assert "partitions" not in event
+
+
+def test_a_finding_that_opens_warns_with_its_evidence() -> None:
+    assert told(change()).of(Event.FINDING) == [
+        {
+            "level": "warning",
+            "rule": "some_rule",
+            "cluster": "default",
+            "topic": "orders",
+            "step": "opened",
+            "verdict": "breach",
+            "reason": "stands",
+            "severity": "warning",
+            "evidence": {"lag": 7},
+        }
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ended", "after", "verdict"),
+    [(EndReason.OK, Verdict.OK, "ok"), (EndReason.SUBJECT_GONE, None, None)],
+)
+def test_a_finding_that_ends_says_why(
+    ended: EndReason, after: Verdict | None, verdict: str | None
+) -> None:
+    gone = change(step=Step.ENDED, before=Verdict.BREACH, after=after, end_reason=ended)
+    (event,) = told(gone).of(Event.FINDING)
+    assert (event["level"], event["step"], event["reason"]) == ("info", "ended", ended)
+    assert event.get("verdict") == verdict
+
+
+def test_what_is_as_it_was_is_not_told() -> None:
+    assert told(change(step=Step.STILL, before=Verdict.BREACH)).of(Event.FINDING) == []
+
+
+def test_an_event_that_happens_again_is_told_with_its_own_evidence() -> None:
+    (event,) = told(change(step=Step.AGAIN, before=Verdict.BREACH)).of(Event.FINDING)
+    assert (event["level"], event["step"], event["evidence"]) == ("warning", "again", {"lag": 7})
+
+
+def test_a_rule_about_a_rule_is_told_under_its_own_name() -> None:
+    about = (("cluster", "default"), ("rule", "high_watermark_stuck"))
+    (event,) = told(change(identity=("observation_stale", about))).of(Event.FINDING)
+    assert (event["rule"], event["about_rule"]) == ("observation_stale", "high_watermark_stuck")
+
+
+def test_thousands_of_findings_are_counted_and_not_listed() -> None:
+    made = told(*(change(f"topic-{number}") for number in range(10_000)))
+    assert len(made.of(Event.FINDING)) == MAX_FINDING_LINES
+    assert made.of(Event.FINDINGS_LEFT_OUT)[0]["count"] == 10_000 - MAX_FINDING_LINES
+    assert told(*[change()] * MAX_FINDING_LINES).of(Event.FINDINGS_LEFT_OUT) == []
+
+
+def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
+    made = Told()
+    late = made_round(replace(look(), keeping=STORED), was_loaded=True)
+    stepped = replace(late.watched, clock_step=timedelta(minutes=-5))
+    RoundLog(made.log).tell(replace(late, watched=stepped))
+    assert made.of(Event.CLOCK_STEP) == [{"level": "warning", "seconds": -300.0}]
+    assert made.of(Event.MEMORY_LOADED) == [{"level": "info", "open_findings": 0}]
+
+
+def test_only_changes_of_how_storing_goes_are_told() -> None:
+    made = Told()
+    log = RoundLog(made.log)
+    away = KeepingStatus(state=KeepingState.WAITING, trouble="connection refused")
+    refused = KeepingStatus(state=KeepingState.REFUSED, trouble="read-only")
+    unread = KeepingStatus(trouble="connection refused")
+    for status in (unread, unread, STORED, STORED, away, away, refused, STORED):
+        log.tell(made_round(replace(look(), keeping=status)))
+    assert [name for name in made.names if name != Event.ROUND] == [
+        Event.MEMORY_AWAY,
+        Event.STORE_BACK,
+        Event.STORE_AWAY,
+        Event.STORE_AWAY,
+        Event.STORE_BACK,
+    ]
+    assert [event["why"] for event in made.of(Event.STORE_AWAY)] == [
+        "connection refused",
+        "read-only",
+    ]
+
+
+# ------------------------------------------------------------------ log lines
+def test_a_round_counts_log_lines_where_any_are_read() -> None:
+    refused = SequenceRefused(
+        origin=Origin(source="a"),
+        form=SequenceForm.OUT_OF_ORDER,
+        producer_id=1,
+        topic="orders",
+        partition=0,
+        offset=3,
+        incoming_sequence=27,
+        current_sequence=2,
+    )
+    log = BrokerLog(
+        is_read=True,
+        events=(refused,),
+        sources=(LogSource(name="a", lines=5), LogSource(name="b", lines=2, unparsed=3)),
+    )
+    seen = snapshot(taken_at=NOON, broker_log=log)
+    (event,) = told(snapshot=seen, outcome=RoundOutcome.COMPLETE).of(Event.ROUND)
+    counts = {name: value for name, value in event.items() if name.startswith("log_")}
+    assert counts == {"log_lines": 7, "log_events": 1, "log_lines_unparsed": 3}
+
+
+def test_a_round_says_that_more_log_lines_wait() -> None:
+    seen = snapshot(taken_at=NOON, broker_log=BrokerLog(is_read=True, is_behind=True))
+    (event,) = told(snapshot=seen, outcome=RoundOutcome.GAPS).of(Event.ROUND)
+    assert event["log_is_behind"] is True
+
+
+def test_a_source_of_log_lines_is_told_when_its_trouble_changes() -> None:
+    made = Told()
+    log = RoundLog(made.log)
+    for trouble in (None, "denied", "denied", "gone", None, None):
+        shown = replace(look(), logs={"a": LogFigures(trouble=trouble)}, keeping=STORED)
+        log.tell(made_round(shown))
+    assert made.of(Event.LOG_SOURCE_AWAY) == [
+        {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")
+    ]
+    assert made.of(Event.LOG_SOURCE_BACK) == [{"level": "info", "source": "a"}]

@@ -1,0 +1,115 @@
+"""What the last act reads of its nights, and how it says what is usual."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from rules.baseline.series import Metric
+from service.runtime import clock
+from service.sandbox.demo.nights import SLOT_MINUTES, ZONES, Nights
+from service.sandbox.demo.usual_act import SHOWN, line_of, shown_of
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    made = Nights(tmp_path_factory.mktemp("demo"))
+    made.simulate("demo", weeks=1)
+    return made
+
+
+def row_of(nights: Nights, **usual: Any) -> dict[str, Any]:
+    assert nights.simulation is not None
+    series = next(one for one in nights.simulation.series if one.metric is Metric.PRODUCE_RATE)
+    return {
+        "series_id": str(series.series_id),
+        "metric": series.metric.value,
+        "topic": series.topic,
+        "partition": series.partition,
+        "group": None,
+        "days": 7,
+        "usual": {
+            "weekday": None,
+            "begins": "14:00",
+            "ends": "14:30",
+            "least": 0.0,
+            "most": 1e9,
+            "unusual_below": None,
+            "unusual_above": 2e9,
+            **usual,
+        },
+    }
+
+
+def noon(nights: Nights) -> datetime:
+    assert nights.simulation is not None
+    day = nights.simulation.wanted.end
+    return datetime(day.year, day.month, day.day, 12, tzinfo=ZoneInfo(ZONES[0])).astimezone(UTC)
+
+
+def test_weeks_are_those_of_the_demos_cluster_up_to_yesterday(nights: Nights) -> None:
+    assert nights.simulation is not None
+    assert {one.cluster for one in nights.simulation.series} == {"demo"}
+    today = clock.utc_now().astimezone(ZoneInfo(ZONES[0])).date()
+    assert nights.simulation.wanted.end in (today - timedelta(days=1), today - timedelta(days=2))
+
+
+def test_samples_of_a_half_hour_are_those_of_all_days_or_of_a_weekday(nights: Nights) -> None:
+    series = int(row_of(nights)["series_id"])
+    every, one = (nights.samples_at(series, noon(nights), every_day=all_) for all_ in (True, False))
+    per_day = SLOT_MINUTES * 2
+    assert per_day < len(every) <= 7 * per_day  # an outage may have hidden some
+    assert len(one) <= per_day
+    assert set(one.tolist()) <= set(every.tolist())
+
+
+@pytest.mark.parametrize(
+    ("usual", "told"),
+    [
+        ({}, "100% of what was seen in this half hour of those days is within"),
+        ({"least": 1e9}, "0% of what was seen in this half hour of those days is within"),
+        ({"weekday": "Monday"}, "100% of what was seen in this half hour of Mondays is within"),
+    ],
+)
+def test_a_line_says_what_is_usual_and_how_often_it_was_so(
+    nights: Nights, usual: dict[str, Any], told: str
+) -> None:
+    at = noon(nights)
+    samples = nights.samples_at(int(row_of(nights)["series_id"]), at, every_day=True)
+    assert np.isfinite(samples).all()
+    line = line_of(nights, row_of(nights, **usual), at)
+    assert line.startswith("produce_rate of orders-1-0: usual for ")
+    assert told in line
+
+
+def test_a_line_says_why_days_of_an_older_level_are_not_within(nights: Nights) -> None:
+    row = row_of(nights) | {"level_change": {"at": "2026-11-16T15:00:00Z"}}
+    line = line_of(nights, row, noon(nights))
+    assert line.endswith(" is within; its level is new since 2026-11-16")
+
+
+def of_topic(topic: str, **row: Any) -> list[dict[str, Any]]:
+    return [{"metric": metric, "topic": topic, "usual": {}, **row} for metric in SHOWN]
+
+
+def test_a_topic_is_shown_whose_level_has_not_just_moved() -> None:
+    usual, moved = {"usual": {"least": 0}}, {"level_change": {"at": "2026-11-16T15:00:00Z"}}
+    unknown, new = of_topic("unknown"), of_topic("new", **usual, **moved)
+    half, settled = of_topic("half", **usual)[:1], of_topic("old", **usual, level_change=None)
+    assert shown_of([*unknown, *new, *half, *settled]) == settled
+    assert shown_of([*unknown, *new, *half]) == new
+    assert shown_of([*unknown, *half]) is None
+
+
+def test_events_are_read_among_other_lines(tmp_path: Path) -> None:
+    nights = Nights(tmp_path)
+    assert nights.told("night") == []
+    log = ["WARN of Java", json.dumps({"event": "night", "day": "d"}), "7", '{"event": "nig']
+    (tmp_path / "nights.log").write_text("\n".join(log), encoding="utf-8")
+    assert nights.told("night") == [{"event": "night", "day": "d"}]

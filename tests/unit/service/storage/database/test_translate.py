@@ -1,0 +1,60 @@
+"""Which failures of a database another try may mend, and that no value gets into a message."""
+
+from __future__ import annotations
+
+import psycopg
+import pytest
+from psycopg import errors
+from sqlalchemy.exc import DBAPIError, NoSuchTableError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+
+from rules.errors import StoreError
+from service.storage.database.translate import translated
+
+
+def told(error: Exception) -> StoreError:
+    with pytest.raises(StoreError) as caught, translated("it cannot be stored"):
+        raise error
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("error", "retryable"),
+    [
+        (errors.AdminShutdown("terminating connection"), True),
+        (errors.CannotConnectNow("starting up"), True),
+        (errors.DeadlockDetected("deadlock detected"), True),
+        (errors.DiskFull("no space left"), True),
+        (errors.LockNotAvailable("lock timeout"), True),
+        (errors.QueryCanceled("statement timeout"), True),
+        (errors.ReadOnlySqlTransaction("a standby"), True),
+        (errors.CheckViolation("violates check constraint"), False),
+        (errors.InsufficientPrivilege("permission denied for table"), False),
+        (errors.UndefinedTable("relation does not exist"), False),
+        (psycopg.OperationalError("the connection is lost"), True),
+        (psycopg.OperationalError('FATAL:  database "x" does not exist'), False),
+        (
+            psycopg.OperationalError("connection failed: FATAL:  password authentication failed"),
+            False,
+        ),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+)
+def test_what_another_try_may_mend(error: psycopg.Error, retryable: bool) -> None:  # noqa: FBT001  # a table's column
+    assert told(DBAPIError("INSERT", {"secret": "s3cret"}, error)).retryable is retryable
+
+
+def test_the_message_is_the_first_line_without_sql_and_values() -> None:
+    error = errors.UniqueViolation("duplicate key value\nDETAIL:  Key (name)=(s3cret) exists.")
+    message = str(told(DBAPIError("INSERT INTO t", {"name": "s3cret"}, error)))
+    assert message == "it cannot be stored: duplicate key value"
+
+
+def test_errors_without_a_driver() -> None:
+    assert told(PoolTimeoutError("QueuePool limit")).retryable
+    assert not told(NoSuchTableError("finding")).retryable
+
+
+def test_other_errors_pass() -> None:
+    with pytest.raises(KeyError), translated("it cannot be stored"):
+        raise KeyError("ours")

@@ -1,0 +1,248 @@
+"""A memory survives the way through bytes; what cannot be read is refused in one line."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rules.errors import StoreError
+from rules.facts.column import Column, Ragged
+from rules.facts.group_memory import GroupMemory
+from rules.facts.last_look import microseconds
+from rules.facts.memory import Memory, advance
+from rules.facts.partitions import Partitions
+from rules.facts.transaction_log import Outcome, TransactionLog
+from rules.facts.transaction_memory import TransactionMemory
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
+from tests.factories import (
+    at,
+    commits,
+    ended,
+    gap,
+    group,
+    offsets,
+    partitions,
+    snapshot,
+    transaction,
+    transactions,
+)
+
+
+def plain(value: Any) -> Any:
+    """Return a value as lists and dicts, so that two of them can be compared."""
+    if isinstance(value, Column | Ragged):
+        return value.to_list()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return tuple(value) if isinstance(value, list | tuple) else value
+
+
+def full_memory() -> Memory:
+    first = snapshot(
+        partitions=partitions({"orders": 3, "☃": 1}),
+        offsets=offsets(
+            4,
+            last_stable_offset=[90, None, 5, 2**62],
+            high_watermark=[100, None, 5, 2**62 + 7],
+            log_end_offset=[110, None, None, 2**62 + 9],
+            leader_epoch=[5, None, 6, 7],
+            log_start_offset=[7, None, 6, 0],
+        ),
+        groups=(group("billing", epoch=3, protocol_type="consumer"), group("nul\0")),
+        commits=commits((0, 0, 5), (0, 2, 6), (1, 3, 2**61)),
+        transactions=transactions(transaction()),
+        transaction_log=TransactionLog(
+            is_read=True,
+            ended=(
+                ended(),
+                ended(outcome=Outcome.ABORTED),
+                ended(transactional_id="never-aborts"),
+            ),
+        ),
+    )
+    return advance(first)
+
+
+def outliving(memory: Memory) -> Memory:
+    """Leave out what a restart sees anew."""
+    known = memory.transactions.outcomes
+    kept = {name: slices for name, slices in known.items() if name != "never-aborts"}
+    return replace(memory, transactions=TransactionMemory(outcomes=kept), taken_us=0)
+
+
+def later_memory() -> Memory:
+    """Return one whose parts speak of different partitions."""
+    second = snapshot(
+        taken_at=at(15),
+        placement_complete=False,
+        gaps=(gap(),),
+        partitions=partitions({"orders": 2, "new": 2}, elr=Ragged.of([None, (), (1,), (1, 2)])),
+    )
+    return advance(second, full_memory())
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        full_memory(),
+        later_memory(),
+        advance(snapshot(partitions=Partitions.none())),
+        replace(full_memory(), looks=later_memory().looks),
+    ],
+    ids=["full", "later", "no-topics", "mixed"],
+)
+def test_what_is_read_is_what_was_written(memory: Memory) -> None:
+    back = decode(encode(Checkpoint(memory=memory, unknown_since={"a": 2**60})), FORMAT)
+    assert plain(back.memory) == plain(outliving(memory))
+    assert back.unknown_since == {"a": 2**60}
+
+
+def test_parts_that_share_their_partitions_share_them_again() -> None:
+    back = decode(encode(Checkpoint(memory=full_memory())), FORMAT).memory
+    assert back is not None
+    assert back.partitions is back.looks.partitions is back.commits.partitions
+
+
+def test_a_checkpoint_without_a_memory() -> None:
+    empty = Checkpoint(unknown_since={"some_rule": 5})
+    assert decode(encode(empty), FORMAT) == empty
+
+
+def test_positions_in_logs_are_kept_to_the_letter() -> None:
+    placed = Checkpoint(log_positions={"files": '{"☃": ["\\u0000", 2]}', "inbox": "7"})
+    assert decode(encode(placed), FORMAT) == placed
+
+
+def test_a_checkpoint_that_does_not_tell_positions_is_read() -> None:
+    assert decode(without("log_positions", CONTENT), FORMAT).log_positions == {}
+
+
+def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("commit.expired_below", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert full.commits.expired_below.to_list() == [7, None, None]
+    assert older.commits.expired_below.to_list() == [None] * 3
+
+
+def test_a_checkpoint_that_keeps_nothing_with_its_looks_is_read() -> None:
+    """What it knew of the last round counts, as it did for the version that wrote it."""
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("look.context.replicas", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    known, told = older.looks.context, full.looks.context
+    assert plain(known.high_watermark) == plain(older.high_watermark)
+    assert plain(known.replicas) == plain(told.replicas) == plain(older.partitions.replicas)
+    assert known.isr_told_us.to_list() == [None] * 4
+    assert told.isr_told_us.valid.all()
+
+
+def test_a_checkpoint_that_does_not_tell_how_transactions_ended_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("transaction.outcomes", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert list(full.transactions.outcomes) == ["payments"]
+    assert older.transactions == TransactionMemory()
+
+
+def test_a_checkpoint_that_does_not_tell_when_groups_were_at_work_is_read() -> None:
+    full = decode(CONTENT, FORMAT).memory
+    older = decode(without("group.names", CONTENT), FORMAT).memory
+    assert full is not None
+    assert older is not None
+    assert full.groups.group_ids == ("billing", "nul\0")
+    assert (full.groups.epoch.to_list(), full.groups.joined.to_list()) == ([3, None], [1, None])
+    assert plain(older.groups) == plain(GroupMemory.none())
+
+
+def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
+    older = decode(without("sequences", CONTENT), FORMAT).memory
+    assert older is not None
+    assert older.sequences.episodes == ()
+
+
+def test_another_format_is_refused() -> None:
+    with pytest.raises(StoreError, match="has format 4, and this version reads up to 3") as caught:
+        decode(encode(Checkpoint()), FORMAT + 1)
+    assert not caught.value.retryable
+
+
+def test_format_1_took_every_commit_for_seen_at_the_latest_time_it_tells() -> None:
+    memory = later_memory()
+    content = without("commit.seen", encode(Checkpoint(memory=memory, unknown_since={"a": 1})))
+    back = decode(content, 1)
+    assert back.unknown_since == {"a": 1}
+    assert back.memory is not None
+    latest = microseconds(at(15))
+    assert back.memory.commits.seen_us.tolist() == [latest] * len(memory.commits) != []
+    same = replace(memory.commits, seen_us=back.memory.commits.seen_us)
+    assert plain(back.memory) == plain(replace(outliving(memory), commits=same))
+    with pytest.raises(StoreError, match="the checkpoint is damaged"):
+        decode(content, FORMAT)
+
+
+def without(name: str, content: bytes, **replaced: Any) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(made, "w") as new:
+        for entry in old.namelist():
+            if entry != name:
+                new.writestr(entry, old.read(entry))
+        if "array" in replaced:
+            with new.open(name, "w") as file:
+                np.lib.format.write_array(file, replaced["array"])
+    return made.getvalue()
+
+
+CONTENT = encode(Checkpoint(memory=full_memory()))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"no archive",
+        CONTENT[:-30],
+        CONTENT[:300] + bytes([CONTENT[300] ^ 0xFF]) + CONTENT[301:],
+        without("look.isr", CONTENT),
+        without("unknown_since", CONTENT),
+        without("look.leader_epoch", CONTENT, array=np.zeros(3, np.int64)),
+        without("look.leader_epoch", CONTENT, array=np.zeros(4, np.float64)),
+        without("commit.row", CONTENT, array=np.array([0, 1, 4], np.int64)),
+        without("commit.group", CONTENT, array=np.array([0, -1, 0], np.int64)),
+        without("cluster", CONTENT, array=np.frombuffer(b"[]", np.uint8)),
+        without("look.isr", CONTENT, array=np.array([object()], object)),
+    ],
+    ids=[
+        "empty", "text", "cut", "flipped", "missing", "no-unknown", "short", "floats",
+        "row-beyond", "group-below", "other-json", "pickle",
+    ],
+)  # fmt: skip
+def test_damage_is_refused(content: bytes) -> None:
+    with pytest.raises(StoreError, match="the checkpoint is damaged") as caught:
+        decode(content, FORMAT)
+    assert not caught.value.retryable
+
+
+def test_ten_thousand_partitions_stay_small() -> None:
+    rows, draw = 10_000, np.random.default_rng(7)
+    ends = draw.integers(0, 2**40, rows)
+    seen = snapshot(
+        partitions=partitions({f"topic-{number}": 50 for number in range(200)}),
+        offsets=offsets(
+            rows,
+            last_stable_offset=(ends - draw.integers(0, 100, rows)).tolist(),
+            high_watermark=ends.tolist(),
+            log_end_offset=(ends + draw.integers(0, 100, rows)).tolist(),
+        ),
+    )
+    assert len(encode(Checkpoint(memory=advance(seen)))) <= 300_000

@@ -1,0 +1,123 @@
+"""Episodes survive a restart, in whatever state they are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rules.errors import StoreError
+from rules.facts.memory import Memory
+from rules.facts.sequence_verdicts import Arrival
+from rules.sequence.telling import newly_told
+from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
+from service.storage.formats.sequence import plain_sequences, sequences_of
+from tests.unit.rules.sequence.case_looks import ALONE, of_2
+from tests.unit.rules.sequence.cases import CASES
+from tests.unit.rules.sequence.stage import play
+
+
+def restarted(memory: Memory) -> Memory:
+    """Return the memory as a new process reads it."""
+    found = decode(encode(Checkpoint(memory=memory)), FORMAT).memory
+    assert found is not None
+    return found
+
+
+def comparable(memory: Memory) -> tuple[Any, ...]:
+    known = memory.sequences
+    watch = known.leaderships
+    columns = (watch.epoch, watch.since_us, watch.watched_from, watch.clean_from)
+    untold = known.untold, known.untold_us
+    return known.open, known.ended, known.changes, untold, [one.to_list() for one in columns]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_remembered_is_read_again(name: str) -> None:
+    memory = play(CASES[name].looks)[-1].memory
+    assert comparable(restarted(memory)) == comparable(memory)
+
+
+def test_what_was_dropped_untold_is_read_again() -> None:
+    memory = play(CASES["textbook"].looks)[-1].memory
+    sequences = replace(memory.sequences, untold=50, untold_us=memory.taken_us)
+    dropped = replace(memory, sequences=sequences)
+    assert comparable(restarted(dropped)) == comparable(dropped)
+
+
+def test_a_memory_that_tells_of_nothing_dropped_has_dropped_nothing() -> None:
+    told = plain_sequences(play([ALONE])[-1].memory.sequences)
+    del told["untold"]
+    found = sequences_of(told)
+    assert (found.untold, found.untold_us) == (0, None)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_restart_after_every_round_changes_no_verdict(name: str) -> None:
+    looks = CASES[name].looks
+    [stayed] = play(looks)[-1].memory.sequences.episodes
+    [found] = play(looks, between=restarted)[-1].memory.sequences.episodes
+    assert found == stayed
+
+
+def older(memory: Memory) -> Memory:
+    """Return the memory as a process reads it that an older release had stored."""
+    kept = plain_sequences(memory.sequences)
+    for episode in kept["open"]:
+        for name in ("is_investigated", "seen_epoch", "watched_from", "clean_from"):
+            episode.pop(name, None)
+        for one in (*episode["refusals"], episode.get("told") or {}):
+            one.pop("arrival", None)
+            one.pop("came", None)
+    read = sequences_of(kept)
+    return replace(memory, sequences=replace(read, leaderships=memory.sequences.leaderships))
+
+
+@pytest.mark.parametrize("name", ["filled", "same-leader-epoch", "textbook", "stale-retry"])
+def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> None:
+    looks = CASES[name].looks
+    last = replace(looks[-1], second=20, lines=(), found=())
+    read = older(play(looks)[-1].memory)
+    arrivals = {one.arrival for episode in read.sequences.open.values() for one in episode.refusals}
+    assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
+    views = play((*looks, last), between=older)
+    assert [newly_told(view) for view in views][-1] == ()
+
+
+def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:
+    looks = (
+        *CASES["textbook"].looks,
+        of_2(4000),
+        of_2(4001, lines=CASES["textbook"].looks[1].lines),
+    )
+    views = play(looks, between=restarted)
+    memory = views[-1].memory.sequences
+    assert not memory.open
+    [ended] = memory.ended
+    assert ended.ended_us is not None
+    assert ended.verdict.lost_offsets == 24
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param({"open": [{"id": "1"}]}, id="fields-missing"),
+        pytest.param({"open": 7}, id="no-list"),
+        pytest.param({"changes": [["orders", 0, [{"kind": "other"}]]]}, id="another-word"),
+    ],
+)
+def test_what_is_damaged_is_no_memory(damage: dict[str, Any]) -> None:
+    told = plain_sequences(play([ALONE])[-1].memory.sequences) | damage
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        sequences_of(told)
+
+
+def test_a_damaged_episode_is_told_as_a_damaged_checkpoint() -> None:
+    memory = play(CASES["textbook"].looks)[-1].memory
+    [episode] = memory.sequences.open.values()
+    bad = replace(episode, first_seen_us=None)  # type: ignore[arg-type]
+    sequences = replace(memory.sequences, open={bad.key: bad})
+    content = encode(Checkpoint(memory=replace(memory, sequences=sequences)))
+    with pytest.raises(StoreError, match="damaged"):
+        decode(content, FORMAT)

@@ -13,7 +13,7 @@ from collectors.broker_log.tail import TailRead
 from rules.facts.broker_log import LogSource
 from rules.facts.gap import Gap, GapCause, GapScope
 from service.observe.feeds import Fed
-from service.rounds.persistence import InTime, without_limit
+from service.runtime.threads import InTime, without_limit
 
 NAME: Final = "files"
 READ_SECONDS: Final = 8.0  # a look takes 2 s at most where the disk answers

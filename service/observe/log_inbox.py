@@ -18,7 +18,7 @@ from rules.facts.broker_log import LogEvent, LogSource
 from rules.facts.gap import Gap, GapCause, GapScope
 from service.observe.feeds import Fed
 from service.observe.log_submissions import Delivery, Refusal, Stream
-from service.rounds.persistence import InTime
+from service.runtime.threads import InTime
 from service.storage.formats.log import ParsedLines
 from service.storage.rounds.inbox import (
     Counts,

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from rules.errors import StoreError
 from rules.open_findings import Change, Identity, OpenFinding, apply_changes, rebased
 from service.alerting.alerts.delta import AlertDelta
+from service.runtime.threads import InTime, without_limit
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.clusters import ClusterKey, RoundId
 from service.storage.rounds.pending import Pending
@@ -66,18 +67,6 @@ class Store(Protocol):
 
     def store(self, rounds: Sequence[Round]) -> Stored:
         """Store rounds in their order, all or none; storing one twice changes nothing."""
-
-
-class InTime(Protocol):
-    """Calls a function that may hang."""
-
-    def __call__(self, function: Callable[[], T], seconds: float, /) -> T:
-        """Return what it returns; TimeoutError if it does not end in so many seconds."""
-
-
-def without_limit(function: Callable[[], T], _seconds: float, /) -> T:
-    """Call a function that does not hang."""
-    return function()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

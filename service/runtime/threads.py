@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 T = TypeVar("T")
 
@@ -50,6 +50,18 @@ def _awaitable(error: BaseException) -> BaseException:
     told = RuntimeError("StopIteration left a function that was called in a thread")
     told.__cause__ = error
     return told
+
+
+class InTime(Protocol):
+    """Calls a function that may hang."""
+
+    def __call__(self, function: Callable[[], T], seconds: float, /) -> T:
+        """Return what it returns; TimeoutError if it does not end in so many seconds."""
+
+
+def without_limit(function: Callable[[], T], _seconds: float, /) -> T:
+    """Call a function that does not hang."""
+    return function()
 
 
 class OneAtATime:

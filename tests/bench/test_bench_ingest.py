@@ -18,8 +18,8 @@ import httpx2
 import pytest
 
 from service.observe.log_inbox import LogInbox
-from service.rounds.persistence import without_limit
 from service.runtime.clock import monotonic, utc_now
+from service.runtime.threads import without_limit
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
 from tests.bench.test_bench_log_parser import RECORD, mixed

@@ -25,11 +25,12 @@ from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox
 from service.observe.watch import Remembered, Watcher
 from service.rounds.latest import Latest, Look
-from service.rounds.persistence import Keeper, KeepingState, without_limit
+from service.rounds.persistence import Keeper, KeepingState
 from service.rounds.pipeline import HistoryPort, MadeRound, Pipeline
 from service.runtime.allocator import keep_memory_small
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
+from service.runtime.threads import without_limit
 from service.settings import AlertingSettings, HttpSettings
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox

@@ -16,9 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from service.api.core.access import GRANT
+from service.api.core.idempotency_key import key_of
 from service.api.core.ports import Sources
 from service.api.core.problems import ProblemError, TooLateError
-from service.api.ingest.query import key_of
 from service.storage.changes.audit import Deed
 from service.storage.changes.changes import Change
 from service.storage.changes.idempotency import Answer, Keyed, KeyTrouble

@@ -15,6 +15,7 @@ from pydantic_core import PydanticCustomError
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.facts.groups import GroupType
 from rules.verdict import Severity
+from service.api.core.bodies import no_controls
 from service.api.core.globs import MAX_PATTERN
 from service.api.core.models import VerdictWord
 from service.api.core.paging import DEFAULT_LIMIT, MAX_LIMIT
@@ -23,6 +24,9 @@ from service.api.core.problems import invalid
 MAX_PARTITION: Final = 2**31 - 1
 MAX_CURSOR: Final = 60_000  # a group's name alone may have 32,767 bytes
 RULE_IDS: Final = frozenset(meta.rule_id for meta in (*(rule.meta for rule in RULES), OWN_SIGHT))
+
+
+Word = Annotated[str, Field(min_length=1, max_length=MAX_PATTERN), AfterValidator(no_controls)]
 
 
 class NoQuery(BaseModel):

@@ -8,7 +8,6 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from service.api.alerts.query import DeliveryQuery
 from service.api.core.changing import KEY_HEADER, Done, caller_of, changed, stamp_of
 from service.api.core.paging import INT64_MAX, decode_cursor
 from service.api.core.ports import Sources
@@ -16,6 +15,7 @@ from service.api.core.problems import conflict, not_found
 from service.api.core.queries import NoQuery
 from service.api.core.stamps import continued
 from service.api.deliveries import models
+from service.api.deliveries.query import DeliveryQuery
 from service.api.deliveries.views import attempt_view, body_view, delivery_view
 from service.storage.changes.audit import Action, Deed
 from service.storage.changes.changes import Change

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from datetime import tzinfo
-from http import HTTPStatus
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from collectors.broker_log.zones import zone_of
-from service.api.core.problems import ProblemError
 from service.api.core.queries import NoQuery
 
 MAX_NAME: Final = 200  # characters of a source
 MAX_BROKER_ID: Final = 2**31 - 1
-USABLE_KEY: Final = re.compile(r"[!-~]([ -~]{0,198}[!-~])?")
 
 
 def is_name(text: str) -> bool:
     """Tell whether a text may name a source."""
     return 0 < len(text) <= MAX_NAME and text.isprintable() and not text.isspace()
-
-
-def key_of(header: str | None) -> str | None:
-    """Return the value of an Idempotency-Key header.
-
-    Raises:
-        ProblemError: it cannot be used.
-    """
-    if header is None or USABLE_KEY.fullmatch(header):
-        return header
-    raise ProblemError(
-        HTTPStatus.BAD_REQUEST, "an Idempotency-Key has 1 to 200 printable ASCII characters"
-    )
 
 
 def _named(text: str) -> str:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request
 
+from service.api.core.idempotency_key import key_of
 from service.api.core.ports import Inbox, Sources
 from service.api.core.problems import ProblemError, TooLateError, too_much
 from service.api.ingest.body import Sent, delivery_of
 from service.api.ingest.models import Ingested
-from service.api.ingest.query import IngestQuery, key_of
+from service.api.ingest.query import IngestQuery
 from service.observe.log_submissions import Refusal
 from service.storage.rounds.inbox import Counts
 

@@ -20,7 +20,6 @@ from service.alerting.alerts.matchers import (
     text_of,
 )
 from service.alerting.alerts.silences import SilenceState
-from service.api.alerts.query import SilenceQuery
 from service.api.core.changing import KEY_HEADER, Done, changed, stamp_of
 from service.api.core.paging import decode_cursor
 from service.api.core.ports import Sources
@@ -31,6 +30,7 @@ from service.api.core.stamps import continued
 from service.api.core.versions import IF_MATCH, etag_of, require_match
 from service.api.findings.lists import LAST_US
 from service.api.silences import models
+from service.api.silences.query import SilenceQuery
 from service.api.silences.reach import matches_everything
 from service.storage.alerting.silences import INSTANT, StoredSilence, WantedSilences
 from service.storage.changes.audit import Action, Deed

@@ -18,8 +18,7 @@ from service.api.core.ports import FewAtOnce
 from service.api.findings.views import finding_id
 from service.observe.log_inbox import LogInbox
 from service.rounds.latest import Look
-from service.rounds.persistence import without_limit
-from service.runtime.threads import in_thread
+from service.runtime.threads import in_thread, without_limit
 from service.storage.findings.history import FindingHistory
 from service.storage.rounds.inbox import StoredInbox
 from tests.factories import at

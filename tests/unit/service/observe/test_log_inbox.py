@@ -14,7 +14,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from service.observe.log_inbox import LogInbox
 from service.observe.log_submissions import Delivery, Refusal, Stream
-from service.rounds.persistence import without_limit
+from service.runtime.threads import without_limit
 from service.storage.rounds.inbox import Counts
 from tests.factories import NOON
 from tests.fakes import MemoryInbox

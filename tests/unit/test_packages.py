@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[2]
+SERVICE: Final = ROOT / "service"
 OUTSIDE: Final = {"tests"}  # imported by nothing
 
 
@@ -39,6 +40,21 @@ def test_every_package_is_type_checked_and_sorted_as_ours() -> None:
 
 def test_every_package_has_its_place_among_the_layers() -> None:
     contracts = project()["tool"]["importlinter"]["contracts"]
-    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["id"] == "layers"]
     placed = [name.strip() for layer in layers for name in layer.split("|")]
     assert sorted(placed) == sorted(packages())
+
+
+def test_nothing_but_the_entry_point_is_loose_in_the_service() -> None:
+    assert {path.name for path in SERVICE.glob("*.py")} == {"__init__.py", "__main__.py"}
+
+
+def test_no_folder_of_the_service_holds_more_than_a_quarter_of_it() -> None:
+    lines = {folder.name: lines_of(folder) for folder in SERVICE.iterdir() if folder.is_dir()}
+    quarter = sum(lines.values()) / 4
+    assert {name for name, count in lines.items() if count > quarter} <= {"sandbox"}
+
+
+def lines_of(folder: Path) -> int:
+    """Return how many lines of Python lie in a folder and below."""
+    return sum(len(path.read_bytes().splitlines()) for path in folder.rglob("*.py"))

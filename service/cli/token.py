@@ -24,13 +24,8 @@ if TYPE_CHECKING:
 
     from service.storage.tokens.tokens import ApiToken
 
-SCOPES: Final = (
-    "read",
-    "ack",
-    "silence",
-    "admin",
-    "ingest",
-)  # those of service.storage.tokens.tokens
+# Those of service.storage.tokens.tokens, which would bring the database.
+SCOPES: Final = ("read", "ack", "silence", "admin", "ingest")
 MAX_NAME: Final = 100
 COLUMNS: Final[tuple[str, ...]] = ("name", "scopes", "created", "last used", "revoked", "expires")
 MAX_DAYS: Final = 3650

@@ -51,9 +51,8 @@ ALERT: Final = Table(
     Column("severity", Text, nullable=False),
     Column("state", Text, nullable=False),
     Column("reason", Text, nullable=False),
-    Column(
-        "content", JSONB, nullable=False
-    ),  # all that is remembered of it: service/alerting/alerts/codec
+    # All that is remembered of it: service/alerting/alerts/codec.py.
+    Column("content", JSONB, nullable=False),
     Column("active_at", TIME, nullable=False),
     Column("fired_at", TIME),
     Column("resolved_at", TIME),

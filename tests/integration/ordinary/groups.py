@@ -25,7 +25,11 @@ AT_ONCE: Final = 50
 ANSWER_SECONDS: Final = 30.0
 COMMIT_SECONDS: Final = 1.0
 COMMITTED_SECONDS: Final = 120.0
-NOT_YET: Final = (KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS)
+NOT_YET: Final = (
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+)
 
 
 def abandon_groups(

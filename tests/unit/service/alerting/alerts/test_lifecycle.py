@@ -197,11 +197,11 @@ def test_an_alert_that_is_kept_hands_its_age_over_too() -> None:
     assert done.changes[1].alert.active_at == at(0)
 
 
-def test_another_severity_of_a_round_that_cannot_judge_changes_nothing() -> None:
+def test_a_round_that_cannot_judge_changes_no_severity() -> None:
     life = Life()
     life.round(0, {"orders-0": MILD})
     done = life.round(30, {"orders-0": (UNKNOWN, Why.SAID)})
-    assert next(iter(life.open.values())).severity is Severity.CRITICAL
+    assert next(iter(life.open.values())).severity is Severity.WARNING
     assert done.changes == []
 
 

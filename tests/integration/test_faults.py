@@ -35,6 +35,7 @@ from tests.integration.clients import produce_in_transaction, transactional_prod
 from tests.integration.fault_truths import (
     BEFORE,
     HELD,
+    RECORDS,
     RELEASED,
     SOON,
     TRANSACTIONS,
@@ -42,7 +43,8 @@ from tests.integration.fault_truths import (
     setting,
 )
 from tests.integration.looking import ends, only
-from tests.kafka_release import VERIFICATION
+from tests.integration.loss_truths import records_on
+from tests.kafka_release import VERIFICATION, VERSION, numbers
 
 pytestmark = pytest.mark.integration
 NONE = "-1"
@@ -236,12 +238,20 @@ def _has_logged(cluster: Sandbox, truth: Truth, words: str) -> bool:
     return any(words in line and str(truth.transactional_id) in line for line in lines)
 
 
+def is_freed(reader: ClusterReader, topic: str) -> bool:
+    """Whether nothing is held back any more, behind one marker or, on Kafka 3.3.2, several.
+
+    There a coordinator loads its log again whenever an ISR changes, and may send a marker twice.
+    """
+    found = ends(reader, topic)
+    if numbers(VERSION) >= (3, 9):
+        return found == RELEASED
+    last_stable, *others = found
+    return last_stable is not None and last_stable >= RELEASED[0] and others == [last_stable] * 2
+
+
 def test_a_marker_is_stuck_and_the_rest_of_the_cluster_goes_on(
-    faults: Sandbox,
-    other_topic: str,
-    reader: ClusterReader,
-    is_released: Callable[[Truth], bool],
-    new_name: Named,
+    faults: Sandbox, other_topic: str, reader: ClusterReader, new_name: Named
 ) -> None:
     topic = new_name("stuck")
     with make_fault("stuck-marker", faults, topic=topic) as truth:
@@ -260,7 +270,8 @@ def test_a_marker_is_stuck_and_the_rest_of_the_cluster_goes_on(
         goes_on(faults, other_topic)
         [command] = truth.undo
         type_in(command)
-        assert is_released(truth)
+        assert wait_until(lambda: is_freed(reader, topic), timeout_seconds=SOON)
+        assert records_on(faults, topic) == list(range(BEFORE + RECORDS))
     assert all(status.liveness is Liveness.RUNNING for status in faults.status())
     assert described(faults, truth)["TransactionState"] == "CompleteCommit"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +19,7 @@ from service.sandbox.cluster.admin import Permission, SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import Truth, make_fault
+from service.sandbox.workloads.raw_cluster import RawCluster
 from tests.integration.conftest import MakeReader
 from tests.integration.watching import Watch
 from tests.kafka_release import SCRAM_USERS
@@ -147,17 +148,20 @@ def test_a_hanging_transaction_is_found_and_gone_after_the_printed_command(
 
 
 def test_a_coordinator_that_gives_no_answer_may_know_it(
-    faults: Sandbox, make_reader: MakeReader
+    faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str]
 ) -> None:
-    watch = Watch(make_reader(request_timeout_seconds=1))
-    with make_fault("hanging-transaction", faults, unlisted=True) as truth:
-        leader = leader_of(watch.round(), truth)
-        other = next(node.id for node in faults.state.brokers if node.id != leader)
-        faults.pause(other)
+    watch, topic = Watch(make_reader(request_timeout_seconds=1)), new_name("hanging")
+    with RawCluster(faults) as cluster:  # a broker that was restarted may coordinate nothing
+        coordinator = cluster.coordinator(topic)
+    others = [node.id for node in faults.state.brokers if node.id != coordinator]
+    SandboxAdmin(faults.bootstrap_servers).create_topic(topic, assignment=[others])
+    with make_fault("hanging-transaction", faults, topic=topic, unlisted=True) as truth:
+        watch.round()
+        faults.pause(coordinator)
         try:
             watch.until(lambda made: reason_of(made, truth) == "coordinator_not_seen")
         finally:
-            faults.resume(other)
+            faults.resume(coordinator)
         # Its partitions of __transaction_state may have moved to others meanwhile.
         assert not any(
             breach(made, "transaction_hanging", truth)
@@ -165,16 +169,6 @@ def test_a_coordinator_that_gives_no_answer_may_know_it(
             if made.snapshot is None or not made.snapshot.transactions.is_complete
         )
         watch.until(lambda made: breach(made, "transaction_hanging", truth))
-
-
-def leader_of(made: WatchedRound, truth: Truth) -> int:
-    assert made.snapshot is not None
-    placed = made.snapshot.partitions
-    row = placed.index.row(truth.where.topic, truth.where.partition)
-    assert row is not None
-    leader = placed.leader[row]
-    assert leader is not None
-    return leader
 
 
 @pytest.fixture

@@ -22,8 +22,9 @@ from service.sandbox.faults import LossName, LossTruth, prepare_loss
 from service.sandbox.faults.loss_truth import LostTransaction, PartitionTruth
 from service.sandbox.faults.rule_names import EVERY_LOSS_RULE
 from service.sandbox.workloads.raw_cluster import RawCluster
-from service.sandbox.workloads.raw_producer import Protocol, RawProducer
+from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from tests.integration.conftest import MakeReader
+from tests.integration.elections import let_stale_lead
 from tests.integration.looking import ends, only, partition
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
 from tests.integration.test_loss_returned import UNCLEAN, logs_of
@@ -232,12 +233,16 @@ def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
     name, where = new_name("between"), TopicPartition(new_name("shrunk"), 0)
     admin, reader = SandboxAdmin(faults.bootstrap_servers), make_reader()
     with RawCluster(faults) as cluster, closing(logs_of(faults, EVERY_NODE)) as logs:
+        newest = Protocol.V2 if faults.state.release.has_transactions_v2 else Protocol.V1
         bystander = cluster.coordinator(name)
         leader, follower = (one for one in (1, 2, 3) if one != bystander)
         admin.create_topic(where.topic, assignment=[[leader, follower]], configs=UNCLEAN)
-        producer = RawProducer(cluster=cluster, transactional_id=name, protocol=Protocol.V2)
+        producer = RawProducer(cluster=cluster, transactional_id=name, protocol=newest)
         producer.begin()
-        commit_records(producer, where, 1)
+        if newest is Protocol.V2:
+            commit_records(producer, where, 1)
+        else:  # one that the new leader knows would leave no trace of what it lacks (docs/loss.md)
+            append_plain(cluster, where, 1)
         watch = Watch(make_reader(), [logs])
         watch.round()
         watch.round()
@@ -250,6 +255,7 @@ def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
         pause(1)  # its marker is written, and seen by nobody else
         faults.kill(leader)
         faults.resume(follower)
+        let_stale_lead(faults, where.topic)
         assert wait_until(
             lambda: partition(reader.read(only(where.topic)), where.topic)["leader"] == follower,
             timeout_seconds=60,

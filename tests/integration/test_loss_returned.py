@@ -31,6 +31,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.settings import BrokerLogSettings
 from tests.integration.conftest import MakeReader, is_whole
+from tests.integration.elections import let_stale_lead
 from tests.integration.watching import Watch, told
 
 RUNS: Final = int(os.environ.get("LOSS_RUNS", "3"))
@@ -196,6 +197,7 @@ def strike(
         faults.kill(LEADER)
         load.stopping.set()
     faults.resume(FOLLOWER)
+    let_stale_lead(faults, topic)
     watch.until(lambda made: leader_of(made, topic) == FOLLOWER, SETTLE_SECONDS)
     watch.round()
     after, before = readable(faults, topic), [one.reason for one in breaches(watch, topic)]

@@ -15,6 +15,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults import prepare_loss
 from tests.integration.conftest import MakeReader
+from tests.integration.elections import let_stale_lead
 from tests.integration.test_loss_returned import (
     COMMITTED,
     POSSIBLY,
@@ -115,6 +116,7 @@ def test_a_loss_is_restored_when_the_old_leader_leads_again(
         watch.until(is_told(truth.topic, (COMMITTED, "lost")), SETTLE_SECONDS)
         faults.kill(lost.after.leader)  # its log has nothing that the old one lacks
         faults.start(lost.before.leader)
+        let_stale_lead(faults, truth.topic)
         made = watch.until(is_told(truth.topic, (COMMITTED, "restored")), SETTLE_SECONDS)
         [finding] = [one for one in said(made, truth.topic) if one.reason == "restored"]
         assert finding.severity is Severity.INFO

@@ -70,7 +70,7 @@ def elect_stale(scene: Scene, noted: Before | None = None) -> Before:
     stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up
     revive(stage, pair.follower)
     if scene.is_unclean and not stage.sandbox.state.release.elects_unclean:
-        ask_for_unclean(stage, scene.partitions)
+        ask_for_unclean(stage.cluster, scene.partitions)
     await_leader(stage, scene.partitions, [pair.follower], above=epochs(before))
     return before
 

@@ -19,7 +19,12 @@ from service.sandbox.cluster.readiness import listed_brokers
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.faults.stage import Stage
 from service.sandbox.workloads.log_requests import elect_unclean, log_end
-from service.sandbox.workloads.raw_cluster import Placed, RefusedError, patiently
+from service.sandbox.workloads.raw_cluster import (
+    Placed,
+    RawCluster,
+    RefusedError,
+    patiently,
+)
 
 MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 BROKERS_NEEDED: Final = 3
@@ -89,15 +94,15 @@ def await_leader(
     )
 
 
-def ask_for_unclean(stage: Stage, partitions: Sequence[TopicPartition]) -> None:
+def ask_for_unclean(cluster: RawCluster, partitions: Sequence[TopicPartition]) -> None:
     """Ask for an unclean election as soon as there is no leader, until there is one."""
 
     def has_leader() -> bool:
-        leaders = [one.leader for one in stage.cluster.topic(partitions[0].topic)]
+        leaders = [one.leader for one in cluster.topic(partitions[0].topic)]
         if NO_LEADER not in leaders:
             return False  # the controller has not noticed yet that the old one died
         try:
-            elect_unclean(stage.cluster, partitions)
+            elect_unclean(cluster, partitions)
         except RefusedError as refused:
             if refused.error not in NOT_ELECTED:
                 raise

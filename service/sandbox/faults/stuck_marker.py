@@ -18,7 +18,8 @@ from service.sandbox.cluster.readiness import listed_brokers
 from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
 from service.sandbox.faults.stage import RECORDS_BEFORE, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_producer import append_plain
+from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 
 
 def make_stuck_marker(stage: Stage) -> Truth:
@@ -38,7 +39,7 @@ def make_stuck_marker(stage: Stage) -> Truth:
         lambda: follower not in listed_brokers(stage.sandbox.broker_address(leader)),
         f"broker {follower} is still registered",
     )
-    producer.end(commit=True)
+    _decide(producer)
     decided = TransactionState.PREPARE_COMMIT
     _await(
         lambda: getattr(stage.cluster.listed(producer.transactional_id), "state", None) == decided,
@@ -56,6 +57,19 @@ def make_stuck_marker(stage: Stage) -> Truth:
             undo=stage.command("resume", str(follower)),
         ),
     )
+
+
+def _decide(producer: RawProducer) -> None:
+    """Commit, unless the coordinator has the decision already.
+
+    On Kafka 3.3.2 an ISR that shrinks makes the coordinator load its log again. A decision that it
+    writes meanwhile counts, is answered with NOT_COORDINATOR, and is refused when it is sent again.
+    """
+    try:
+        producer.end(commit=True)
+    except RefusedError as refused:
+        if refused.error != "CONCURRENT_TRANSACTIONS":
+            raise
 
 
 def _other_brokers(stage: Stage, transactional_id: str) -> tuple[BrokerId, BrokerId]:

@@ -201,7 +201,7 @@ class _Found:
         now = [
             key
             for key, proof in self.open_ended.items()
-            if proof.possible is not None and (_is_unclean(proof) or proof.was_stalled)
+            if proof.possible is not None and _may_have_lost(proof)
         ]
         return [*now, *(key for key, loss in self.late.items() if has_tail(loss))]
 
@@ -210,6 +210,11 @@ class _Found:
         """Return where nothing that was seen is missing, and log lines speak of an unclean election."""
         unclean = {key for key, proof in self.open_ended.items() if _is_unclean(proof)}
         return unclean | self.elected.keys() | self.late.keys()
+
+
+def _may_have_lost(proof: Proof) -> bool:
+    """Whether a tail that is gone is worth a page: what metadata tells alone is worth a warning."""
+    return proof.election is Election.UNCLEAN or proof.is_written or proof.was_stalled
 
 
 def _is_unclean(proof: Proof) -> bool:

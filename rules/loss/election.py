@@ -27,6 +27,7 @@ from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Int64s
 from rules.facts.last_look import microseconds
+from rules.facts.times import MICROSECOND
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
 from rules.loss.line_rows import LineRows
@@ -42,6 +43,7 @@ class Election(StrEnum):
 
 
 ELECTIONS: Final = tuple(Election)
+STALLED: Final = timedelta(seconds=5)  # far below Kafka's replica.lag.time.max.ms, 30 s
 ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: not to be known
 
 
@@ -89,11 +91,17 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
 
 
 def contradicted_by_lines(changes: Changes) -> Bools:
-    """Mark the changes of which a controller or the old leader wrote what a clean one does not leave."""
+    """Mark the changes of which lines, or a moment without a leader, tell what a clean one does not leave."""
     told, last_known = _told(changes)
     _, _, is_against = _written_isr(changes)
     found: Bools = told | last_known | is_against
-    return found | was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
+    found |= (_allowed(changes) != FORBIDDEN) & was_left_out_without_leader(changes)
+    return found
+
+
+def contradicted_by_metadata(changes: Changes) -> Bools:
+    """Mark the changes whose winner metadata told to be out of sync: of a slow leader that may be wrong."""
+    return was_seen_out_of_sync(changes, _allowed(changes) != FORBIDDEN)
 
 
 def was_seen_out_of_sync(changes: Changes, may: Bools) -> Bools:
@@ -284,6 +292,16 @@ def stood_still(changes: Changes) -> Bools:
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
     jumped &= ~told_at.valid | (since.values < told_at.values)
     found: Bools = still | jumped | ~end.valid
+    return found
+
+
+def stood_for_long(changes: Changes) -> Bools:
+    """Mark the changes before which that lasted, if it did at all: a follower that has just come back into
+    the ISR holds the high watermark for a moment.
+    """
+    since = changes.looks.context.high_watermark.take(changes.look_of_row).since_us
+    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
+    found: Bools = ~since.valid | (looked_at.values - since.values >= STALLED // MICROSECOND)
     return found
 
 

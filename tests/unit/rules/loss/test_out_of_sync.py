@@ -129,12 +129,12 @@ CASES: Final = {
     "died-alone-with-a-tail": Case(
         because="what was seen above the high watermark is gone",
         looks=(BOTH_AND_A_TAIL, silent(1), after()),
-        reason=POSSIBLE,
+        reason=UNSEEN,
     ),
     "died-alone-and-was-silent-for-some-rounds": Case(
         because="the last round told it to be alone",
         looks=(BOTH_AND_A_TAIL, silent(1), silent(1), silent(1), after()),
-        reason=POSSIBLE,
+        reason=UNSEEN,
     ),
     "died-alone-and-came-back-before-the-end-was-told": Case(
         because="the round that saw the new leader first tells, as if the end had been told then",

@@ -214,7 +214,7 @@ class _Found:
 
 def _may_have_lost(proof: Proof) -> bool:
     """Whether a tail that is gone is worth a page: what metadata tells alone is worth a warning."""
-    return proof.election is Election.UNCLEAN or proof.is_written or proof.was_stalled
+    return proof.election is Election.UNCLEAN or proof.is_contradicted_directly or proof.was_stalled
 
 
 def _is_unclean(proof: Proof) -> bool:

@@ -90,7 +90,7 @@ def is_unclean_if_lost(changes: Changes) -> Bools:
     return found
 
 
-def contradicted_by_lines(changes: Changes) -> Bools:
+def contradicted_directly(changes: Changes) -> Bools:
     """Mark the changes of which lines, or a moment without a leader, tell what a clean one does not leave."""
     told, last_known = _told(changes)
     _, _, is_against = _written_isr(changes)

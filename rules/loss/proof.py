@@ -23,8 +23,8 @@ from rules.loss.changes import Changes
 from rules.loss.election import (
     ELECTIONS,
     Election,
-    contradicted_by_lines,
     contradicted_by_metadata,
+    contradicted_directly,
     elections_of,
     is_unclean_if_lost,
     may_be_unclean,
@@ -62,7 +62,7 @@ class Proof:
     election: Election
     epoch_end: int  # where the older epoch ended in the present leader's log, exclusive
     ex_leader_end: int | None  # what the older leader itself still has, if it could be asked
-    is_written: bool  # lines, or a moment without a leader, tell what a clean one does not leave
+    is_contradicted_directly: bool  # by log lines, or by who was elected after a leaderless epoch
     is_contradicted: bool  # they do, or an ISR that a slow leader may have had too
     was_stalled: bool  # its high watermark stood, and unclean elections may be: its ISR shrinks
 
@@ -142,8 +142,8 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
     is_plain, is_unclean = is_clean & changes.all_there, is_unclean_if_lost(changes)
     chosen = is_clean & may_be_unclean(changes) if are_plain else ~is_plain
     wanted = np.flatnonzero(~changes.waiting & chosen)
-    written = contradicted_by_lines(changes)
-    contradicted = written | contradicted_by_metadata(changes)
+    direct = contradicted_directly(changes)
+    contradicted = direct | contradicted_by_metadata(changes)
     stalled = stood_still(changes) & stood_for_long(changes) & may_be_unclean(changes)
     found = (
         (
@@ -152,7 +152,7 @@ def _proofs(changes: Changes | None, *, are_plain: bool) -> tuple[Proof, ...]:
                 place,
                 election=ELECTIONS[elections[place]],
                 end=ends[place],
-                is_written=bool(written[place]),
+                is_contradicted_directly=bool(direct[place]),
                 is_contradicted=bool(contradicted[place]),
                 was_stalled=bool(stalled[place]),
             ),
@@ -173,7 +173,7 @@ def _proof(  # noqa: PLR0913 - what is known of one change
     *,
     election: Election,
     end: int | None,
-    is_written: bool,
+    is_contradicted_directly: bool,
     is_contradicted: bool,
     was_stalled: bool,
 ) -> Proof | None:
@@ -191,7 +191,7 @@ def _proof(  # noqa: PLR0913 - what is known of one change
         election=election,
         epoch_end=end,
         ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
-        is_written=is_written,
+        is_contradicted_directly=is_contradicted_directly,
         is_contradicted=is_contradicted,
         was_stalled=was_stalled,
     )

@@ -105,7 +105,7 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
     certain, possible = proof.certain, proof.possible
     is_not_known = certain is None and proof.election is Election.NOT_KNOWN
     open_to = proof.epoch_end if possible is None else possible.end
-    has_signs = proof.is_written or (proof.was_stalled and possible is not None)
+    has_signs = proof.is_contradicted_directly or (proof.was_stalled and possible is not None)
     return ToldLoss(
         name=proof.name,
         topic_id=proof.before.topic_id,

@@ -1,6 +1,6 @@
 """One partition's log, looked through for the batches of some producers, a bounded piece at a time.
 
-The look begins just before the offset at which a batch was refused: the log ended there then, so
+The look begins just before the offset at which a batch was rejected: the log ended there then, so
 that the last accepted batch of that producer is most likely close. Where it is not, the look goes
 further back, and then to where the record time that its leader remembers points. Behind that offset
 it goes on to the end of the log, over as many rounds as that takes. What was looked through is one
@@ -20,11 +20,11 @@ from collectors.wire.batches import BatchHeader
 from collectors.wire.failure import Failure
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.identity import Broker, TopicPartition
-from rules.facts.refusals import SEQUENCES
+from rules.facts.rejections import SEQUENCES
 from rules.question import WantedBatches
 
-BEFORE: Final = (100, 2000)  # offsets before the refused batch, one step after the other
-FAR: Final = 2000  # offsets that are not worth looking through to reach a later refusal
+BEFORE: Final = (100, 2000)  # offsets before the rejected batch, one step after the other
+FAR: Final = 2000  # offsets that are not worth looking through to reach a later rejection
 MAX_KEPT: Final = 2000  # batches of the wanted producers; the look stops there
 MAX_EMPTY: Final = 2  # answers without a batch in a row: together with others, then alone
 
@@ -120,7 +120,7 @@ class BatchLook:
         return max(min(*starts, self.end), self.log_start)
 
     def _choose(self) -> Range | None:
-        """Look first for what a proof needs: up to the refused batch, back, and then on."""
+        """Look first for what a proof needs: up to the rejected batch, back, and then on."""
         if self.looked_to < min(_anchor(self.wanted, self.end), self.end):
             return self._go(_Piece.ON, self.looked_to, self.end)
         if self._misses_one():
@@ -225,7 +225,7 @@ def _is_by_time(one: WantedBatches) -> bool:
 
 
 def _anchor(wanted: Sequence[WantedBatches], end: int) -> int:
-    """Return the first offset at which a batch was refused; the end where nobody told one."""
+    """Return the first offset at which a batch was rejected; the end where nobody told one."""
     return min([end, *(one.offset for one in wanted if one.offset is not None)])
 
 

@@ -42,7 +42,7 @@ def collect(session: Session, bootstrap: Sequence[Address]) -> Cluster:
 
     Raises:
         UnreachableError: no bootstrap address gave a usable answer.
-        AuthenticationError: one of them refused who we are, and none let us in.
+        AuthenticationError: one of them rejected who we are, and none let us in.
     """
     answer = _describe_cluster(session, bootstrap)
     brokers = sorted(
@@ -99,8 +99,8 @@ def _ask(session: Session, address: Address, timeout_seconds: float) -> Any | Fa
 
 def _nobody_answered(failures: Sequence[Failure]) -> AuthenticationError | UnreachableError:
     told = "; ".join(dict.fromkeys(failure.why for failure in failures))
-    if any(failure.refused for failure in failures):
-        return AuthenticationError(f"authentication refused: {told}")
+    if any(failure.rejected for failure in failures):
+        return AuthenticationError(f"authentication rejected: {told}")
     return UnreachableError(f"no bootstrap address answered: {told}")
 
 
@@ -132,9 +132,9 @@ def _controller(session: Session) -> BrokerId | None:
         return None
     partitions = [p for topic in answer.topics for p in topic.partitions]
     codes = [int(answer.error_code), *(int(partition.error_code) for partition in partitions)]
-    refused = next((code for code in codes if code != codec.NO_ERROR), None)
-    if refused is not None:
-        failure = failure_of(refused, "DescribeQuorum", needs="DESCRIBE on Cluster")
+    rejected = next((code for code in codes if code != codec.NO_ERROR), None)
+    if rejected is not None:
+        failure = failure_of(rejected, "DescribeQuorum", needs="DESCRIBE on Cluster")
         session.add_gap(GapScope.CLUSTER, "active controller", failure)
         return None
     leader = present(int(partitions[0].leader_id)) if partitions else None

@@ -32,7 +32,7 @@ class CommitRows:
         self._blocks: list[TopicBlock] = []
         self._elsewhere: dict[str, list[str]] = {}
         self._behind: dict[str, list[str]] = {}  # topics with commits behind their last partition
-        self._refused: dict[tuple[str, str, int], int] = {}
+        self._rejected: dict[tuple[str, str, int], int] = {}
 
     def put(self, block: GroupBlock) -> None:
         """Take what one group committed."""
@@ -58,11 +58,11 @@ class CommitRows:
     def _note_errors(self, group_id: str, topic: TopicBlock) -> None:
         codes, counts = np.unique(topic.error[topic.error != 0], return_counts=True)
         for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-            self._refused[group_id, topic.topic, code] = count
+            self._rejected[group_id, topic.topic, code] = count
 
     def report(self, session: Session, *, all_topics: bool) -> None:
         """Add the gaps: partitions with an error, and commits for topics that we do not see."""
-        for (group, topic, code), count in self._refused.items():
+        for (group, topic, code), count in self._rejected.items():
             what = f"commits of group {group} for {counted(count, 'partition')} of {topic}"
             failure = failure_of(code, "OffsetFetch")
             session.add_gap(GapScope.COMMITS, what, failure, group=group, topic=topic)

@@ -26,8 +26,8 @@ class OffsetGaps:
 
     partitions: Partitions
     _silent: dict[int, tuple[Broker, Int64s, Failure]] = field(default_factory=dict)
-    _refused: dict[tuple[int, int], set[int]] = field(default_factory=dict)
-    _copies_refused: dict[int, int] = field(default_factory=dict)  # broker id -> error code
+    _rejected: dict[tuple[int, int], set[int]] = field(default_factory=dict)
+    _copies_rejected: dict[int, int] = field(default_factory=dict)  # broker id -> error code
     _brokers: dict[int, Broker] = field(default_factory=dict)
     _told: set[int] = field(default_factory=set)  # rows that some gap already names
 
@@ -35,7 +35,7 @@ class OffsetGaps:
         """Note that a broker gave no answer at all; its first failure counts."""
         self._silent.setdefault(broker.broker_id, (broker, rows, failure))
 
-    def refused(self, broker: Broker, answered: AnsweredRows, led_rows: Int64s) -> None:
+    def rejected(self, broker: Broker, answered: AnsweredRows, led_rows: Int64s) -> None:
         """Note the partitions that a broker answered with an error code, led ones and copies."""
         wrong = answered.only(answered.error != 0)
         self._brokers[broker.broker_id] = broker
@@ -43,21 +43,21 @@ class OffsetGaps:
             rows = wrong.rows[wrong.error == code]
             led = np.isin(rows, led_rows)
             key = (broker.broker_id, code)
-            self._refused.setdefault(key, set()).update(rows[led].tolist())
+            self._rejected.setdefault(key, set()).update(rows[led].tolist())
             if not led.all():
-                self._copies_refused.setdefault(broker.broker_id, code)
+                self._copies_rejected.setdefault(broker.broker_id, code)
 
     def write(self, session: Session) -> None:
-        """Add the gaps of silent brokers and refused partitions to the session."""
+        """Add the gaps of silent brokers and rejected partitions to the session."""
         for broker, rows, failure in self._silent.values():
             self._told.update(rows.tolist())
             names = [str(self.partitions.index.topic_partition(row)) for row in rows.tolist()]
             if names:
                 what = f"offsets of {counted(len(names), 'partition')} ({listed(names)})"
                 session.add_gap(GapScope.OFFSETS, what, failure, broker_id=broker.broker_id)
-        for (broker_id, code), refused in self._refused.items():
+        for (broker_id, code), rejected in self._rejected.items():
             source = self._brokers[broker_id]
-            self.add_rows(session, _sorted(refused), failure_of(code, source))
+            self.add_rows(session, _sorted(rejected), failure_of(code, source))
 
     def copies(self, session: Session, followed: Bools, ends: Column) -> None:
         """Add one gap per broker whose copies were looked for and not seen."""
@@ -79,8 +79,8 @@ class OffsetGaps:
         if broker is None:
             why = f"broker {broker_id} is not registered with the cluster"
             return Failure(GapCause.UNREACHABLE, why)
-        if broker_id in self._copies_refused:
-            return failure_of(self._copies_refused[broker_id], broker)
+        if broker_id in self._copies_rejected:
+            return failure_of(self._copies_rejected[broker_id], broker)
         return Failure(GapCause.UNREADABLE, f"{broker} answered without an offset for them")
 
     def add_rows(

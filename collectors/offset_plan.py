@@ -18,7 +18,7 @@ from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
 from rules.facts.partitions import Partitions
 
-UNFENCED: Final = -1  # a request with this leader epoch is not refused for its epoch
+UNFENCED: Final = -1  # a request with this leader epoch is not rejected for its epoch
 TIMEOUT_MS: Final = 5000  # how long a broker may wait for remote storage, ListOffsets v10
 
 

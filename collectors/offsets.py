@@ -162,5 +162,5 @@ class OffsetRound:
             if isinstance(answered, Failure):
                 self._gaps.silent(plan.broker, plan.led_rows, answered)
                 continue
-            self._gaps.refused(plan.broker, answered, plan.led_rows)
+            self._gaps.rejected(plan.broker, answered, plan.led_rows)
             yield plan, kind, answered

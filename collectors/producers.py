@@ -298,9 +298,9 @@ def _outcomes(batch: _Batch, reply: Reply) -> dict[TopicPartition, DescribedPart
         name = TopicPartition(entry.topic, entry.partition)
         if name in outcomes:
             needs = f"READ on Topic {entry.topic}"
-            refused = entry.error != codec.NO_ERROR
+            rejected = entry.error != codec.NO_ERROR
             outcomes[name] = (
-                failure_of(entry.error, batch.leader, needs=needs) if refused else entry
+                failure_of(entry.error, batch.leader, needs=needs) if rejected else entry
             )
     return outcomes
 

@@ -262,7 +262,7 @@ def _keys(
 
 
 def _look(session: Session, ranges: Sequence[Range]) -> None:
-    """Fetch until every range is settled, refused, or was looked at often enough."""
+    """Fetch until every range is settled, rejected, or was looked at often enough."""
     for _ in range(MAX_LOOKS):
         unsettled = [found for found in ranges if not found.is_settled]
         if not unsettled:
@@ -275,8 +275,8 @@ def _tell(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]
 
     A limit is told only there: a larger lag without an answer hides nothing.
     """
-    for failure, refused in _by_failure(ranges, hidden):
-        names = [str(found.name) for found in refused]
+    for failure, rejected in _by_failure(ranges, hidden):
+        names = [str(found.name) for found in rejected]
         what = f"whether there is anything to read on {counted(len(names), 'partition')}"
         session.add_gap(GapScope.READABLE, f"{what} ({listed(names)})", failure)
 

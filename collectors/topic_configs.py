@@ -108,7 +108,7 @@ def _read(session: Session, topics: Sequence[str]) -> dict[str, _Settings]:
         what = f"{_NAMED} of {counted(len(topics), 'topic')}"
         session.add_gap(GapScope.CONFIGS, what, answer)
         return {}
-    _report_refusals(session, answer.results)
+    _report_rejections(session, answer.results)
     return {
         result.resource_name: _settings(result)
         for result in answer.results
@@ -139,12 +139,12 @@ def _settings(result: Any) -> _Settings:
     )
 
 
-def _report_refusals(session: Session, results: Sequence[Any]) -> None:
-    refused: dict[int, list[str]] = {}
+def _report_rejections(session: Session, results: Sequence[Any]) -> None:
+    rejected: dict[int, list[str]] = {}
     for result in results:
         if int(result.error_code) != codec.NO_ERROR:
-            refused.setdefault(int(result.error_code), []).append(result.resource_name)
-    for code, topics in refused.items():
+            rejected.setdefault(int(result.error_code), []).append(result.resource_name)
+    for code, topics in rejected.items():
         what = f"{_NAMED} of {counted(len(topics), 'topic')} ({listed(topics)})"
         failure = failure_of(code, "DescribeConfigs", needs="DESCRIBE_CONFIGS on Topic")
         session.add_gap(GapScope.CONFIGS, what, failure)

@@ -63,7 +63,7 @@ class TransactionLogReader:
         return self._conclude(session, tails, ended)
 
     def _unseen(self, failure: Failure) -> TransactionLog:
-        """Say that nothing was read; who is refused begins at the end once that is mended."""
+        """Say that nothing was read; who is rejected begins at the end once that is mended."""
         if failure.cause is not GapCause.NOT_AUTHORIZED:
             return TransactionLog(is_read=True, is_whole=False)
         self._tails.clear()
@@ -121,14 +121,14 @@ class TransactionLogReader:
         self, session: Session, tails: Sequence[Tail], ended: Sequence[EndedTransaction]
     ) -> TransactionLog:
         failures = _by_failure(tails)
-        refused = [f for f in failures if f.cause is GapCause.NOT_AUTHORIZED]
+        rejected = [f for f in failures if f.cause is GapCause.NOT_AUTHORIZED]
         has_read = any(tail.high_watermark is not None for tail in tails)
-        for failure in refused if refused and not has_read else failures:
+        for failure in rejected if rejected and not has_read else failures:
             names = [str(tail) for tail in failures[failure]]
             what = f"{_ENDED} on {counted(len(names), 'partition')} ({listed(names)})"
             session.add_gap(GapScope.TRANSACTION_LOG, what, failure, topic=STATE_TOPIC)
-        if refused and not has_read:
-            return self._unseen(refused[0])
+        if rejected and not has_read:
+            return self._unseen(rejected[0])
         return TransactionLog(is_read=True, ended=tuple(ended), is_whole=not failures)
 
 

@@ -31,7 +31,7 @@ from rules.facts.identity import Broker
 FETCH_BYTES: Final = 2 * 1024 * 1024
 _Body = Callable[[Sequence["Tail"]], Callable[[int], bytes]]
 _OUT_OF_RANGE: Final = 1  # OFFSET_OUT_OF_RANGE
-_REFUSED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
+_REJECTED: Final = 29  # TOPIC_AUTHORIZATION_FAILED
 _LEADERS: Final = f"the leaders of {STATE_TOPIC}"
 CUT_SHORT: Final = Failure(
     GapCause.GONE, "the log was cut short or made anew behind what was read: begun again at its end"
@@ -138,7 +138,7 @@ def _take(tail: Tail, leader: Broker, entry: Any) -> RecordSet | None:
         return None
     if code != codec.NO_ERROR:
         # A permission is not one leader's affair: the same failure for all makes one gap.
-        source = _LEADERS if code == _REFUSED else leader
+        source = _LEADERS if code == _REJECTED else leader
         tail.failure = failure_of(code, source, needs=f"READ on Topic {STATE_TOPIC}")
         return None
     tail.high_watermark = int(entry.high_watermark)

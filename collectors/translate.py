@@ -53,7 +53,7 @@ def failure_of(
 ) -> Failure:
     """Return the failure for an error code that `source` answered.
 
-    `needs` names the permission that a refusal asks for; `told` is the broker's own message.
+    `needs` names the permission that a rejection asks for; `told` is the broker's own message.
     """
     cause = _CAUSES.get(code, GapCause.BROKER_ERROR)
     meaning = told or _MEANINGS.get(code)

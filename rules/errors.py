@@ -6,8 +6,8 @@
     ├── CollectError       the cluster could not be asked at all; the next round tries again
     │   ├── UnreachableError     no bootstrap address answered
     │   └── AuthenticationError  a broker answered and said no
-    ├── StoreError         the database refused or is away
-    ├── NotifyError        a receiver refused or is away
+    ├── StoreError         the database rejected or is away
+    ├── NotifyError        a receiver rejected or is away
     ├── NightError         nothing could be learnt from a night; what was learnt before stays in force
     └── RequestError       a running Tidemark does not do what a command asked it for
         ├── NotThereError      it has nothing of that name
@@ -42,13 +42,13 @@ class UnreachableError(CollectError):
 
 
 class AuthenticationError(CollectError):
-    """A broker answered and refused the credentials or the security protocol."""
+    """A broker answered and rejected the credentials or the security protocol."""
 
     retryable = False
 
 
 class StoreError(TidemarkError):
-    """The database refused, is away, or holds what this version cannot read."""
+    """The database rejected, is away, or holds what this version cannot read."""
 
     def __init__(self, message: str, *, retryable: bool) -> None:
         super().__init__(message)

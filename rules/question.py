@@ -65,7 +65,7 @@ class WantedBatches:
 
     name: TopicPartition
     producer_id: int
-    offset: int | None  # of the refused batch: what is wanted lies before it, or behind it
+    offset: int | None  # of the rejected batch: what is wanted lies before it, or behind it
     # The last sequence that the broker had; its batch is what is looked for first.
     sequence: int | None
     # Of that batch, as DescribeProducers told it; without offset and sequence all from it on.

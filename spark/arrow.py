@@ -1,6 +1,6 @@
 """`DataFrame.mapInArrow` where there is no pandas.
 
-PySpark 4.3 makes the function of `mapInArrow` by `pandas_udf`, which refuses to work without pandas
+PySpark 4.3 makes the function of `mapInArrow` by `pandas_udf`, which rejects to work without pandas
 although neither side of Arrow's batches ever uses it (the same is left out of `arrow_udf`). What
 follows is that method without the check; pandas would be 60 MB for a line that asks for its version.
 """

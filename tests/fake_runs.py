@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rules.errors import StoreError
-from service.scheduling.runs import Ended, Known, Refused, RunOutcome
+from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
 from service.storage.jobs.jobs import GONE, StoredRun
 
 UNENDED = (RunOutcome.RUNNING, RunOutcome.INTERRUPTED)
@@ -36,15 +36,15 @@ class MemoryRuns:
                 self._interrupt(name, now)
         return {name: self._known(name, now) for name in names}
 
-    def begin(self, name: str, due_at: datetime, now: datetime) -> MemoryTurn | Refused:
+    def begin(self, name: str, due_at: datetime, now: datetime) -> MemoryTurn | Rejected:
         """Begin a run."""
         self.call()
         if name in self.kept.locked:
-            return Refused.ELSEWHERE
+            return Rejected.ELSEWHERE
         self._interrupt(name, now)
         done = [one for one in self._of(name) if one.due_at == due_at]
         if any(one.outcome not in (*UNENDED, RunOutcome.MISSED) for one in done):
-            return Refused.DONE
+            return Rejected.DONE
         self.kept.locked[name] = self
         return MemoryTurn(self, self._add(name, due_at, now, RunOutcome.RUNNING))
 

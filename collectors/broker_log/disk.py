@@ -1,6 +1,6 @@
 """Log files on a disk of this machine, or mounted there.
 
-Everything that the operating system refuses becomes a `Trouble` here, once. Nothing blocks but the
+Everything that the operating system rejects becomes a `Trouble` here, once. Nothing blocks but the
 disk itself: a pipe that lies where a log was expected is told, and not opened.
 """
 

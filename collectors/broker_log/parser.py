@@ -14,7 +14,7 @@ from datetime import datetime, tzinfo
 from typing import Final
 
 from collectors.broker_log.parser_state import read_back, written
-from collectors.broker_log.wording import refusals
+from collectors.broker_log.wording import rejections
 from collectors.broker_log.wording.fields import LineUnreadableError
 from collectors.broker_log.wording.kinds import KINDS, Kind
 from collectors.broker_log.wording.line import FirstLine, Line, broker_of
@@ -31,7 +31,7 @@ SHOWN: Final = 300  # characters of a line that could not be read
 KEPT: Final = 5  # of such lines
 
 MARKS: Final = tuple(kind.mark.encode() for kind in KINDS)
-FIRST: Final = refusals.FIRST.encode()
+FIRST: Final = rejections.FIRST.encode()
 SECONDS: Final = tuple(kind.mark.encode() for kind in KINDS if kind.is_second)
 NEWLINE: Final = ord("\n")
 # With which records begin, as in files of log4j: where several have come onto one line.

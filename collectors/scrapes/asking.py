@@ -33,7 +33,7 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # host and port -> add
 
 OPENMETRICS: Final = "application/openmetrics-text"
 NO_PAGES: Final = ("text/html", "application/xhtml+xml", "application/json", "application/xml")
-REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+REJECTED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +54,7 @@ class Body:
     media_type: str = ""
 
 
-class _RefusedError(Exception):
+class _RejectedError(Exception):
     """An answer that is not read."""
 
     def __init__(self, cause: GapCause, why: str) -> None:
@@ -81,7 +81,7 @@ class Asking:
         except (TimeoutError, httpx2.TimeoutException):
             why = f"no whole answer within {self.limits.seconds:g} s"
             return Trouble(cause=GapCause.TIMEOUT, why=why)
-        except _RefusedError as exc:
+        except _RejectedError as exc:
             return Trouble(cause=exc.cause, why=credentials.hide(str(exc)))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as exc:
             why = f"{type(exc).__name__}: {exc}".rstrip(": ")
@@ -110,7 +110,7 @@ class Asking:
             except httpx2.ConnectError:
                 if address == addresses[-1]:
                     raise
-        raise _RefusedError(GapCause.UNREACHABLE, "its host name cannot be resolved")
+        raise _RejectedError(GapCause.UNREACHABLE, "its host name cannot be resolved")
 
     async def _asked(
         self,
@@ -139,12 +139,12 @@ class Asking:
             media_type = _media_type(response)
             if response.status_code != HTTPStatus.OK:
                 told = await self._content(response) if is_server else b""
-                raise _refused(response, error_in(told))
+                raise _rejected(response, error_in(told))
             if response.headers.get("content-encoding", "identity").lower() != "identity":
                 why = "the body is compressed, which was not asked for"
-                raise _RefusedError(GapCause.UNREADABLE, why)
+                raise _RejectedError(GapCause.UNREADABLE, why)
             if not is_server and media_type in NO_PAGES:
-                raise _RefusedError(GapCause.UNREADABLE, f"it is {media_type}, no page of metrics")
+                raise _RejectedError(GapCause.UNREADABLE, f"it is {media_type}, no page of metrics")
             content = await self._content(response)
         return Body(kind=endpoint.kind, content=content, media_type=media_type)
 
@@ -153,7 +153,7 @@ class Asking:
         async for piece in response.aiter_raw():
             content += piece
             if len(content) > most:
-                raise _RefusedError(GapCause.LIMIT, f"the body is larger than {most} bytes")
+                raise _RejectedError(GapCause.LIMIT, f"the body is larger than {most} bytes")
         return bytes(content)
 
 
@@ -190,11 +190,11 @@ def _media_type(response: httpx2.Response) -> str:
     return told.partition(";")[0].strip().lower()
 
 
-def _refused(response: httpx2.Response, said: str | None) -> _RefusedError:
+def _rejected(response: httpx2.Response, said: str | None) -> _RejectedError:
     status = response.status_code
-    if status in REFUSED:
-        return _RefusedError(GapCause.NOT_AUTHORIZED, f"HTTP {status}: it wants other credentials")
+    if status in REJECTED:
+        return _RejectedError(GapCause.NOT_AUTHORIZED, f"HTTP {status}: it wants other credentials")
     if response.is_redirect:
-        return _RefusedError(GapCause.UNREADABLE, f"HTTP {status}: redirects are not followed")
+        return _RejectedError(GapCause.UNREADABLE, f"HTTP {status}: redirects are not followed")
     why = f"HTTP {status}" + (f": {said}" if said else "")
-    return _RefusedError(GapCause.BROKER_ERROR, why)
+    return _RejectedError(GapCause.BROKER_ERROR, why)

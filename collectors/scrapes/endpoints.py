@@ -1,7 +1,7 @@
 """Endpoints of metrics: where they are, what they are called, and what opens them.
 
 A name never holds a secret: user, password and query are no part of it, and an address that carries
-user and password in itself is refused, since it would be shown in every list of targets. A bad address
+user and password in itself is rejected, since it would be shown in every list of targets. A bad address
 is never repeated, not even in part: nobody knows which part of it was meant as a password.
 """
 

@@ -170,11 +170,11 @@ class Connection:
         except ConnectionFailedError:
             raise
         except ssl.SSLCertVerificationError as exc:
-            raise self._refused(f"its certificate is not trusted: {exc.verify_message}") from exc
+            raise self._rejected(f"its certificate is not trusted: {exc.verify_message}") from exc
         except (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError) as exc:
             raise self._closed_by_broker() from exc
         except ssl.SSLError as exc:
-            raise self._refused(f"TLS failed: {exc.reason or exc}") from exc
+            raise self._rejected(f"TLS failed: {exc.reason or exc}") from exc
         except codec.UnreadableError as exc:
             raise self._failed(GapCause.UNREADABLE, str(exc)) from exc
         except OSError as exc:
@@ -308,8 +308,8 @@ class Connection:
     def _failed(self, cause: GapCause, why: str) -> ConnectionFailedError:
         return ConnectionFailedError(Failure(cause, f"{self.address}: {why}"))
 
-    def _refused(self, why: str) -> ConnectionFailedError:
-        failure = Failure(GapCause.NOT_AUTHORIZED, f"{self.address}: {why}", refused=True)
+    def _rejected(self, why: str) -> ConnectionFailedError:
+        failure = Failure(GapCause.NOT_AUTHORIZED, f"{self.address}: {why}", rejected=True)
         return ConnectionFailedError(failure)
 
     def _closed_by_broker(self) -> ConnectionFailedError:
@@ -317,15 +317,15 @@ class Connection:
         why = f"the broker closed the connection{asked}"
         if self.stage is Stage.TLS:
             told = f"{self.address}: {why} during TLS, as a listener does that wants none"
-            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, refused=True))
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
         is_first = self.stage is Stage.READY and bool(self._awaited) and not self._has_answered
         if is_first and not self._security.uses_sasl:
-            # It may as well have died: only a look at all addresses can take this for a refusal.
+            # It may as well have died: only a look at all addresses can take this for a rejection.
             told = f"{self.address}: {why}, as a listener does that wants SASL"
-            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, refused=True))
+            return ConnectionFailedError(Failure(GapCause.UNREACHABLE, told, rejected=True))
         return self._failed(GapCause.UNREACHABLE, why)
 
     def _not_kafka(self, first_bytes: bytearray) -> ConnectionFailedError:
         if first_bytes[0] == TLS_ALERT:
-            return self._refused("the listener speaks TLS: set the security protocol to SSL")
+            return self._rejected("the listener speaks TLS: set the security protocol to SSL")
         return self._failed(GapCause.UNREADABLE, "what answers there is not a Kafka broker")

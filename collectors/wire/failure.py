@@ -13,7 +13,7 @@ class Failure:
 
     cause: GapCause
     why: str
-    refused: bool = False  # the broker answered and said no to who we are
+    rejected: bool = False  # the broker answered and said no to who we are
 
 
 class ConnectionFailedError(Exception):

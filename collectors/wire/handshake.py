@@ -123,4 +123,4 @@ def _refuse_errors(code: int, what: str, hint: str | None) -> None:
     if int(code) == codec.NO_ERROR:
         return
     why = f"{codec.error_name(int(code))} for {what}" + (f" ({hint})" if hint else "")
-    raise ConnectionFailedError(Failure(GapCause.NOT_AUTHORIZED, why, refused=True))
+    raise ConnectionFailedError(Failure(GapCause.NOT_AUTHORIZED, why, rejected=True))

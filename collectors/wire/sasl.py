@@ -36,7 +36,7 @@ def _scram(security: Security) -> Exchange:
         client.set_server_final(server_final.decode())
     except (ScramException, UnicodeDecodeError) as exc:
         why = f"the broker's {security.sasl_mechanism} answer does not prove that it knows us"
-        failure = Failure(GapCause.NOT_AUTHORIZED, f"{why}: {exc}", refused=True)
+        failure = Failure(GapCause.NOT_AUTHORIZED, f"{why}: {exc}", rejected=True)
         raise ConnectionFailedError(failure) from exc
 
 
@@ -47,5 +47,5 @@ def _client(security: Security) -> ScramClient:
         )
     except ScramException as exc:
         why = f"user name or password cannot be used with {security.sasl_mechanism}: {exc}"
-        failure = Failure(GapCause.NOT_AUTHORIZED, why, refused=True)
+        failure = Failure(GapCause.NOT_AUTHORIZED, why, rejected=True)
         raise ConnectionFailedError(failure) from exc

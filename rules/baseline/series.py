@@ -29,7 +29,7 @@ class Metric(StrEnum):
     PRODUCE_RATE = "produce_rate"  # offsets per second, by the log end
     OPEN_SPAN = "open_span"  # offsets, high watermark - last stable offset
     UNREPLICATED_SPAN = "unreplicated_span"  # offsets, log end - high watermark
-    SEQUENCE_ERRORS = "sequence_errors"  # refused batches per second
+    SEQUENCE_ERRORS = "sequence_errors"  # rejected batches per second
     # per topic, of the producers whose metrics are read
     RECORD_ERROR_RATE = "record_error_rate"  # records per second
     # per cluster

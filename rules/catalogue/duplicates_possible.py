@@ -5,14 +5,14 @@ Detects:
     any more; and producers of whom the leader has forgotten everything.
 
 Why it matters:
-    A broker recognises the last five batches of a producer. An older one that comes again is refused,
+    A broker recognises the last five batches of a producer. An older one that comes again is rejected,
     and a client that then sends it under a new producer epoch writes it twice, unnoticed.
 
 Inputs:
     As sequence_gap_loss: the brokers' log lines, batch headers, the leader's memory of the producer.
 
 Thresholds:
-    A refused batch that is not above the last sequence is such a retry; `resent` says that the
+    A rejected batch that is not above the last sequence is such a retry; `resent` says that the
     producer has written under a newer epoch since. What is not proven is told when a client would
     have given up (120 seconds). `state_lost` needs a producer that wrote there before: at its first
     transaction a leader has no state of it.
@@ -60,13 +60,13 @@ class Why(Reason):
     STATE_LOST = "state_lost"
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
-    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with refused sequences."""
+    """Judge the partitions with rejected sequences."""
     return judge_episodes(view, RULE, REASONS)
 
 

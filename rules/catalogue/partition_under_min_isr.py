@@ -5,7 +5,7 @@ Detects:
     is smaller still, as brokers count it).
 
 Why it matters:
-    Producers with acks=all are refused, so that a transactional pipeline stops. The high watermark
+    Producers with acks=all are rejected, so that a transactional pipeline stops. The high watermark
     stands still: what acks=1 producers still write exists on too few replicas and is the first to
     be lost.
 

@@ -4,7 +4,7 @@ Detects:
     Producers whose new epochs begin above sequence 0, again and again, where nothing was lost.
 
 Why it matters:
-    The broker refuses every batch of such an epoch, so that the producer makes no progress, and its
+    The broker rejects every batch of such an epoch, so that the producer makes no progress, and its
     application sees timeouts at best.
 
 Inputs:
@@ -54,13 +54,13 @@ class Why(Reason):
     STARTS_ABOVE_ZERO = "starts_above_zero"
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
-    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with refused sequences."""
+    """Judge the partitions with rejected sequences."""
     return judge_episodes(view, RULE, REASONS)
 
 

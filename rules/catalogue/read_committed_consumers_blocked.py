@@ -27,7 +27,7 @@ Runbook:
     partition. Reason `overdue`: its coordinator ends it (rule transaction_overdue). Reason
     `marker_stuck`: bring the replicas of the partition back (rule transaction_marker_stuck). Reason
     `holder_not_known`: somebody holds it whose transactional id Tidemark may not see. Reason
-    `holder_not_seen`: give Tidemark READ on the topic; the gaps of the round say what was refused.
+    `holder_not_seen`: give Tidemark READ on the topic; the gaps of the round say what was rejected.
 """
 
 from __future__ import annotations

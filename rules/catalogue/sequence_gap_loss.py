@@ -1,7 +1,7 @@
 """Records that a producer had written are gone: a gap in its sequence shows it.
 
 Detects:
-    Batches that a broker refused because earlier sequences of their producer are missing, where the
+    Batches that a broker rejected because earlier sequences of their producer are missing, where the
     leader changed in between and lost what had been acknowledged.
 
 Why it matters:
@@ -13,7 +13,7 @@ Inputs:
     source there is nothing to judge, which is no blindness: losses are found by
     committed_records_lost all the same. It is UNKNOWN for all partitions while the log cannot be
     read, for a day after a line that does not tell its partition (before Kafka 2.2), and for a day
-    after more producers were refused at once than are remembered (2,000). Batch headers around the refused batch and the leader's
+    after more producers were rejected at once than are remembered (2,000). Batch headers around the rejected batch and the leader's
     memory of the producer (READ on the topic), which are asked for only then; what leader changes
     left, as committed_records_lost knows it.
 
@@ -35,7 +35,7 @@ Runbook:
     `lost_from` to `lost_to` is gone from the partition, of this producer at most `at_most_records`.
     Keep the broker that led before down: its disk may hold the only copy. See the finding
     committed_records_lost of this partition. Have the producer write those records again only when
-    its `delivery.timeout.ms` (120 seconds by default) has passed since the last refusal: until then
+    its `delivery.timeout.ms` (120 seconds by default) has passed since the last rejection: until then
     it may still send them itself. If it does, the reason becomes `refuted` (info): of this producer
     nothing was lost, and sequence_gap_reordering says why. What the partition lost of others stays told
     by committed_records_lost.
@@ -78,13 +78,13 @@ class Why(Reason):
     REFUTED = "refuted"  # it was told as lost, and is proven not to be
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
-    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with refused sequences, and ask what is open of them."""
+    """Judge the partitions with rejected sequences, and ask what is open of them."""
     return judge_episodes(view, RULE, REASONS, questions_of(view))
 
 

@@ -1,13 +1,13 @@
 """Nothing acknowledged is missing behind a gap in a producer's sequence: proven.
 
 Detects:
-    Batches that a broker refused because earlier sequences were missing, where it is proven that no
+    Batches that a broker rejected because earlier sequences were missing, where it is proven that no
     acknowledged record is: they arrived in another order, or their producer gave them up and told
     its application.
 
 Why it matters:
     The line in the broker's log is an ERROR, and looks like the one of a true loss. This says that
-    no acknowledged record is gone, and whether the refused batch itself came after all.
+    no acknowledged record is gone, and whether the rejected batch itself came after all.
 
 Inputs:
     As sequence_gap_loss.
@@ -15,7 +15,7 @@ Inputs:
 Thresholds:
     It is proven by continuity: the last accepted batch was appended in the leader epoch that is still
     current, and while an epoch lasts its leader loses nothing that it appended; or by what was
-    missing, which came. `arrival` says what became of the refused batch: `arrived` is a later entry
+    missing, which came. `arrival` says what became of the rejected batch: `arrived` is a later entry
     of its producer epoch that holds it; `newer_epoch`, that this epoch is over without it;
     `not_arrived`, that nothing came within 120 seconds, for which clients try again by default;
     `awaited`, that its client may still send it. It is told again when that has changed.
@@ -63,16 +63,16 @@ class Why(Reason):
     NOTHING_NEW = "nothing_new"
     REORDERED = "reordered"
     CLIENT_FAILURE = "client_failure"
-    NOT_ARRIVED = "not_arrived"  # and the refused batch did not come
+    NOT_ARRIVED = "not_arrived"  # and the rejected batch did not come
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
-    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with refused sequences."""
+    """Judge the partitions with rejected sequences."""
     return judge_episodes(view, RULE, REASONS)
 
 

@@ -1,7 +1,7 @@
 """Why a producer's sequence has a gap could not be found out.
 
 Detects:
-    Batches that a broker refused because earlier sequences were missing, where nothing proves that no
+    Batches that a broker rejected because earlier sequences were missing, where nothing proves that no
     acknowledged record is, and no change of leader is known that could have lost one.
 
 Why it matters:
@@ -57,13 +57,13 @@ class Why(Reason):
     CLIENT_FAILURE = "client_failure"  # most likely
     NO_SOURCE = "no_source"  # nobody gives us the brokers' log lines
     LOG_NOT_READ = "log_not_read"  # a source is set up, and could not be read
-    TOO_MANY = "too_many"  # more producers were refused in the last day than are remembered
+    TOO_MANY = "too_many"  # more producers were rejected in the last day than are remembered
     PARTITION_NOT_TOLD = "partition_not_told"  # lines of the last day tell none (before Kafka 2.2)
-    INVESTIGATING = "investigating"  # a producer is refused, and nothing is proven of it yet
+    INVESTIGATING = "investigating"  # a producer is rejected, and nothing is proven of it yet
 
 
 def judge(view: View) -> Judgement:
-    """Judge the partitions with refused sequences."""
+    """Judge the partitions with rejected sequences."""
     return judge_episodes(view, RULE, REASONS)
 
 

@@ -18,7 +18,7 @@ False positives:
     Applications that abort as a matter of course, such as those that validate by trying.
 
 Runbook:
-    Read the application's log: it says why it aborts. Often the records are refused (too large,
+    Read the application's log: it says why it aborts. Often the records are rejected (too large,
     schema), a downstream call fails within the transaction, or its own timeout is too short (rule
     producer_fenced).
 """

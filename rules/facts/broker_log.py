@@ -17,7 +17,7 @@ from rules.facts.identity import BrokerId, TopicId, TopicPartition
 
 
 class SequenceForm(StrEnum):
-    """The forms of a refusal for OUT_OF_ORDER_SEQUENCE_NUMBER."""
+    """The forms of a rejection for OUT_OF_ORDER_SEQUENCE_NUMBER."""
 
     OUT_OF_ORDER = "out_of_order"  # incoming S, the last appended one is E
     EARLIEST_SEEN = "earliest_seen"  # incoming S, while an earlier one waits for its verification
@@ -36,8 +36,8 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceRefused:
-    """A batch was refused because its first sequence does not follow the last one."""
+class SequenceRejected:
+    """A batch was rejected because its first sequence does not follow the last one."""
 
     origin: Origin
     form: SequenceForm
@@ -55,8 +55,8 @@ class SequenceRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EpochRefused:
-    """A batch was refused because its producer epoch is an older one (INVALID_PRODUCER_EPOCH).
+class EpochRejected:
+    """A batch was rejected because its producer epoch is an older one (INVALID_PRODUCER_EPOCH).
 
     To Kafka 4.1 the same line may be about a marker of a coordinator; from 4.2 on those are left out.
     """
@@ -200,8 +200,8 @@ class WatermarkWentBack:
 
 
 LogEvent: TypeAlias = (
-    SequenceRefused
-    | EpochRefused
+    SequenceRejected
+    | EpochRejected
     | IsrShrunk
     | IsrUpdated
     | UncleanChange

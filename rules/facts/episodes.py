@@ -1,7 +1,7 @@
-"""Episodes: all that is known of one producer's refused sequences on one partition.
+"""Episodes: all that is known of one producer's rejected sequences on one partition.
 
 An episode begins with a broker's line and gathers what was found out since: the batches around it,
-what the leader remembers of the producer, leader changes. It ends when nothing more is refused and
+what the leader remembers of the producer, leader changes. It ends when nothing more is rejected and
 nothing more can be found out, and is kept for a day.
 """
 
@@ -16,7 +16,7 @@ from rules.facts.column import Int64s
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.leaderships import Leaderships, leaderships_under
 from rules.facts.producers import ProducerState
-from rules.facts.refusals import Refusal, merged, order
+from rules.facts.rejections import Rejection, merged, order
 from rules.facts.sequence_verdicts import Arrival, Phase, SequenceClass, SequenceVerdict
 
 # Topic and partition, producer id; None: the line does not tell it.
@@ -81,14 +81,14 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Episode:
-    """One producer's refusals on one partition; times in microseconds since 1970-01-01 UTC."""
+    """One producer's rejections on one partition; times in microseconds since 1970-01-01 UTC."""
 
     id: str  # unique, lasting
     name: TopicPartition | None
     topic_id: TopicId | None
     producer_id: int | None
-    refusals: tuple[Refusal, ...]  # distinct ones, the first and the latest
-    refusal_count: int  # all, also those of which no numbers are kept
+    rejections: tuple[Rejection, ...]  # distinct ones, the first and the latest
+    rejection_count: int  # all, also those of which no numbers are kept
     first_seen_us: int  # by our own clock: the rounds that read the first line and the last one
     last_seen_us: int
     leader_epoch: int | None  # of the partition, when it was first seen
@@ -98,16 +98,16 @@ class Episode:
     seen_epoch: int | None = None
     watched_from: int | None = None
     clean_from: int | None = None
-    leading: int = 0  # the place of the refusal that decides
+    leading: int = 0  # the place of the rejection that decides
     largest_batch: int | None = None  # records, of whatever producer, near there
-    # When the log was last looked through around the refusals, and from there on to its end.
+    # When the log was last looked through around the rejections, and from there on to its end.
     batches_looked_us: int | None = None
     end_looked_us: int | None = None
     first_state: StateLook | None = None
     last_state: StateLook | None = None
     newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
     changes: tuple[LeaderChange, ...] = ()  # ascending by epoch
-    asked: int = 0  # rounds that asked since the last new refusal, and in all
+    asked: int = 0  # rounds that asked since the last new rejection, and in all
     asked_in_all: int = 0
     is_asking: bool = False  # this round wants to know more, and the next one will
     is_waiting: bool = False  # it would ask, if not so many others did
@@ -122,18 +122,18 @@ class Episode:
         return self.name, self.producer_id
 
     @property
-    def shown(self) -> Refusal:
-        """Return the refusal of which the verdict is."""
-        return self.refusals[min(self.leading, len(self.refusals) - 1)]
+    def shown(self) -> Rejection:
+        """Return the rejection of which the verdict is."""
+        return self.rejections[min(self.leading, len(self.rejections) - 1)]
 
     @property
     def is_resent(self) -> bool:
-        """Whether the producer wrote under a newer epoch than the one of the refused batch."""
+        """Whether the producer wrote under a newer epoch than the one of the rejected batch."""
         return self.is_resent_after(self.shown)
 
-    def is_resent_after(self, refusal: Refusal) -> bool:
-        """Whether the producer wrote under a newer epoch than the one of a refused batch."""
-        before, newest = refusal.before, self.newest_producer_epoch
+    def is_resent_after(self, rejection: Rejection) -> bool:
+        """Whether the producer wrote under a newer epoch than the one of a rejected batch."""
+        before, newest = rejection.before, self.newest_producer_epoch
         return before is not None and newest is not None and newest > before.producer_epoch
 
     @property
@@ -150,7 +150,7 @@ class SequenceMemory:
     open: Mapping[EpisodeKey, Episode] = field(default_factory=dict)
     ended: tuple[Episode, ...] = ()  # ascending by when they ended
     # The latest changes of leader that were not clean, also of partitions without an episode: a
-    # refusal comes after the change.
+    # rejection comes after the change.
     changes: Mapping[TopicPartition, tuple[LeaderChange, ...]] = field(default_factory=dict)
     leaderships: Leaderships = field(default_factory=Leaderships.none)
     untold: int = 0  # episodes that were dropped, being too many, before anything was told of them
@@ -194,18 +194,18 @@ def _is_of_another_topic(one: Episode, other: Episode) -> bool:
 
 
 def _joined(stored: Episode, seen: Episode) -> Episode:
-    """Return the same producer's refusals of two processes; the verdict stays until the next round."""
-    refusals = _joined_refusals(stored, seen)
-    keys = [one.key for one in refusals]
-    counted = sum(one.count for one in (*stored.refusals, *seen.refusals))
-    twice = counted - sum(one.count for one in refusals)
+    """Return the same producer's rejections of two processes; the verdict stays until the next round."""
+    rejections = _joined_rejections(stored, seen)
+    keys = [one.key for one in rejections]
+    counted = sum(one.count for one in (*stored.rejections, *seen.rejections))
+    twice = counted - sum(one.count for one in rejections)
     is_same_epoch = stored.seen_epoch is not None and seen.seen_epoch in (None, stored.seen_epoch)
     return replace(
         seen,
         id=stored.id,
         topic_id=stored.topic_id or seen.topic_id,
-        refusals=refusals,
-        refusal_count=stored.refusal_count + seen.refusal_count - twice,
+        rejections=rejections,
+        rejection_count=stored.rejection_count + seen.rejection_count - twice,
         first_seen_us=min(stored.first_seen_us, seen.first_seen_us),
         last_seen_us=max(stored.last_seen_us, seen.last_seen_us),
         leader_epoch=stored.leader_epoch,
@@ -225,10 +225,10 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
     )
 
 
-def _joined_refusals(stored: Episode, seen: Episode) -> tuple[Refusal, ...]:
-    """Return the refusals of both; of one that came again the later process knows more."""
-    found = {one.key: one for one in stored.refusals}
-    for one in seen.refusals:
+def _joined_rejections(stored: Episode, seen: Episode) -> tuple[Rejection, ...]:
+    """Return the rejections of both; of one that came again the later process knows more."""
+    found = {one.key: one for one in stored.rejections}
+    for one in seen.rejections:
         known = found.get(one.key)
         if known is None:
             found[one.key] = one
@@ -299,7 +299,7 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
     looked_on = episode.end_looked_us
     return replace(
         episode,
-        refusals=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.refusals),
+        rejections=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.rejections),
         first_seen_us=change(episode.first_seen_us),
         last_seen_us=change(episode.last_seen_us),
         batches_looked_us=None if looked is None else change(looked),

@@ -46,7 +46,7 @@ MAKES_UNKNOWN: Final[Mapping[GapScope, str]] = {
     GapScope.TRANSACTION_LOG: "how transactions ended, and whether a committed one lost its records",
     GapScope.EPOCHS: "what a new leader has of the one before: whether their change lost records",
     GapScope.BATCHES: "whether a gap in a producer's sequences is a reordering or a loss",
-    GapScope.BROKER_LOG: "refused batches and what old leaders cut away: gaps in sequences are not "
+    GapScope.BROKER_LOG: "rejected batches and what old leaders cut away: gaps in sequences are not "
     "seen, and the exact range of a loss is not",
     GapScope.SCRAPES: "errors that clients and brokers count: whether a client gave up its batches",
 }

@@ -1,4 +1,4 @@
-"""What can be said of a refused sequence: the classes, how sure it is, and why.
+"""What can be said of a rejected sequence: the classes, how sure it is, and why.
 
 A broker's line is a trigger to look, never a verdict: to the producer a healed reordering and a true
 loss look alike (DESIGN 6.2). What is said is therefore suspected, or confirmed by a proof.
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class SequenceClass(StrEnum):
-    """What became of the records that were missing before a refused batch."""
+    """What became of the records that were missing before a rejected batch."""
 
     REORDERING = "reordering"  # they arrive later: nothing that was acknowledged is missing
     LOSS = "loss"  # they had been acknowledged, and are gone
@@ -36,9 +36,9 @@ class SequenceReason(StrEnum):
     EARLIEST_SEEN = "earliest_seen"  # the broker itself says that an earlier one came later
     SMALL_GAP = "small_gap"  # as much as may be in flight at once
     TRANSACTION_START = "transaction_start"  # the broker had nothing of the transaction yet
-    MOVES_ON = "moves_on"  # the last sequence moved on between two refusals
+    MOVES_ON = "moves_on"  # the last sequence moved on between two rejections
     LARGE_GAP = "large_gap"  # more than may be in flight at once
-    SAME_AGAIN = "same_again"  # the same batch is refused again and again
+    SAME_AGAIN = "same_again"  # the same batch is rejected again and again
     BEHIND = "behind"  # it is not above the last sequence
     EPOCHS_ABOVE_ZERO = "epochs_above_zero"  # several new epochs began above 0
 
@@ -47,9 +47,9 @@ class SequenceReason(StrEnum):
     FIRST_LEADER_EPOCH = "first_leader_epoch"  # the partition never had another leader
     SAME_LEADER_EPOCH = "same_leader_epoch"  # the last sequence was appended in the present epoch
     MOVED_IN_LEADER_EPOCH = "moved_in_leader_epoch"  # as above: it was another one before
-    PERSISTED = "persisted"  # the refused batch itself is in the log
+    PERSISTED = "persisted"  # the rejected batch itself is in the log
     RECORD_ERROR = "record_error"  # one producer of the topic, and no other, had records fail
-    NOT_ARRIVED = "not_arrived"  # by continuity; and the refused batch did not come in time
+    NOT_ARRIVED = "not_arrived"  # by continuity; and the rejected batch did not come in time
 
     # What was acknowledged to a producer that the leader has forgotten may be there, or not.
     NO_STATE = "no_state"  # the leader knows nothing of the producer, and it did not heal
@@ -73,11 +73,11 @@ class SequenceReason(StrEnum):
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing
     LOOK_FAILED = "look_failed"  # the leader did not answer
-    CHANGED_SINCE = "changed_since"  # the leader has changed after the refusal
+    CHANGED_SINCE = "changed_since"  # the leader has changed after the rejection
     BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was looked through
 
 
-# The last sequence was appended in the leader epoch in which the batch was refused.
+# The last sequence was appended in the leader epoch in which the batch was rejected.
 CONTINUITY: Final = (
     SequenceReason.SAME_LEADER_EPOCH,
     SequenceReason.FIRST_LEADER_EPOCH,
@@ -101,7 +101,7 @@ UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.LOOK_FAILED)
 
 
 class Arrival(StrEnum):
-    """Whether a refused batch came after all, where nothing acknowledged is missing before it."""
+    """Whether a rejected batch came after all, where nothing acknowledged is missing before it."""
 
     AWAITED = "awaited"  # not yet: its client may still send it
     ARRIVED = "arrived"

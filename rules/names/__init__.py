@@ -134,7 +134,7 @@ from rules.names.scrapes import (
 from rules.names.sequences import (
     SEQUENCE_EPISODES,
     SEQUENCE_METRICS,
-    SEQUENCE_REFUSALS,
+    SEQUENCE_REJECTIONS,
 )
 from rules.names.transactions import (
     DURATION_BUCKETS,
@@ -245,7 +245,7 @@ __all__ = [
     "SELF_METRICS",
     "SEQUENCE_EPISODES",
     "SEQUENCE_METRICS",
-    "SEQUENCE_REFUSALS",
+    "SEQUENCE_REJECTIONS",
     "SERIES_DROPPED",
     "STANDARD_METRICS",
     "STORE_LAST_SUCCESS",

@@ -1,4 +1,4 @@
-"""What brokers refused because of its sequence, and what that was."""
+"""What brokers rejected because of its sequence, and what that was."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Final
 
 from rules.names.metric import CLUSTER_LABELS, Metric, MetricType, Unit
 
-SEQUENCE_REFUSALS: Final = Metric(
-    name="tidemark_kafka_sequence_refusals_total",
-    help="Batches that brokers wrote to have refused because of their sequence; absent where no log is "
+SEQUENCE_REJECTIONS: Final = Metric(
+    name="tidemark_kafka_sequence_rejections_total",
+    help="Batches that brokers wrote to have rejected because of their sequence; absent where no log is "
     "read. A line that comes by two ways counts twice.",
     unit=Unit.LINES,
     labels=CLUSTER_LABELS,
@@ -16,9 +16,9 @@ SEQUENCE_REFUSALS: Final = Metric(
 )
 SEQUENCE_EPISODES: Final = Metric(
     name="tidemark_kafka_sequence_episodes",
-    help="Producers on partitions with refused sequences in the last day, by what it was.",
+    help="Producers on partitions with rejected sequences in the last day, by what it was.",
     unit=Unit.EPISODES,
     labels=(*CLUSTER_LABELS, "class", "phase"),
 )
 
-SEQUENCE_METRICS: Final = (SEQUENCE_REFUSALS, SEQUENCE_EPISODES)
+SEQUENCE_METRICS: Final = (SEQUENCE_REJECTIONS, SEQUENCE_EPISODES)

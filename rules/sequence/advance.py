@@ -11,7 +11,7 @@ from typing import Final
 
 from rules.facts.changed import changed
 from rules.facts.episodes import Episode, SequenceMemory
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import (
     CONTINUITY,
     Arrival,
@@ -38,7 +38,7 @@ from rules.sequence.sight import DELIVERY_TIMEOUT, OnlyFailed, Sight
 from rules.sequence.sights import Sights
 from rules.view import View
 
-ENDS_AFTER: Final = timedelta(minutes=5)  # since the last refusal; a client gave up long before
+ENDS_AFTER: Final = timedelta(minutes=5)  # since the last rejection; a client gave up long before
 LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # an old leader that comes back tells the exact range
 LOSS_LOOKED_AT: Final = timedelta(seconds=10)  # so often, while its client may try again
 LOOKED_LATE: Final = timedelta(
@@ -82,9 +82,9 @@ def advance_sequences(view: View, only_failed: OnlyFailed = nobody_tells) -> Seq
 
 def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     """Return an episode with what is said of it now, and whether it asks for more."""
-    refusals = proven(episode, sight)
-    if refusals is not episode.refusals:
-        episode = changed(episode, refusals=refusals)
+    rejections = proven(episode, sight)
+    if rejections is not episode.rejections:
+        episode = changed(episode, rejections=rejections)
     if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(  # nothing is left to refute it
             episode, is_asking=False, is_waiting=False, is_investigated=False
@@ -92,8 +92,8 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     asked, in_all = _asked(episode, sight)
     if (asked, in_all) != (episode.asked, episode.asked_in_all):
         episode = changed(episode, asked=asked, asked_in_all=in_all)
-    decided = _still_said(episode, refusals, leading(episode, sight, only_failed))
-    place = refusals.index(decided.refusal)
+    decided = _still_said(episode, rejections, leading(episode, sight, only_failed))
+    place = rejections.index(decided.rejection)
     is_asking = _wants_more(episode, decided, sight)
     is_open = not decided.verdict.is_confirmed
     return changed(
@@ -102,7 +102,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
         leading=place,
         is_asking=is_asking,
         is_waiting=False,
-        is_investigated=is_open and not is_final(episode, decided.refusal, sight),
+        is_investigated=is_open and not is_final(episode, decided.rejection, sight),
         asked=asked + is_asking,
         asked_in_all=in_all + is_asking,
     )
@@ -112,19 +112,19 @@ def _asked(episode: Episode, sight: Sight) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
     is_silence = sight.is_silent or sight.look_trouble is SequenceReason.LOOK_FAILED
     unanswered = int(episode.is_asking and is_silence)
-    is_settled = all(one.is_settled for one in episode.refusals)
+    is_settled = all(one.is_settled for one in episode.rejections)
     return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
 
 
-def _still_said(episode: Episode, refusals: tuple[Refusal, ...], decided: Decided) -> Decided:
-    """Keep a loss that was confirmed until a proof refutes it; no later refusal puts it in doubt."""
+def _still_said(episode: Episode, rejections: tuple[Rejection, ...], decided: Decided) -> Decided:
+    """Keep a loss that was confirmed until a proof refutes it; no later rejection puts it in doubt."""
     before = episode.verdict
     if before.class_ is not SequenceClass.LOSS or not before.is_confirmed:
         return _still_failed(episode, decided)
-    shown = next((one for one in refusals if one.key == episode.shown.key), decided.refusal)
+    shown = next((one for one in rejections if one.key == episode.shown.key), decided.rejection)
     if decided.verdict.is_confirmed or shown.proof is not None:
         return decided
-    return Decided(refusal=shown, verdict=before)
+    return Decided(rejection=shown, verdict=before)
 
 
 def _still_failed(episode: Episode, decided: Decided) -> Decided:
@@ -136,7 +136,7 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
     if told is None or told.class_ is not SequenceClass.CLIENT_FAILURE or not told.is_confirmed:
         return decided
     if told.arrival is Arrival.NOT_ARRIVED:
-        return decided  # that is remembered of the refusal itself
+        return decided  # that is remembered of the rejection itself
     if said.class_ not in CLIENTS or said.reason not in MAY_BE_THE_CLIENTS:
         return decided
     class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
@@ -154,14 +154,14 @@ def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
         return _may_be_resent(episode, decided) or _may_arrive(episode, sight)
     if is_patient(episode, sight):
         return episode.asked < ASKED_AT_ONCE
-    is_in_time = sight.now_us < decided.refusal.seen_us + INVESTIGATED // MICROSECOND
+    is_in_time = sight.now_us < decided.rejection.seen_us + INVESTIGATED // MICROSECOND
     is_due = is_in_time and episode.asked < ASKED_IN_A_ROW
     return is_due or _comes_to_the_end(episode, decided, sight)
 
 
 def _may_arrive(episode: Episode, sight: Sight) -> bool:
     """Whether to look if a batch comes after all before which nothing acknowledged is missing."""
-    awaited = [one for one in episode.refusals if one.arrival is Arrival.AWAITED]
+    awaited = [one for one in episode.rejections if one.arrival is Arrival.AWAITED]
     if not any(one.proof is not None for one in awaited):
         return False
     if is_patient(episode, sight):
@@ -190,7 +190,7 @@ def _is_late_look_open(episode: Episode, sight: Sight) -> bool:
 def _may_be_resent(episode: Episode, decided: Decided) -> bool:
     """Whether to look if a stale batch is sent once more under a new epoch."""
     is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
-    is_known = episode.is_resent_after(decided.refusal)
+    is_known = episode.is_resent_after(decided.rejection)
     return is_stale and not is_known and episode.asked < ASKED_AT_ONCE
 
 
@@ -202,7 +202,7 @@ def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:
 
 
 def _is_over(episode: Episode, sight: Sight) -> bool:
-    """Whether nothing was refused for a while, and nothing more is to be found out."""
+    """Whether nothing was rejected for a while, and nothing more is to be found out."""
     is_loss = episode.verdict.class_ is SequenceClass.LOSS
     waits = LOSS_ENDS_AFTER if is_loss else ENDS_AFTER
     if sight.now_us < episode.last_seen_us + waits // MICROSECOND:

@@ -9,7 +9,7 @@ from rules.facts.batches import BatchesOf
 from rules.facts.changed import changed
 from rules.facts.episodes import Episode, LeaderChange, StateLook
 from rules.facts.identity import TopicPartition
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.arrivals import arrival_of
 from rules.sequence.log_entries import looked_up, reaches
@@ -46,21 +46,21 @@ def _with_leaders(episode: Episode, sight: Sight) -> Episode:
     return changed(episode, seen_epoch=epoch, watched_from=watched, clean_from=clean)
 
 
-def proven(episode: Episode, sight: Sight) -> tuple[Refusal, ...]:
-    """Return the refusals with what is proven of them by now."""
-    found = tuple(_proven(refusal, episode, sight) for refusal in episode.refusals)
-    is_same = all(one is other for one, other in zip(found, episode.refusals, strict=True))
-    return episode.refusals if is_same else found
+def proven(episode: Episode, sight: Sight) -> tuple[Rejection, ...]:
+    """Return the rejections with what is proven of them by now."""
+    found = tuple(_proven(rejection, episode, sight) for rejection in episode.rejections)
+    is_same = all(one is other for one, other in zip(found, episode.rejections, strict=True))
+    return episode.rejections if is_same else found
 
 
-def _proven(refusal: Refusal, episode: Episode, sight: Sight) -> Refusal:
-    proof = proof_of(refusal, episode, sight)
-    is_new = proof is not None and refusal.proof_leader_epoch is None
-    if proof is not refusal.proof or is_new:
-        epoch = sight.leader_epoch if is_new else refusal.proof_leader_epoch
-        refusal = changed(refusal, proof=proof, proof_leader_epoch=epoch)
-    arrival = arrival_of(refusal, episode, sight)
-    return refusal if arrival is refusal.arrival else changed(refusal, arrival=arrival)
+def _proven(rejection: Rejection, episode: Episode, sight: Sight) -> Rejection:
+    proof = proof_of(rejection, episode, sight)
+    is_new = proof is not None and rejection.proof_leader_epoch is None
+    if proof is not rejection.proof or is_new:
+        epoch = sight.leader_epoch if is_new else rejection.proof_leader_epoch
+        rejection = changed(rejection, proof=proof, proof_leader_epoch=epoch)
+    arrival = arrival_of(rejection, episode, sight)
+    return rejection if arrival is rejection.arrival else changed(rejection, arrival=arrival)
 
 
 def _end(sights: Sights, sight: Sight) -> int | None:
@@ -71,11 +71,11 @@ def _end(sights: Sights, sight: Sight) -> int | None:
 def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | None) -> Episode:
     epochs = [one.producer_epoch for one in found.batches]
     epochs += [one.producer_epoch for one in found.markers]
-    is_whole = reaches(episode.refusals, found)
+    is_whole = reaches(episode.rejections, found)
     is_to_end = is_whole and end is not None and found.looked_to >= end
     return changed(
         episode,
-        refusals=looked_up(episode.refusals, found),
+        rejections=looked_up(episode.rejections, found),
         largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
         batches_looked_us=now_us if is_whole else episode.batches_looked_us,
         end_looked_us=now_us if is_to_end else episode.end_looked_us,

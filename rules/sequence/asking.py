@@ -1,4 +1,4 @@
-"""What has to be found out of open episodes: the batches around a refusal, and the producer's state."""
+"""What has to be found out of open episodes: the batches around a rejection, and the producer's state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from rules.facts.episodes import Episode
 from rules.facts.identity import TopicPartition
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.question import BatchesQuestion, ProducersQuestion, Question, WantedBatches
 from rules.sequence.gathering import row_of
 from rules.sequence.numbers import NO_BATCH, last_sequence
@@ -30,20 +30,20 @@ def questions_of(view: View) -> tuple[Question, ...]:
 
 
 def _wanted(episode: Episode) -> Iterable[WantedBatches]:
-    """Ask about the first and the last refusal that are not settled."""
+    """Ask about the first and the last rejection that are not settled."""
     name, producer_id = episode.name, episode.producer_id
-    open_ones = [one for one in episode.refusals if not one.is_settled]
+    open_ones = [one for one in episode.rejections if not one.is_settled]
     if name is None or producer_id is None or not open_ones:
         return
-    for refusal in dict.fromkeys((open_ones[0], open_ones[-1])):
-        yield _around(name, producer_id, refusal)
+    for rejection in dict.fromkeys((open_ones[0], open_ones[-1])):
+        yield _around(name, producer_id, rejection)
 
 
-def _around(name: TopicPartition, producer_id: int, refusal: Refusal) -> WantedBatches:
-    last = last_sequence(refusal)
+def _around(name: TopicPartition, producer_id: int, rejection: Rejection) -> WantedBatches:
+    last = last_sequence(rejection)
     return WantedBatches(
         name=name,
         producer_id=producer_id,
-        offset=refusal.offset,
+        offset=rejection.offset,
         sequence=None if last == NO_BATCH else last,
     )

@@ -1,6 +1,6 @@
-"""What is remembered of leader changes, for refusals that come after them.
+"""What is remembered of leader changes, for rejections that come after them.
 
-A refusal follows a change within seconds to minutes. A change that was not clean is kept for an hour
+A rejection follows a change within seconds to minutes. A change that was not clean is kept for an hour
 and then only counts as a break of the watch: from then on "only clean changes" cannot be said.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.broker_log import SequenceRefused, UncleanChange, partition_of
+from rules.facts.broker_log import SequenceRejected, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
 from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joined_changes
 from rules.facts.identity import BrokerId, TopicPartition
@@ -202,7 +202,7 @@ def _over(old: Column, mask: Bools, new: Column) -> Column:
 
 def _refusing(snapshot: Snapshot, before: SequenceMemory) -> frozenset[TopicPartition | None]:
     """Return the partitions with open episodes, and those of which one begins in this round."""
-    lines = (one for one in snapshot.broker_log.events if isinstance(one, SequenceRefused))
+    lines = (one for one in snapshot.broker_log.events if isinstance(one, SequenceRejected))
     return frozenset([*(name for name, _ in before.open), *map(partition_of, lines)])
 
 
@@ -228,7 +228,7 @@ def _chosen(
     found: Mapping[TopicPartition, tuple[LeaderChange, ...]],
     refusing: Container[TopicPartition | None],
 ) -> Kept:
-    """Return what is kept of too many: where batches are refused, what is lost, then the newest."""
+    """Return what is kept of too many: where batches are rejected, what is lost, then the newest."""
     if len(found) <= CHANGES_KEPT:
         return dict(found)
 

@@ -1,6 +1,6 @@
 """Decides what an episode is: the proofs first, then leader changes, then the numbers.
 
-Every refusal is judged by itself, and the episode is what the worst of them is: a loss and a later
+Every rejection is judged by itself, and the episode is what the worst of them is: a loss and a later
 reordering of the same producer are a loss. Confirmed is only what is proven (DESIGN 6.2).
 """
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import (
     BY_LINES,
     CONTINUITY,
@@ -35,58 +35,58 @@ from rules.sequence.sight import (
 
 ASKED_AT_ONCE: Final = 3  # rounds: two decide, and one may fail
 ASKED_IN_A_ROW: Final = 6  # the others when the client has given up
-ASKED_IN_ALL: Final = 40  # a producer that is refused again and again takes no more
-# How long before and after a refusal a producer's failed records count as its own: it gives them up
+ASKED_IN_ALL: Final = 40  # a producer that is rejected again and again takes no more
+# How long before and after a rejection a producer's failed records count as its own: it gives them up
 # after its delivery timeout, and tells it with the next scrape.
 FAILED_WITHIN: Final = DELIVERY_TIMEOUT + timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """One refusal and what is said of it."""
+    """One rejection and what is said of it."""
 
-    refusal: Refusal
+    rejection: Rejection
     verdict: SequenceVerdict
 
 
 def leading(episode: Episode, sight: Sight, only_failed: OnlyFailed = lambda *_: None) -> Decided:
-    """Return what is said of an episode by all that is known of it, and the refusal that decides."""
-    suspicions = suspicions_of(episode.refusals, episode.largest_batch)
+    """Return what is said of an episode by all that is known of it, and the rejection that decides."""
+    suspicions = suspicions_of(episode.rejections, episode.largest_batch)
     judged = [_judged(episode, suspicion, sight) for suspicion in suspicions]
     worst = judged[0] if len(judged) == 1 else min(judged, key=_badness)
     if sight.is_silent and not worst.verdict.is_confirmed:
         return min(_in_silence(episode, judged, sight), key=_badness)
     if _may_be_the_clients(worst) and _has_failed(episode, only_failed):
         class_, reason = SequenceClass.CLIENT_FAILURE, SequenceReason.RECORD_ERROR
-        return Decided(refusal=worst.refusal, verdict=_said(class_, Phase.CONFIRMED, reason))
+        return Decided(rejection=worst.rejection, verdict=_said(class_, Phase.CONFIRMED, reason))
     return worst
 
 
 def _in_silence(episode: Episode, judged: list[Decided], sight: Sight) -> list[Decided]:
-    """Return what was said before, and what is said of new refusals: nothing else is known."""
-    known = [one for one in judged if one.refusal.seen_us < sight.now_us]
+    """Return what was said before, and what is said of new rejections: nothing else is known."""
+    known = [one for one in judged if one.rejection.seen_us < sight.now_us]
     if not known:
         return judged
-    keys = [one.refusal.key for one in known]
-    shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].refusal
-    new = [one for one in judged if one.refusal.seen_us >= sight.now_us]
+    keys = [one.rejection.key for one in known]
+    shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
+    new = [one for one in judged if one.rejection.seen_us >= sight.now_us]
     said = episode.verdict
     if said.reason in BY_LINES and sight.trouble is not None:
         said = replace(said, reason=sight.trouble)
-    return [Decided(refusal=shown, verdict=said), *new]
+    return [Decided(rejection=shown, verdict=said), *new]
 
 
 def is_patient(episode: Episode, sight: Sight) -> bool:
-    """Whether the time in which a client tries again has not passed yet since the last refusal."""
+    """Whether the time in which a client tries again has not passed yet since the last rejection."""
     return sight.now_us < episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
 
 
-def is_final(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
-    """Whether nothing more is awaited that could change what is said of a refusal.
+def is_final(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
+    """Whether nothing more is awaited that could change what is said of a rejection.
 
-    A producer that is refused again and again makes nobody wait for ever.
+    A producer that is rejected again and again makes nobody wait for ever.
     """
-    age_us = sight.now_us - refusal.seen_us
+    age_us = sight.now_us - rejection.seen_us
     if age_us < DELIVERY_TIMEOUT // MICROSECOND:
         return False
     is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
@@ -98,79 +98,79 @@ def _badness(one: Decided) -> tuple[int, int, int, int]:
     """Put losses first, the proven ones at the front; then what is open; then what is harmless."""
     is_loss, is_sure = one.verdict.class_ is SequenceClass.LOSS, one.verdict.is_confirmed
     rank = (0 if is_sure else 1) if is_loss else (3 if is_sure else 2)
-    first = one.refusal.first_us or 0
-    return rank, RANK.index(one.verdict.class_), first, gap_of(one.refusal) or 0
+    first = one.rejection.first_us or 0
+    return rank, RANK.index(one.verdict.class_), first, gap_of(one.rejection) or 0
 
 
 def _judged(episode: Episode, suspicion: Suspicion, sight: Sight) -> Decided:
-    refusal = suspicion.refusal
-    if refusal.proof is not None:
-        verdict = _harmless(episode, refusal, sight)
-    elif is_behind(refusal):
+    rejection = suspicion.rejection
+    if rejection.proof is not None:
+        verdict = _harmless(episode, rejection, sight)
+    elif is_behind(rejection):
         verdict = _open(episode, suspicion, sight)
     else:
         verdict = (
-            _by_changes(episode, refusal, sight)
+            _by_changes(episode, rejection, sight)
             or _by_state(episode, suspicion, sight)
             or _by_clean_changes(episode, suspicion, sight)
             or _open(episode, suspicion, sight)
         )
-    return Decided(refusal=refusal, verdict=verdict)
+    return Decided(rejection=rejection, verdict=verdict)
 
 
 # ------------------------------------------------------------------ proven: nothing is missing
-def _harmless(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict:
-    reason = refusal.proof or SequenceReason.FILLED
-    if is_behind(refusal):
+def _harmless(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceVerdict:
+    reason = rejection.proof or SequenceReason.FILLED
+    if is_behind(rejection):
         return _said(SequenceClass.STALE_RETRY, Phase.CONFIRMED, reason)
-    if reason in CONTINUITY and refusal.form is SequenceForm.NEW_EPOCH:
-        return _restart(episode, refusal, reason, sight)
-    return _in_order(refusal, reason)
+    if reason in CONTINUITY and rejection.form is SequenceForm.NEW_EPOCH:
+        return _restart(episode, rejection, reason, sight)
+    return _in_order(rejection, reason)
 
 
-def _in_order(refusal: Refusal, reason: SequenceReason) -> SequenceVerdict:
+def _in_order(rejection: Rejection, reason: SequenceReason) -> SequenceVerdict:
     """Say that batches came in another order, or, where one did not come at all, that it did not."""
-    if refusal.arrival is Arrival.NOT_ARRIVED and reason is not SequenceReason.FILLED:
+    if rejection.arrival is Arrival.NOT_ARRIVED and reason is not SequenceReason.FILLED:
         not_arrived = SequenceReason.NOT_ARRIVED
         return _said(SequenceClass.CLIENT_FAILURE, Phase.CONFIRMED, not_arrived)
     return _said(SequenceClass.REORDERING, Phase.CONFIRMED, reason)
 
 
 def _restart(
-    episode: Episode, refusal: Refusal, reason: SequenceReason, sight: Sight
+    episode: Episode, rejection: Rejection, reason: SequenceReason, sight: Sight
 ) -> SequenceVerdict:
     """Tell a client that keeps starting above 0 from a reordering at an epoch's start."""
     unfilled = [
         one
-        for one in episode.refusals
+        for one in episode.rejections
         if one.form is SequenceForm.NEW_EPOCH
         and one.proof in CONTINUITY
-        and one.current_epoch == refusal.current_epoch
+        and one.current_epoch == rejection.current_epoch
     ]
     if len({one.producer_epoch for one in unfilled}) > 1:
         above = SequenceReason.EPOCHS_ABOVE_ZERO
         return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
     repeats = sum(
-        one.count for one in unfilled if one.incoming_sequence == refusal.incoming_sequence
+        one.count for one in unfilled if one.incoming_sequence == rejection.incoming_sequence
     )
     if repeats < REPEATS:
-        return _in_order(refusal, reason)
+        return _in_order(rejection, reason)
     if was_looked_at_late(episode):
         above = SequenceReason.EPOCHS_ABOVE_ZERO
         return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
-    phase = Phase.CONFIRMED if is_final(episode, refusal, sight) else Phase.SUSPECTED
+    phase = Phase.CONFIRMED if is_final(episode, rejection, sight) else Phase.SUSPECTED
     return _said(SequenceClass.REORDERING, phase, reason)
 
 
-def _was_looked_at(episode: Episode, refusal: Refusal) -> bool:
-    """Whether the log was looked through around the refused batch, after it was refused."""
+def _was_looked_at(episode: Episode, rejection: Rejection) -> bool:
+    """Whether the log was looked through around the rejected batch, after it was rejected."""
     looked = episode.batches_looked_us
-    return looked is not None and looked > refusal.seen_us
+    return looked is not None and looked > rejection.seen_us
 
 
 def _may_be_the_clients(one: Decided) -> bool:
     """Whether nothing acknowledged is missing, and what is missing did not come."""
-    if is_behind(one.refusal):
+    if is_behind(one.rejection):
         return False
     verdict = one.verdict
     if verdict.reason in (SequenceReason.CLEAN_CHANGES, SequenceReason.NOT_ARRIVED):
@@ -187,46 +187,46 @@ def _has_failed(episode: Episode, only_failed: OnlyFailed) -> bool:
 
 
 # ------------------------------------------------------------------ the leader changed in between
-def _by_changes(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceVerdict | None:
-    """Judge where a change between the last sequence and the refusal was not clean."""
-    between = [one for one in episode.changes if lies_between(one, refusal)]
+def _by_changes(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceVerdict | None:
+    """Judge where a change between the last sequence and the rejection was not clean."""
+    between = [one for one in episode.changes if lies_between(one, rejection)]
     lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
     if lost is not None:
-        if _was_looked_at(episode, refusal):
-            return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, refusal, lost)
-        return _lost(Phase.SUSPECTED, _missing(episode, refusal, sight), refusal)
+        if _was_looked_at(episode, rejection):
+            return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, rejection, lost)
+        return _lost(Phase.SUSPECTED, _missing(episode, rejection, sight), rejection)
     unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
     if unclean is not None:
         if was_looked_at_late(episode):
-            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, refusal, unclean)
-        return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, refusal)
-    if _may_have_changed(episode, refusal, sight):
-        return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, refusal)
+            return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, rejection, unclean)
+        return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, rejection)
+    if _may_have_changed(episode, rejection, sight):
+        return _lost(Phase.SUSPECTED, SequenceReason.CHANGE_NOT_KNOWN, rejection)
     return None
 
 
-def _may_have_changed(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
+def _may_have_changed(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
     """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
     is_unseen = sight.trouble is not None and sight.leader_epoch is None
-    return not is_unseen and any(may_lie_between(one, refusal) for one in episode.changes)
+    return not is_unseen and any(may_lie_between(one, rejection) for one in episode.changes)
 
 
 def _by_clean_changes(
     episode: Episode, suspicion: Suspicion, sight: Sight
 ) -> SequenceVerdict | None:
     """Judge where the last sequence is of an older leader epoch, and no bad change is known."""
-    appended = appended_in(suspicion.refusal)
+    appended = appended_in(suspicion.rejection)
     if appended is None or sight.leader_epoch is None or appended >= sight.leader_epoch:
         return None
     if sight.is_change_untold:
         return _not_known(episode, suspicion, sight, SequenceReason.CHANGE_NOT_TOLD)
     if sight.watched_from is None or sight.watched_from > appended:
         if suspicion.class_ is SequenceClass.LOSS:
-            return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.refusal)
+            return _lost(Phase.SUSPECTED, SequenceReason.CHANGES_UNSEEN, suspicion.rejection)
         return _not_known(episode, suspicion, sight, SequenceReason.CHANGES_UNSEEN)
     if any(one.leader_epoch > appended for one in episode.changes):
-        return None  # it is known that they came after the refusal
-    is_later = _was_refused_in(appended, suspicion.refusal, episode)
+        return None  # it is known that they came after the rejection
+    is_later = _was_rejected_in(appended, suspicion.rejection, episode)
     is_certain = sight.clean_from is not None and sight.clean_from <= appended
     return _by_watched_changes(suspicion, is_certain=is_certain, is_later=is_later)
 
@@ -234,7 +234,7 @@ def _by_clean_changes(
 def _by_watched_changes(
     suspicion: Suspicion, *, is_certain: bool, is_later: bool
 ) -> SequenceVerdict:
-    if is_later:  # one leader had the last batch and refused this one: it lost nothing in between
+    if is_later:  # one leader had the last batch and rejected this one: it lost nothing in between
         changed = SequenceReason.CHANGED_SINCE
         return _said(SequenceClass.UNDETERMINED, Phase.SUSPECTED, changed)
     if is_certain:
@@ -242,14 +242,14 @@ def _by_watched_changes(
         return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, clean)
     seeming = SequenceReason.SEEMINGLY_CLEAN
     if suspicion.class_ is SequenceClass.LOSS:
-        return _lost(Phase.SUSPECTED, seeming, suspicion.refusal)
+        return _lost(Phase.SUSPECTED, seeming, suspicion.rejection)
     return _said(SequenceClass.CLIENT_FAILURE, Phase.SUSPECTED, seeming)
 
 
-def _was_refused_in(leader_epoch: int, refusal: Refusal, episode: Episode) -> bool:
+def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) -> bool:
     """Whether this leader epoch was still there when the line had been read."""
     look = episode.first_state
-    if look is None or look.looked_us <= refusal.seen_us:
+    if look is None or look.looked_us <= rejection.seen_us:
         return False
     return look.leader_epoch <= leader_epoch
 
@@ -260,51 +260,53 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
 
     A leader that took over uncleanly knows nothing either, of a producer of which it lost all.
     """
-    look, refusal = episode.last_state, suspicion.refusal
-    if look is None or look.state is not None or look.looked_us <= refusal.seen_us:
+    look, rejection = episode.last_state, suspicion.rejection
+    if look is None or look.state is not None or look.looked_us <= rejection.seen_us:
         return None
-    if _may_have_lost_all(episode, refusal, sight):
-        is_told = appended_in(refusal) is None and suspicion.class_ is SequenceClass.LOSS
-        return _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, refusal) if is_told else None
-    if not _had_state(episode, refusal):
+    if _may_have_lost_all(episode, rejection, sight):
+        is_told = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
+        return (
+            _lost(Phase.SUSPECTED, SequenceReason.SEEMINGLY_CLEAN, rejection) if is_told else None
+        )
+    if not _had_state(episode, rejection):
         return None
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
     if look.looked_us >= late and not is_patient(episode, sight):
         return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
-    if is_final(episode, refusal, sight):
+    if is_final(episode, rejection, sight):
         return None  # whether it still knows nothing was not told
     return _said(lost, Phase.SUSPECTED, SequenceReason.HEALING)
 
 
-def _had_state(episode: Episode, refusal: Refusal) -> bool:
+def _had_state(episode: Episode, rejection: Rejection) -> bool:
     """Whether a leader ever had a state of the producer: at its first transaction there is none."""
-    if refusal.form is not SequenceForm.EXPECTED_ZERO:
+    if rejection.form is not SequenceForm.EXPECTED_ZERO:
         return True
     look = episode.first_state
     is_remembered = look is not None and look.state is not None
-    return is_remembered or refusal.before is not None or refusal.marker is not None
+    return is_remembered or rejection.before is not None or rejection.marker is not None
 
 
-def _may_have_lost_all(episode: Episode, refusal: Refusal, sight: Sight) -> bool:
+def _may_have_lost_all(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
     """Whether the leader changed, not cleanly for certain, since the producer's last batch."""
-    appended, clean_from = appended_in(refusal), sight.clean_from
+    appended, clean_from = appended_in(rejection), sight.clean_from
     if sight.leader_epoch is None:
         return False
     if appended is None:  # what was before the watch is not held against it
         watched = sight.watched_from
         is_broken = clean_from is not None and watched is not None and clean_from > watched
         return sight.is_change_untold or is_broken
-    if appended >= sight.leader_epoch or _was_refused_in(appended, refusal, episode):
+    if appended >= sight.leader_epoch or _was_rejected_in(appended, rejection, episode):
         return False
     return clean_from is None or clean_from > appended or sight.is_change_untold
 
 
 def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdict:
     """Say what the numbers suspect, and what is missing once it was asked for."""
-    missing = _missing(episode, suspicion.refusal, sight)
+    missing = _missing(episode, suspicion.rejection, sight)
     is_asked = missing in UNREAD or episode.asked >= ASKED_AT_ONCE
-    is_open = sight.trouble is None and not is_final(episode, suspicion.refusal, sight)
+    is_open = sight.trouble is None and not is_final(episode, suspicion.rejection, sight)
     if is_asked or not is_open:
         return _not_known(episode, suspicion, sight, missing)
     return _not_known(episode, suspicion, sight, suspicion.reason)
@@ -318,30 +320,30 @@ def _not_known(
     That more is missing than may be in flight is no ground by itself: what was not seen is not known.
     """
     class_ = suspicion.class_
-    is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.refusal, sight)
+    is_over = class_ is SequenceClass.REORDERING and is_final(episode, suspicion.rejection, sight)
     if is_over or class_ is SequenceClass.LOSS:
         class_ = SequenceClass.UNDETERMINED
     return _said(class_, Phase.SUSPECTED, reason)
 
 
-def _missing(episode: Episode, refusal: Refusal, sight: Sight) -> SequenceReason:
+def _missing(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceReason:
     if sight.trouble is not None:
         return sight.trouble
     if sight.is_change_untold:
         return SequenceReason.CHANGE_NOT_TOLD
-    if not _was_looked_at(episode, refusal):
+    if not _was_looked_at(episode, rejection):
         if sight.look_trouble is not None:
             return sight.look_trouble
         if episode.verdict.reason in UNREAD:
             return episode.verdict.reason  # until it can be looked through
-        is_over = is_final(episode, refusal, sight)
+        is_over = is_final(episode, rejection, sight)
         return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
-    is_found = appended_in(refusal) is not None
+    is_found = appended_in(rejection) is not None
     return SequenceReason.CHANGED_SINCE if is_found else SequenceReason.BATCH_NOT_FOUND
 
 
 def _lost(
-    phase: Phase, reason: SequenceReason, refusal: Refusal, change: LeaderChange | None = None
+    phase: Phase, reason: SequenceReason, rejection: Rejection, change: LeaderChange | None = None
 ) -> SequenceVerdict:
     return SequenceVerdict(
         class_=SequenceClass.LOSS,
@@ -349,7 +351,7 @@ def _lost(
         reason=reason,
         lost_from=None if change is None else change.lost_from,
         lost_to=None if change is None else change.lost_to,
-        at_most_records=gap_of(refusal),
+        at_most_records=gap_of(rejection),
     )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from rules.evidence import Evidence, EvidenceValue
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode
-from rules.facts.refusals import Refusal, distinct, refusal_of
+from rules.facts.rejections import Rejection, distinct, rejection_of
 from rules.facts.sequence_verdicts import (
     Arrival,
     Phase,
@@ -31,20 +31,20 @@ from rules.sequence.words import ARRIVALS, WORDS, counted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
-    """Everything that is told of the refusals of one producer on one partition."""
+    """Everything that is told of the rejections of one producer on one partition."""
 
     producer_id: int | None
     producer_epoch: int | None  # None: the line does not tell it, and nobody was asked
     topic: str | None
     partition: int | None
-    offset: int | None  # that the refused batch would have got
+    offset: int | None  # that the rejected batch would have got
     incoming_sequence: int
     current_sequence: int | None
     gap: int | None  # records that are missing before it; None: none, it is behind
-    refusals: int  # how often it was refused
+    rejections: int  # how often it was rejected
     verdict: SequenceVerdict
     evidence: Evidence
-    # Whether the refused batch came, where nothing acknowledged is missing, and how many records at
+    # Whether the rejected batch came, where nothing acknowledged is missing, and how many records at
     # least were not written if it did not.
     arrival: Arrival | None = None
     unwritten: int | None = None
@@ -66,7 +66,7 @@ class Explained:
 
     @property
     def means(self) -> str:
-        """Return the verdict in a sentence, and whether the refused batch came."""
+        """Return the verdict in a sentence, and whether the rejected batch came."""
         said = WORDS[self.reason].means
         came = None if self.arrival is None else ARRIVALS.get(self.arrival)
         if came is None:
@@ -86,16 +86,16 @@ class Explained:
         return WORDS[self.reason].check if came is None else came.check
 
 
-def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = None) -> Explained:
-    """Explain refusals of one producer on one partition by their numbers alone.
+def explain(rejections: Sequence[SequenceRejected], largest_batch: int | None = None) -> Explained:
+    """Explain rejections of one producer on one partition by their numbers alone.
 
     There has to be one. `largest_batch` is how many records the partition's batches have at most,
     as far as that is known.
     """
-    known = distinct(refusal_of(event) for event in refusals)
+    known = distinct(rejection_of(event) for event in rejections)
     said = suspicion_of(known, largest_batch)
-    shown = said.refusal
-    named = next((event for event in refusals if event.topic is not None), refusals[0])
+    shown = said.rejection
+    named = next((event for event in rejections if event.topic is not None), rejections[0])
     is_loss = said.class_ is SequenceClass.LOSS
     verdict = SequenceVerdict(
         class_=said.class_,
@@ -112,7 +112,7 @@ def explain(refusals: Sequence[SequenceRefused], largest_batch: int | None = Non
         incoming_sequence=shown.incoming_sequence,
         current_sequence=shown.current_sequence,
         gap=said.gap,
-        refusals=sum(one.count for one in known),
+        rejections=sum(one.count for one in known),
         verdict=verdict,
         evidence=numbers_told(shown, known, largest_batch),
     )
@@ -132,13 +132,13 @@ def explain_episode(episode: Episode) -> Explained:
         incoming_sequence=shown.incoming_sequence,
         current_sequence=shown.current_sequence,
         gap=gap_of(shown),
-        refusals=episode.refusal_count,
+        rejections=episode.rejection_count,
         verdict=episode.verdict,
         arrival=arrival,
         unwritten=unwritten,
         evidence={
-            **numbers_told(shown, episode.refusals, episode.largest_batch),
-            "refusals": episode.refusal_count,
+            **numbers_told(shown, episode.rejections, episode.largest_batch),
+            "rejections": episode.rejection_count,
             "arrival": None if arrival is None else str(arrival),
             "unwritten_records": unwritten,
             **looked_up_told(episode, shown),
@@ -148,15 +148,15 @@ def explain_episode(episode: Episode) -> Explained:
 
 
 def numbers_told(
-    shown: Refusal, refusals: Sequence[Refusal], largest_batch: int | None
+    shown: Rejection, rejections: Sequence[Rejection], largest_batch: int | None
 ) -> dict[str, EvidenceValue]:
-    """Return the figures by which the numbers of one refusal among others were judged."""
-    beside = standing_with(shown, refusals)
+    """Return the figures by which the numbers of one rejection among others were judged."""
+    beside = standing_with(shown, rejections)
     gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
     per_batch = records_per_batch(beside, largest_batch)
     return {
-        "refusals": sum(one.count for one in refusals),
-        "distinct_refusals": len(refusals),
+        "rejections": sum(one.count for one in rejections),
+        "distinct_rejections": len(rejections),
         "smallest_gap": min(gaps, default=None),
         "largest_batch": largest_batch,
         "records_per_batch": per_batch,

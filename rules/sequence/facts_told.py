@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.episodes import ChangeKind, Episode, LeaderChange
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceClass, SequenceReason
 from rules.loss.told import moment
 from rules.sequence.arrivals import told_arrival
@@ -19,7 +19,7 @@ from rules.sequence.numbers import (
     is_start,
     records_per_batch,
     standing_with,
-    times_refused,
+    times_rejected,
 )
 from rules.sequence.proofs import is_filled
 
@@ -30,10 +30,10 @@ HARMLESS = frozenset(
 )
 
 
-def for_and_against(episode: Episode, refusal: Refusal) -> dict[str, EvidenceValue]:
+def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
     """Return the facts that speak for what is said of an episode, and those that do not."""
     class_ = episode.verdict.class_
-    facts = [*_numbers(episode, refusal), *_log(episode, refusal), *_leaders(episode)]
+    facts = [*_numbers(episode, rejection), *_log(episode, rejection), *_leaders(episode)]
     pro: list[dict[str, Scalar]] = []
     contra: list[dict[str, Scalar]] = []
     for fact, speaks_for in facts:
@@ -41,9 +41,9 @@ def for_and_against(episode: Episode, refusal: Refusal) -> dict[str, EvidenceVal
     return {"evidence_for": pro, "evidence_against": contra}
 
 
-def looked_up_told(episode: Episode, refusal: Refusal) -> dict[str, EvidenceValue]:
-    """Return what was found around the refused batch, and what the leader remembers."""
-    before, after, look = refusal.before, refusal.after, episode.last_state
+def looked_up_told(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
+    """Return what was found around the rejected batch, and what the leader remembers."""
+    before, after, look = rejection.before, rejection.after, episode.last_state
     state = None if look is None else look.state
     return {
         "leader_epoch_first_seen": episode.leader_epoch,
@@ -63,13 +63,13 @@ def _agrees(speaks_for: SequenceClass, class_: SequenceClass) -> bool:
     return speaks_for is class_ or {speaks_for, class_} <= HARMLESS
 
 
-def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
-    gap, beside = gap_of(refusal), standing_with(refusal, episode.refusals)
+def _numbers(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
+    gap, beside = gap_of(rejection), standing_with(rejection, episode.rejections)
     if gap is None:
         yield (
             (
-                f"sequence {refusal.incoming_sequence} is not above the last one, "
-                f"{refusal.current_sequence}"
+                f"sequence {rejection.incoming_sequence} is not above the last one, "
+                f"{rejection.current_sequence}"
             ),
             SequenceClass.STALE_RETRY,
         )
@@ -78,26 +78,28 @@ def _numbers(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
     class_ = SequenceClass.REORDERING if gap <= in_flight else SequenceClass.LOSS
     missing = "1 record is" if gap == 1 else f"{gap} records are"
     yield f"{missing} missing, and up to {in_flight} may be in flight before it", class_
-    if is_start(refusal):
+    if is_start(rejection):
         yield "the broker had nothing of this transaction yet", SequenceClass.REORDERING
-    same = (one for one in beside if one.incoming_sequence == refusal.incoming_sequence)
-    times = times_refused(same)
+    same = (one for one in beside if one.incoming_sequence == rejection.incoming_sequence)
+    times = times_rejected(same)
     if times >= REPEATS:
-        yield f"the same batch was refused {times} times", SequenceClass.LOSS
+        yield f"the same batch was rejected {times} times", SequenceClass.LOSS
 
 
-def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
-    last, look, gap = last_of(refusal), episode.last_state, gap_of(refusal)
-    if refusal.proof is SequenceReason.FILLED and is_filled(refusal, episode):
-        where = "" if refusal.after is None else f" at offset {refusal.after.base_offset}"
+def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
+    last, look, gap = last_of(rejection), episode.last_state, gap_of(rejection)
+    if rejection.proof is SequenceReason.FILLED and is_filled(rejection, episode):
+        where = "" if rejection.after is None else f" at offset {rejection.after.base_offset}"
         yield f"the sequence that was expected came{where}", SequenceClass.REORDERING
-    if refusal.proof in CONTINUITY:
+    if rejection.proof in CONTINUITY:
         yield (
-            f"leader epoch {refusal.proof_leader_epoch} lasted from the last accepted batch on",
+            f"leader epoch {rejection.proof_leader_epoch} lasted from the last accepted batch on",
             SequenceClass.REORDERING,
         )
     elif (
-        last is not None and gap is not None and last.leader_epoch < _latest_epoch(episode, refusal)
+        last is not None
+        and gap is not None
+        and last.leader_epoch < _latest_epoch(episode, rejection)
     ):
         yield (
             (
@@ -106,16 +108,16 @@ def _log(episode: Episode, refusal: Refusal) -> Iterator[Fact]:
             ),
             SequenceClass.LOSS,
         )
-    if told_arrival(episode) is Arrival.NOT_ARRIVED and refusal.arrival is Arrival.NOT_ARRIVED:
+    if told_arrival(episode) is Arrival.NOT_ARRIVED and rejection.arrival is Arrival.NOT_ARRIVED:
         yield "nothing of it came, up to the end of the log two minutes later", CLIENT_FAILURE
     if look is not None and look.state is None:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
 
 
-def _latest_epoch(episode: Episode, refusal: Refusal) -> int:
+def _latest_epoch(episode: Episode, rejection: Rejection) -> int:
     """Return the latest leader epoch that was seen; -1 where none was."""
     look = None if episode.last_state is None else episode.last_state.leader_epoch
-    seen = [episode.leader_epoch, refusal.proof_leader_epoch, look]
+    seen = [episode.leader_epoch, rejection.proof_leader_epoch, look]
     seen += [one.leader_epoch for one in episode.changes]
     return max((one for one in seen if one is not None), default=-1)
 

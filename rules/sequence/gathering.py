@@ -1,4 +1,4 @@
-"""Sorts the refusals of a round into episodes; a line that came before, by another way, is known."""
+"""Sorts the rejections of a round into episodes; a line that came before, by another way, is known."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Final
 
-from rules.facts.broker_log import SequenceRefused, partition_of
+from rules.facts.broker_log import SequenceRejected, partition_of
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.last_look import microseconds
-from rules.facts.refusals import Refusal, RefusalKey, distinct, merged, order, refusal_of
+from rules.facts.rejections import Rejection, RejectionKey, distinct, merged, order, rejection_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
 from rules.facts.snapshot import Snapshot
 
-KEPT_FIRST: Final = 8  # distinct refusals of one episode
+KEPT_FIRST: Final = 8  # distinct rejections of one episode
 KEPT_LAST: Final = 16
 ID_BYTES: Final = 6
 
@@ -34,9 +34,9 @@ class Gathered:
 
 def gathered(snapshot: Snapshot, before: SequenceMemory) -> Gathered:
     """Return the open episodes with what this round's lines add to them, and new ones."""
-    lines: dict[EpisodeKey, list[SequenceRefused]] = {}
+    lines: dict[EpisodeKey, list[SequenceRejected]] = {}
     for event in snapshot.broker_log.events:
-        if isinstance(event, SequenceRefused):
+        if isinstance(event, SequenceRejected):
             lines.setdefault((partition_of(event), event.producer_id), []).append(event)
     episodes, replaced = dict(before.open), []
     ended = _ended(before.ended, lines) if lines else {}
@@ -67,13 +67,13 @@ def _ended(
 
 
 def _by_topic(
-    events: Iterable[SequenceRefused], present: TopicId | None
-) -> list[tuple[TopicId | None, list[SequenceRefused]]]:
+    events: Iterable[SequenceRejected], present: TopicId | None
+) -> list[tuple[TopicId | None, list[SequenceRejected]]]:
     """Keep apart what is of an older topic of the same name, the present one last.
 
     A line may not tell the id.
     """
-    found: dict[TopicId | None, list[SequenceRefused]] = {}
+    found: dict[TopicId | None, list[SequenceRejected]] = {}
     for event in events:
         found.setdefault(event.topic_id, []).append(event)
     if len(found) == 1:
@@ -87,16 +87,16 @@ def _by_topic(
 def _added(
     snapshot: Snapshot,
     episode: Episode | None,
-    events: list[SequenceRefused],
+    events: list[SequenceRejected],
     ended: Iterable[Episode],
     topic_id: TopicId | None,
 ) -> Episode | None:
-    """Return an episode with more refusals; None where every line is known from one that ended."""
+    """Return an episode with more rejections; None where every line is known from one that ended."""
     now = microseconds(snapshot.taken_at)
-    refusals = distinct(refusal_of(event, now) for event in events)
+    rejections = distinct(rejection_of(event, now) for event in events)
     if episode is not None and not _is_another(episode.topic_id, topic_id):
-        return with_refusals(episode, refusals, now, _leader_epoch(snapshot, episode.name))
-    new = [one for one in refusals if not any(_knows(before, one) for before in ended)]
+        return with_rejections(episode, rejections, now, _leader_epoch(snapshot, episode.name))
+    new = [one for one in rejections if not any(_knows(before, one) for before in ended)]
     return _opened(snapshot, events[0], tuple(new), topic_id) if new else None
 
 
@@ -104,18 +104,20 @@ def _is_another(known: TopicId | None, told: TopicId | None) -> bool:
     return None not in (known, told) and known != told
 
 
-def _knows(episode: Episode, refusal: Refusal) -> bool:
-    """Whether all lines of a refusal were read before."""
-    same = next((one for one in episode.refusals if one.key == refusal.key), None)
+def _knows(episode: Episode, rejection: Rejection) -> bool:
+    """Whether all lines of a rejection were read before."""
+    same = next((one for one in episode.rejections if one.key == rejection.key), None)
     return (
-        same is not None and bool(refusal.times_us) and set(refusal.times_us) <= set(same.times_us)
+        same is not None
+        and bool(rejection.times_us)
+        and set(rejection.times_us) <= set(same.times_us)
     )
 
 
 def _opened(
     snapshot: Snapshot,
-    event: SequenceRefused,
-    refusals: tuple[Refusal, ...],
+    event: SequenceRejected,
+    rejections: tuple[Rejection, ...],
     topic_id: TopicId | None,
 ) -> Episode:
     name, now = partition_of(event), microseconds(snapshot.taken_at)
@@ -127,8 +129,8 @@ def _opened(
         name=name,
         topic_id=topic_id or known,
         producer_id=event.producer_id,
-        refusals=bounded(refusals),
-        refusal_count=sum(one.count for one in refusals),
+        rejections=bounded(rejections),
+        rejection_count=sum(one.count for one in rejections),
         first_seen_us=now,
         last_seen_us=now,
         leader_epoch=None if row is None else snapshot.offsets.leader_epoch[row],
@@ -146,42 +148,42 @@ def _leader_epoch(snapshot: Snapshot, name: TopicPartition | None) -> int | None
     return None if row is None else snapshot.offsets.leader_epoch[row]
 
 
-def with_refusals(
-    episode: Episode, refusals: Iterable[Refusal], now_us: int, leader_epoch: int | None
+def with_rejections(
+    episode: Episode, rejections: Iterable[Rejection], now_us: int, leader_epoch: int | None
 ) -> Episode:
-    """Return an episode with refusals of another round; those that it knows add nothing.
+    """Return an episode with rejections of another round; those that it knows add nothing.
 
-    What was proven in another leader epoch has to be proven again of what is refused once more.
+    What was proven in another leader epoch has to be proven again of what is rejected once more.
     """
-    known: dict[RefusalKey, Refusal] = {one.key: one for one in episode.refusals}
+    known: dict[RejectionKey, Rejection] = {one.key: one for one in episode.rejections}
     added, is_new = 0, False
-    for refusal in refusals:
-        before = known.get(refusal.key)
+    for rejection in rejections:
+        before = known.get(rejection.key)
         if before is None:
-            known[refusal.key], added, is_new = refusal, added + refusal.count, True
+            known[rejection.key], added, is_new = rejection, added + rejection.count, True
             continue
-        both = merged(before, refusal)
+        both = merged(before, rejection)
         added += both.count - before.count
         if both is not before and before.proof and before.proof_leader_epoch != leader_epoch:
-            both, is_new = replace(refusal, count=both.count, times_us=both.times_us), True
-        known[refusal.key] = both
+            both, is_new = replace(rejection, count=both.count, times_us=both.times_us), True
+        known[rejection.key] = both
     if not added:
         return episode
     return replace(
         episode,
-        refusals=bounded(tuple(sorted(known.values(), key=order))),
-        refusal_count=episode.refusal_count + added,
+        rejections=bounded(tuple(sorted(known.values(), key=order))),
+        rejection_count=episode.rejection_count + added,
         last_seen_us=now_us,
         asked=0 if is_new else episode.asked,
     )
 
 
-def bounded(refusals: tuple[Refusal, ...]) -> tuple[Refusal, ...]:
-    """Keep the first and the latest of many distinct refusals; of the others those not proven."""
+def bounded(rejections: tuple[Rejection, ...]) -> tuple[Rejection, ...]:
+    """Keep the first and the latest of many distinct rejections; of the others those not proven."""
     most = KEPT_FIRST + KEPT_LAST
-    if len(refusals) <= most:
-        return refusals
-    first, middle, last = refusals[:1], refusals[1:-KEPT_LAST], refusals[-KEPT_LAST:]
+    if len(rejections) <= most:
+        return rejections
+    first, middle, last = rejections[:1], rejections[1:-KEPT_LAST], rejections[-KEPT_LAST:]
     open_ones = [one for one in middle if one.proof is None]
     chosen = (open_ones + [one for one in middle if one.proof is not None])[: KEPT_FIRST - 1]
     return (*first, *sorted(chosen, key=order), *last)

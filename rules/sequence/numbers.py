@@ -1,4 +1,4 @@
-"""What the numbers of refused batches say by themselves, without any cluster.
+"""What the numbers of rejected batches say by themselves, without any cluster.
 
 Sequences count records, are int32 and go from 2^31-1 on to 0, so that they are compared by their
 distance. A producer has at most five batches in flight, so that at most four may be missing before
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, TypeAlias
 
-from rules.facts.broker_log import SequenceForm, SequenceRefused
-from rules.facts.refusals import SEQUENCES, Refusal, distinct, refusal_of
+from rules.facts.broker_log import SequenceForm, SequenceRejected
+from rules.facts.rejections import SEQUENCES, Rejection, distinct, rejection_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason
 
 BEFORE_IN_FLIGHT: Final = 4  # batches: five in flight, of which the last one arrived
-REPEATS: Final = 3  # so often the same batch is refused while a reordering heals in milliseconds
+REPEATS: Final = 3  # so often the same batch is rejected while a reordering heals in milliseconds
 NO_BATCH: Final = -1  # the last sequence of an epoch of which the broker has no batch
 
 REORDERING: Final = SequenceClass.REORDERING
@@ -28,7 +28,7 @@ REORDERING: Final = SequenceClass.REORDERING
 # Form, producer epoch, last sequence; at the start of a transaction also where the producer stood.
 _Stand: TypeAlias = tuple[str, int | None, int, int | None]
 
-# From the worst on: what is said of several refusals is the worst that is said of one.
+# From the worst on: what is said of several rejections is the worst that is said of one.
 RANK: Final = (
     SequenceClass.LOSS,
     SequenceClass.UNDETERMINED,
@@ -42,128 +42,130 @@ RANK: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspicion:
-    """What the numbers alone say, and of which refusal they say it."""
+    """What the numbers alone say, and of which rejection they say it."""
 
     class_: SequenceClass
     phase: Phase
     reason: SequenceReason
-    refusal: Refusal
+    rejection: Rejection
 
     @property
     def gap(self) -> int | None:
-        """Return how many records are missing before the refused batch; None: none."""
-        return gap_of(self.refusal)
+        """Return how many records are missing before the rejected batch; None: none."""
+        return gap_of(self.rejection)
 
 
-def by_numbers(refusals: Iterable[SequenceRefused], largest_batch: int | None = None) -> Suspicion:
-    """Return what refusals of one producer on one partition say; there has to be one.
+def by_numbers(
+    rejections: Iterable[SequenceRejected], largest_batch: int | None = None
+) -> Suspicion:
+    """Return what rejections of one producer on one partition say; there has to be one.
 
     `largest_batch` is how many records the partition's batches are known to have at most.
     """
-    return suspicion_of(distinct(refusal_of(event) for event in refusals), largest_batch)
+    return suspicion_of(distinct(rejection_of(event) for event in rejections), largest_batch)
 
 
-def suspicion_of(refusals: Sequence[Refusal], largest_batch: int | None = None) -> Suspicion:
-    """Return the worst that the numbers of distinct refusals say; there has to be one."""
-    return worst(suspicions_of(refusals, largest_batch))
+def suspicion_of(rejections: Sequence[Rejection], largest_batch: int | None = None) -> Suspicion:
+    """Return the worst that the numbers of distinct rejections say; there has to be one."""
+    return worst(suspicions_of(rejections, largest_batch))
 
 
 def worst(suspicions: Iterable[Suspicion]) -> Suspicion:
     """Return the worst of some suspicions; of equal ones the first, by its smallest gap."""
     return min(
         suspicions,
-        key=lambda one: (RANK.index(one.class_), one.refusal.first_us or 0, one.gap or 0),
+        key=lambda one: (RANK.index(one.class_), one.rejection.first_us or 0, one.gap or 0),
     )
 
 
 def suspicions_of(
-    refusals: Sequence[Refusal], largest_batch: int | None = None
+    rejections: Sequence[Rejection], largest_batch: int | None = None
 ) -> tuple[Suspicion, ...]:
-    """Return what the numbers of each refusal say, seen beside the others of its producer."""
-    if len(refusals) == 1:  # nearly all of them, when very many producers are refused at once
-        return (_alone(refusals[0], largest_batch),)
-    groups: dict[_Stand, list[Refusal]] = {}
-    for refusal in refusals:
-        if not is_behind(refusal):
-            groups.setdefault(_stand(refusal), []).append(refusal)
+    """Return what the numbers of each rejection say, seen beside the others of its producer."""
+    if len(rejections) == 1:  # nearly all of them, when very many producers are rejected at once
+        return (_alone(rejections[0], largest_batch),)
+    groups: dict[_Stand, list[Rejection]] = {}
+    for rejection in rejections:
+        if not is_behind(rejection):
+            groups.setdefault(_stand(rejection), []).append(rejection)
     by_stand = {stand: _of_group(beside, largest_batch) for stand, beside in groups.items()}
-    restarted, moved = restarting_from(refusals), _moved_on(groups)
+    restarted, moved = restarting_from(rejections), _moved_on(groups)
     found: list[Suspicion] = []
-    for refusal in refusals:
-        stand, phase = _stand(refusal), Phase.SUSPECTED
-        if refusal.form is SequenceForm.EARLIEST_SEEN:
+    for rejection in rejections:
+        stand, phase = _stand(rejection), Phase.SUSPECTED
+        if rejection.form is SequenceForm.EARLIEST_SEEN:
             said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
-        elif is_behind(refusal):
+        elif is_behind(rejection):
             said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
-        elif refusal.form is SequenceForm.NEW_EPOCH and refusal.current_epoch in restarted:
+        elif rejection.form is SequenceForm.NEW_EPOCH and rejection.current_epoch in restarted:
             said = SequenceClass.SEQUENCE_RESTART, SequenceReason.EPOCHS_ABOVE_ZERO
         else:
             said = (REORDERING, SequenceReason.MOVES_ON) if stand in moved else by_stand[stand]
         class_, reason = said
-        found.append(Suspicion(class_=class_, phase=phase, reason=reason, refusal=refusal))
+        found.append(Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection))
     return tuple(found)
 
 
-def _alone(refusal: Refusal, largest_batch: int | None) -> Suspicion:
-    """Return what the numbers of a producer's only refusal say."""
+def _alone(rejection: Rejection, largest_batch: int | None) -> Suspicion:
+    """Return what the numbers of a producer's only rejection say."""
     phase = Phase.SUSPECTED
-    if refusal.form is SequenceForm.EARLIEST_SEEN:
+    if rejection.form is SequenceForm.EARLIEST_SEEN:
         said, phase = (REORDERING, SequenceReason.EARLIEST_SEEN), Phase.CONFIRMED
-    elif is_behind(refusal):
+    elif is_behind(rejection):
         said = SequenceClass.STALE_RETRY, SequenceReason.BEHIND
     else:
-        said = _of_group((refusal,), largest_batch)
+        said = _of_group((rejection,), largest_batch)
     class_, reason = said
-    return Suspicion(class_=class_, phase=phase, reason=reason, refusal=refusal)
+    return Suspicion(class_=class_, phase=phase, reason=reason, rejection=rejection)
 
 
-def standing_with(refusal: Refusal, among: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    """Return the refusals of batches that waited for the same one."""
-    return tuple(one for one in among if _stand(one) == _stand(refusal))
+def standing_with(rejection: Rejection, among: Iterable[Rejection]) -> tuple[Rejection, ...]:
+    """Return the rejections of batches that waited for the same one."""
+    return tuple(one for one in among if _stand(one) == _stand(rejection))
 
 
-def times_refused(refusals: Iterable[Refusal]) -> int:
-    """Return how often the same batch was refused, of refusals with the same sequences.
+def times_rejected(rejections: Iterable[Rejection]) -> int:
+    """Return how often the same batch was rejected, of rejections with the same sequences.
 
     Every transaction begins with sequence 0 again, and the line tells no epoch: a batch is the same
     only where its producer stood at the same place in the log.
     """
     counts = Counter[int | None]()
-    for one in refusals:
+    for one in rejections:
         counts[_place(one)] += one.count
     return max(counts.values(), default=0)
 
 
-def is_start(refusal: Refusal) -> bool:
+def is_start(rejection: Rejection) -> bool:
     """Whether the broker had a place for the batch, and nothing of its transaction before it."""
-    is_known = refusal.offset is not None and refusal.form is not SequenceForm.EARLIEST_SEEN
-    is_new_epoch = refusal.form is SequenceForm.NEW_EPOCH
-    return is_known and not is_new_epoch and last_sequence(refusal) == NO_BATCH
+    is_known = rejection.offset is not None and rejection.form is not SequenceForm.EARLIEST_SEEN
+    is_new_epoch = rejection.form is SequenceForm.NEW_EPOCH
+    return is_known and not is_new_epoch and last_sequence(rejection) == NO_BATCH
 
 
-def _stand(refusal: Refusal) -> _Stand:
-    """Return what the refusals of batches have in common that waited for the same one."""
-    place = _place(refusal) if is_start(refusal) else None
-    return str(refusal.form), refusal.producer_epoch, last_sequence(refusal), place
+def _stand(rejection: Rejection) -> _Stand:
+    """Return what the rejections of batches have in common that waited for the same one."""
+    place = _place(rejection) if is_start(rejection) else None
+    return str(rejection.form), rejection.producer_epoch, last_sequence(rejection), place
 
 
-def _place(refusal: Refusal) -> int | None:
+def _place(rejection: Rejection) -> int | None:
     """Return where the producer's last entry is; until that is looked up, where the batch belonged."""
-    entries = [one.last_offset for one in (refusal.before, refusal.marker) if one is not None]
-    return max(entries, default=refusal.offset)
+    entries = [one.last_offset for one in (rejection.before, rejection.marker) if one is not None]
+    return max(entries, default=rejection.offset)
 
 
 def _of_group(
-    beside: Sequence[Refusal], largest_batch: int | None
+    beside: Sequence[Rejection], largest_batch: int | None
 ) -> tuple[SequenceClass, SequenceReason]:
-    """Say what the refusals that waited for one batch tell; the nearest one tells most.
+    """Say what the rejections that waited for one batch tell; the nearest one tells most.
 
-    Those behind it were sent when the nearer ones had been refused already.
+    Those behind it were sent when the nearer ones had been rejected already.
     """
     gaps = [gap_of(one) or 0 for one in beside]
     gap = min(gaps)
     nearest = [one for one, own in zip(beside, gaps, strict=True) if own == gap]
-    if times_refused(nearest) >= REPEATS:
+    if times_rejected(nearest) >= REPEATS:
         return SequenceClass.LOSS, SequenceReason.SAME_AGAIN
     is_small = gap <= BEFORE_IN_FLIGHT * records_per_batch(beside, largest_batch)
     if is_start(nearest[0]) and (is_small or largest_batch is None):
@@ -188,7 +190,7 @@ def _moved_on(stands: Iterable[_Stand]) -> set[_Stand]:
     return moved
 
 
-def records_per_batch(beside: Sequence[Refusal], largest_batch: int | None = None) -> int:
+def records_per_batch(beside: Sequence[Rejection], largest_batch: int | None = None) -> int:
     """Return how many records a batch has at most, as far as is known; one where nothing is.
 
     Batches that were in flight together follow each other: the smallest step between two of them is
@@ -202,47 +204,47 @@ def records_per_batch(beside: Sequence[Refusal], largest_batch: int | None = Non
     return min((later - earlier for earlier, later in pairwise(gaps)), default=1)
 
 
-def restarting_from(refusals: Iterable[Refusal]) -> set[int | None]:
+def restarting_from(rejections: Iterable[Rejection]) -> set[int | None]:
     """Return the producer epochs after which several newer ones began above 0, and none was taken.
 
     Where the broker had taken the one before, a batch was only overtaken at its start.
     """
     begun: dict[int | None, set[int]] = {}
-    for one in refusals:
+    for one in rejections:
         if one.form is SequenceForm.NEW_EPOCH and one.producer_epoch is not None:
             begun.setdefault(one.current_epoch, set()).add(one.producer_epoch)
     return {current for current, epochs in begun.items() if len(epochs) > 1}
 
 
 # ------------------------------------------------------------------ arithmetic
-def expected_sequence(refusal: Refusal) -> int:
+def expected_sequence(rejection: Rejection) -> int:
     """Return the sequence that the broker waited for."""
-    if refusal.form is SequenceForm.EARLIEST_SEEN:
-        return refusal.current_sequence or 0
-    return (last_sequence(refusal) + 1) % SEQUENCES
+    if rejection.form is SequenceForm.EARLIEST_SEEN:
+        return rejection.current_sequence or 0
+    return (last_sequence(rejection) + 1) % SEQUENCES
 
 
-def last_sequence(refusal: Refusal) -> int:
+def last_sequence(rejection: Rejection) -> int:
     """Return the last sequence of the epoch that the broker has, -1 where it has none of it."""
-    if refusal.form is SequenceForm.OUT_OF_ORDER and refusal.current_sequence is not None:
-        return refusal.current_sequence
+    if rejection.form is SequenceForm.OUT_OF_ORDER and rejection.current_sequence is not None:
+        return rejection.current_sequence
     return NO_BATCH
 
 
-def gap_of(refusal: Refusal) -> int | None:
-    """Return how many records are missing before the refused batch; None: it is behind."""
-    last = last_sequence(refusal)
-    if last != NO_BATCH and not is_ahead(refusal.incoming_sequence, of=last):
+def gap_of(rejection: Rejection) -> int | None:
+    """Return how many records are missing before the rejected batch; None: it is behind."""
+    last = last_sequence(rejection)
+    if last != NO_BATCH and not is_ahead(rejection.incoming_sequence, of=last):
         return None
-    is_earliest = refusal.form is SequenceForm.EARLIEST_SEEN
-    expected = expected_sequence(refusal) if is_earliest else last + 1
-    return (refusal.incoming_sequence - expected) % SEQUENCES
+    is_earliest = rejection.form is SequenceForm.EARLIEST_SEEN
+    expected = expected_sequence(rejection) if is_earliest else last + 1
+    return (rejection.incoming_sequence - expected) % SEQUENCES
 
 
-def is_behind(refusal: Refusal) -> bool:
-    """Whether the refused batch is not above the last sequence: it was appended before."""
-    last = last_sequence(refusal)
-    return last != NO_BATCH and not is_ahead(refusal.incoming_sequence, of=last)
+def is_behind(rejection: Rejection) -> bool:
+    """Whether the rejected batch is not above the last sequence: it was appended before."""
+    last = last_sequence(rejection)
+    return last != NO_BATCH and not is_ahead(rejection.incoming_sequence, of=last)
 
 
 def is_ahead(sequence: int, *, of: int) -> bool:

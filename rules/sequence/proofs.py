@@ -1,8 +1,8 @@
-"""Proofs that no acknowledged record is missing before a refused batch: continuity, and healing.
+"""Proofs that no acknowledged record is missing before a rejected batch: continuity, and healing.
 
 While a leader epoch lasts its leader loses nothing that it appended. If the last sequence was
-appended in the epoch that is still current after the refusal, nothing acknowledged can be missing
-between it and the refused batch. A client that sends what was missing shows the same: nobody sends
+appended in the epoch that is still current after the rejection, nothing acknowledged can be missing
+between it and the rejected batch. A client that sends what was missing shows the same: nobody sends
 again what was acknowledged. Epoch bumps of producers prove neither (DESIGN 6.2).
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.episodes import Episode, StateLook
-from rules.facts.refusals import LogEntry, Refusal
+from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
 from rules.sequence.log_entries import is_of_epoch, last_of, producer_epoch_of
 from rules.sequence.numbers import (
@@ -25,131 +25,133 @@ from rules.sequence.numbers import (
 from rules.sequence.sight import Sight
 
 
-def proof_of(refusal: Refusal, episode: Episode, sight: Sight) -> SequenceReason | None:
-    """Return why no acknowledged record is missing before a refused batch; None: not proven."""
-    if refusal.form is SequenceForm.EARLIEST_SEEN:
+def proof_of(rejection: Rejection, episode: Episode, sight: Sight) -> SequenceReason | None:
+    """Return why no acknowledged record is missing before a rejected batch; None: not proven."""
+    if rejection.form is SequenceForm.EARLIEST_SEEN:
         return SequenceReason.EARLIEST_SEEN
-    if not is_behind(refusal) and is_filled(refusal, episode):
+    if not is_behind(rejection) and is_filled(rejection, episode):
         return SequenceReason.FILLED  # behind the last sequence nothing was missing
-    if refusal.proof is not None:
-        return refusal.proof
-    if sight.leader_epoch is None or not _knows_of_state(refusal, episode):
+    if rejection.proof is not None:
+        return rejection.proof
+    if sight.leader_epoch is None or not _knows_of_state(rejection, episode):
         return None
-    return _continuity(refusal, episode.refusals, sight)
+    return _continuity(rejection, episode.rejections, sight)
 
 
-def _continuity(refusal: Refusal, among: Iterable[Refusal], sight: Sight) -> SequenceReason | None:
-    last, epoch = last_of(refusal), sight.leader_epoch
+def _continuity(
+    rejection: Rejection, among: Iterable[Rejection], sight: Sight
+) -> SequenceReason | None:
+    last, epoch = last_of(rejection), sight.leader_epoch
     if last is not None and last.leader_epoch == epoch:
         return SequenceReason.SAME_LEADER_EPOCH
-    if not sight.is_after(refusal):
+    if not sight.is_after(rejection):
         return None
-    if epoch == 0 and _began_before(refusal, sight):
+    if epoch == 0 and _began_before(rejection, sight):
         return SequenceReason.FIRST_LEADER_EPOCH
-    if any(_moved_since(refusal, other, sight) for other in among if other is not refusal):
+    if any(_moved_since(rejection, other, sight) for other in among if other is not rejection):
         return SequenceReason.MOVED_IN_LEADER_EPOCH
     return None
 
 
-def _began_before(refusal: Refusal, sight: Sight) -> bool:
+def _began_before(rejection: Rejection, sight: Sight) -> bool:
     """Whether the partition was watched before the line came: it is not one created since."""
     since = sight.epoch_since_us
-    return since is not None and since < refusal.seen_us
+    return since is not None and since < rejection.seen_us
 
 
-def _moved_since(refusal: Refusal, earlier: Refusal, sight: Sight) -> bool:
-    """Whether its last sequence was appended after another refusal in the present leader epoch."""
-    if not refusal.form is earlier.form is SequenceForm.OUT_OF_ORDER:
+def _moved_since(rejection: Rejection, earlier: Rejection, sight: Sight) -> bool:
+    """Whether its last sequence was appended after another rejection in the present leader epoch."""
+    if not rejection.form is earlier.form is SequenceForm.OUT_OF_ORDER:
         return False
-    if refusal.offset is None or earlier.offset is None or refusal.offset <= earlier.offset:
+    if rejection.offset is None or earlier.offset is None or rejection.offset <= earlier.offset:
         return False
-    if not is_ahead(last_sequence(refusal), of=last_sequence(earlier)):
+    if not is_ahead(last_sequence(rejection), of=last_sequence(earlier)):
         return False
     is_proven = earlier.proof in CONTINUITY and earlier.proof_leader_epoch == sight.leader_epoch
     return is_proven or sight.holds_at(earlier)
 
 
-def _knows_of_state(refusal: Refusal, episode: Episode) -> bool:
+def _knows_of_state(rejection: Rejection, episode: Episode) -> bool:
     """Whether it is known that the leader remembers the producer, where the line says that it did not."""
-    if refusal.form is not SequenceForm.EXPECTED_ZERO:
+    if rejection.form is not SequenceForm.EXPECTED_ZERO:
         return True
     return episode.last_state is not None and episode.last_state.state is not None
 
 
 # ------------------------------------------------------------------ healing
-def is_filled(refusal: Refusal, episode: Episode) -> bool:
+def is_filled(rejection: Rejection, episode: Episode) -> bool:
     """Whether what was missing came later."""
-    if refusal.after is None and episode.last_state is None:
+    if rejection.after is None and episode.last_state is None:
         return False
-    return is_next(refusal, episode) or _state_moved(refusal, episode)
+    return is_next(rejection, episode) or _state_moved(rejection, episode)
 
 
-def is_next(refusal: Refusal, episode: Episode) -> bool:
+def is_next(rejection: Rejection, episode: Episode) -> bool:
     """Whether the log goes on with the batch that the broker waited for, of the same producer epoch."""
-    entry = refusal.after
-    if entry is None or entry.base_sequence != expected_sequence(refusal):
+    entry = rejection.after
+    if entry is None or entry.base_sequence != expected_sequence(rejection):
         return False
-    return is_of_epoch(refusal, entry.producer_epoch) or _begins(entry, refusal, episode)
+    return is_of_epoch(rejection, entry.producer_epoch) or _begins(entry, rejection, episode)
 
 
-def _begins(entry: LogEntry, refusal: Refusal, episode: Episode) -> bool:
-    """Whether an entry begins the very transaction whose later batch was refused at its start.
+def _begins(entry: LogEntry, rejection: Rejection, episode: Episode) -> bool:
+    """Whether an entry begins the very transaction whose later batch was rejected at its start.
 
     Its epoch is not told, and is that of the last marker only where the producer wrote here in the
     transaction before. A newer transaction would have the marker of this one in front of it.
     """
-    if refusal.form is not SequenceForm.EXPECTED_ZERO or refusal.offset is None:
+    if rejection.form is not SequenceForm.EXPECTED_ZERO or rejection.offset is None:
         return False
     if entry.leader_epoch != episode.leader_epoch:
         return False
-    if refusal.marker is None:
-        return refusal.before is None
-    return entry.producer_epoch > refusal.marker.producer_epoch
+    if rejection.marker is None:
+        return rejection.before is None
+    return entry.producer_epoch > rejection.marker.producer_epoch
 
 
-def _state_moved(refusal: Refusal, episode: Episode) -> bool:
-    """Whether the leader remembered the last sequence after the refusal, and then a later one."""
+def _state_moved(rejection: Rejection, episode: Episode) -> bool:
+    """Whether the leader remembered the last sequence after the rejection, and then a later one."""
     first, last = episode.first_state, episode.last_state
-    if _is_past(refusal, last, episode):
+    if _is_past(rejection, last, episode):
         return True
     if first is None or last is None or first.state is None or last.state is None:
         return False
     if first.leader_epoch != last.leader_epoch:
         return False
-    if refusal.form is SequenceForm.NEW_EPOCH:
-        return _has_begun(refusal, last, episode)
+    if rejection.form is SequenceForm.NEW_EPOCH:
+        return _has_begun(rejection, last, episode)
     start, now = first.state, last.state
     return (
-        first.looked_us > refusal.seen_us
+        first.looked_us > rejection.seen_us
         and start.producer_epoch == now.producer_epoch
-        and is_of_epoch(refusal, now.producer_epoch)
+        and is_of_epoch(rejection, now.producer_epoch)
         and start.last_sequence is not None
         and now.last_sequence is not None
-        and start.last_sequence == refusal.current_sequence
+        and start.last_sequence == rejection.current_sequence
         and is_ahead(now.last_sequence, of=start.last_sequence)
     )
 
 
-def _is_past(refusal: Refusal, last: StateLook | None, episode: Episode) -> bool:
+def _is_past(rejection: Rejection, last: StateLook | None, episode: Episode) -> bool:
     """Whether the leader, whose log has the last sequence, remembers a later one of its epoch."""
     if last is None or last.state is None or last.state.last_sequence is None:
         return False
     return (
-        refusal.form is SequenceForm.OUT_OF_ORDER
-        and last.looked_us > refusal.seen_us
+        rejection.form is SequenceForm.OUT_OF_ORDER
+        and last.looked_us > rejection.seen_us
         and last.leader_epoch == episode.leader_epoch
-        and last.state.producer_epoch == producer_epoch_of(refusal)
-        and last_sequence(refusal) != NO_BATCH
-        and is_ahead(last.state.last_sequence, of=last_sequence(refusal))
+        and last.state.producer_epoch == producer_epoch_of(rejection)
+        and last_sequence(rejection) != NO_BATCH
+        and is_ahead(last.state.last_sequence, of=last_sequence(rejection))
     )
 
 
-def _has_begun(refusal: Refusal, last: StateLook, episode: Episode) -> bool:
-    """Whether the refused epoch was accepted since: it can begin at 0 alone."""
+def _has_begun(rejection: Rejection, last: StateLook, episode: Episode) -> bool:
+    """Whether the rejected epoch was accepted since: it can begin at 0 alone."""
     return (
         last.state is not None
-        and last.looked_us > refusal.seen_us
+        and last.looked_us > rejection.seen_us
         and last.leader_epoch == episode.leader_epoch
-        and last.state.producer_epoch == refusal.producer_epoch
+        and last.state.producer_epoch == rejection.producer_epoch
         and last.state.last_sequence is not None
     )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from rules.facts.clocks import CLOCKS_AGREE_US
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import SequenceReason
 
 # A Java client gives a batch up after `delivery.timeout.ms`, by default 120 s: what has not come by
@@ -41,16 +41,16 @@ class Sight:
         """Whether a partition that was seen before is not seen in this round: that says nothing."""
         return self.trouble is SequenceReason.PARTITION_NOT_SEEN and self.known_epoch is not None
 
-    def is_after(self, refusal: Refusal) -> bool:
-        """Whether the leader epoch of this round was seen after the refusal."""
-        if refusal.seen_us < self.now_us:
+    def is_after(self, rejection: Rejection) -> bool:
+        """Whether the leader epoch of this round was seen after the rejection."""
+        if rejection.seen_us < self.now_us:
             return True
-        last = refusal.last_us
+        last = rejection.last_us
         return last is not None and last + CLOCKS_AGREE_US <= self.now_us
 
-    def holds_at(self, refusal: Refusal) -> bool:
-        """Whether the present leader epoch had begun when the refusal was written."""
-        since, first = self.epoch_since_us, refusal.first_us
+    def holds_at(self, rejection: Rejection) -> bool:
+        """Whether the present leader epoch had begun when the rejection was written."""
+        since, first = self.epoch_since_us, rejection.first_us
         if since is None or self.leader_epoch is None:
             return False
         return first is not None and first >= since + CLOCKS_AGREE_US

@@ -144,7 +144,7 @@ def _refuted(
 def _of_cluster(
     view: View, rule: RuleMeta, reasons: Reasons, questions: tuple[Question, ...]
 ) -> Judgement:
-    """Answer where nothing was refused: whether that is known, and whether anybody wanted to know."""
+    """Answer where nothing was rejected: whether that is known, and whether anybody wanted to know."""
     subject = NamedSubjects(SubjectKind.CLUSTER, ({"cluster": view.snapshot.cluster},))
     quiet = _quiet(view, reasons)
 
@@ -277,7 +277,7 @@ def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
         "phase": str(said.phase),
         "why": str(said.reason),
         "gap": said.gap,
-        "refusals": said.refusals,
+        "rejections": said.rejections,
         "is_new": is_new,
     }
 

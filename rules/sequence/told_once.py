@@ -14,7 +14,7 @@ from rules.facts.episodes import Episode, Told
 from rules.facts.times import MICROSECOND
 from rules.sequence.arrivals import told_arrival
 
-# Since it was told, of a producer that is refused all the while: a finding expires after a day.
+# Since it was told, of a producer that is rejected all the while: a finding expires after a day.
 TOLD_AGAIN: Final = timedelta(hours=23)
 
 

@@ -1,4 +1,4 @@
-"""What a verdict on a refused sequence means, what would settle it, and what to do: for people."""
+"""What a verdict on a rejected sequence means, what would settle it, and what to do: for people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMPARE: Final = (
 KEEP_DISK: Final = (
     "Keep the broker that led before down: its disk may hold the only copy. See the finding "
     "committed_records_lost of this partition. Have the producer write the records again only when "
-    "its `delivery.timeout.ms` (120 s by default) has passed since the last refusal: until then it "
+    "its `delivery.timeout.ms` (120 s by default) has passed since the last rejection: until then it "
     "may still send them itself, and they would be there twice."
 )
 COPY_DISK: Final = (
@@ -49,25 +49,25 @@ LOOK_AT_ERRORS: Final = (
 # What is said beside a proof that nothing acknowledged is missing; `records` at least.
 ARRIVALS: Final[Mapping[Arrival, Words]] = {
     Arrival.AWAITED: Words(
-        "Whether the refused batch itself arrives is not known yet.",
-        "The log from the refused batch on, looked through to its end two minutes later: a client "
+        "Whether the rejected batch itself arrives is not known yet.",
+        "The log from the rejected batch on, looked through to its end two minutes later: a client "
         "tries again for so long.",
         READ_AGAIN,
     ),
     Arrival.NEWER_EPOCH: Words(
-        "The refused batch did not arrive in its own producer epoch, which is over (at least "
+        "The rejected batch did not arrive in its own producer epoch, which is over (at least "
         "{records}). Its records are there only if the client sent them once more under a newer "
         "epoch, as librdkafka does; Java gives them up and tells its application.",
         None,
         LOOK_AT_ERRORS,
     ),
     Arrival.NOT_ARRIVED: Words(
-        "The refused batch did not come: at least {records} of this producer were not written.",
+        "The rejected batch did not come: at least {records} of this producer were not written.",
         None,
         LOOK_AT_ERRORS,
     ),
     Arrival.NOT_KNOWN: Words(
-        "Whether the refused batch itself arrived could not be looked for.", None, LOOK_AT_ERRORS
+        "Whether the rejected batch itself arrived could not be looked for.", None, LOOK_AT_ERRORS
     ),
 }
 
@@ -98,7 +98,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         READ_AGAIN,
     ),
     Why.MOVES_ON: Words(
-        "The last sequence moved on between two refusals: the client goes on sending what was "
+        "The last sequence moved on between two rejections: the client goes on sending what was "
         "missing.",
         LOOK_AT_LOG,
         READ_AGAIN,
@@ -109,7 +109,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.SAME_AGAIN: Words(
-        "The same batch is refused again and again, and what is missing before it does not come: "
+        "The same batch is rejected again and again, and what is missing before it does not come: "
         "acknowledged records may be gone.",
         LOOK_AT_LOG,
         COMPARE,
@@ -147,7 +147,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         NOTHING,
     ),
     Why.PERSISTED: Words(
-        "The refused batch is in the log: it was sent again, and the broker did not remember it.",
+        "The rejected batch is in the log: it was sent again, and the broker did not remember it.",
         None,
         "If the client then sends it under a new producer epoch its records are there twice: see "
         "duplicates_possible.",
@@ -188,7 +188,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.UNCLEAN_CHANGE: Words(
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
-        "The log from the refused batch on, looked through to its end two minutes later: a client "
+        "The log from the rejected batch on, looked through to its end two minutes later: a client "
         "tries again for so long.",
         COPY_DISK,
     ),
@@ -261,7 +261,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.CHANGED_SINCE: Words(
-        "The leader has changed since the batch was refused: whether the missing records came "
+        "The leader has changed since the batch was rejected: whether the missing records came "
         "before that cannot be seen any more.",
         "The log of the broker that led before.",
         COMPARE,

@@ -36,7 +36,7 @@ OF_DOUBT: Final[Mapping[Doubt, str]] = {
     "DESCRIBE on every TransactionalId and on Cluster, or declare that we see them all "
     "(kafka.sees_all_transactional_ids); abort nothing before.",
     Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: look again; if it was "
-    "refused, grant us DESCRIBE on that TransactionalId.",
+    "rejected, grant us DESCRIBE on that TransactionalId.",
     Doubt.NOBODY_FOUND: "The last stable offset stands and nobody has a transaction open there: "
     "look again; if it lasts, read the log of the partition's leader.",
 }

@@ -22,7 +22,7 @@ What Tidemark last saw of a Kafka cluster, what it concluded, and who is told of
 asks Kafka.
 
 Absent values are null. Lists come in pages: `next`, also as a `Link` header, goes on after the last
-item, whatever came or went in the cluster meanwhile. Unknown parameters are refused. A POST may have
+item, whatever came or went in the cluster meanwhile. Unknown parameters are rejected. A POST may have
 an Idempotency-Key. The scope that a token needs is named with each operation.
 """
 PROBLEM: Final[dict[int | str, dict[str, Any]]] = {

@@ -68,7 +68,7 @@ class Service:
         """Run; True if it ended because it was asked to.
 
         Raises:
-            StoreError: at the start: the database refuses, and no later try will mend it.
+            StoreError: at the start: the database rejects, and no later try will mend it.
         """
         parts = self._parts
         loop = asyncio.get_running_loop()

@@ -41,7 +41,7 @@ def command() -> None:
 def upgrade(*, dry_run: bool, path: Path | None, data_dir: str | None) -> int:
     """Bring the schema to the one of this version; make the database if there is none.
 
-    Processes that upgrade at once take turns. A schema of a newer version is refused.
+    Processes that upgrade at once take turns. A schema of a newer version is rejected.
 
     \b
     Examples:

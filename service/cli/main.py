@@ -37,11 +37,11 @@ Exit codes:
     1  a round was made but has gaps (they are in its output)
     2  wrong usage            3  wrong settings
     4  cluster or --server unreachable
-    5  authentication refused
+    5  authentication rejected
     6  a filter matched nothing, in a complete round; nothing has that name
     7  the sandbox cannot do that
     8  the output could not be written
-    9  the database refused, is away or of another schema, or its data directory is in use
+    9  the database rejected, is away or of another schema, or its data directory is in use
    10  the service ended because a part that it needs died (its log says why); Spark failed
    11  a transaction hangs: nobody will ever end it
    12  committed records are lost, or may be

@@ -58,7 +58,7 @@ def command() -> None:
 @click.option(
     "--cluster",
     metavar="NAME",
-    help="Name of the cluster, as `serve` has it; another cluster's history is refused.",
+    help="Name of the cluster, as `serve` has it; another cluster's history is rejected.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done and change nothing.")
 @output_option

@@ -60,7 +60,7 @@ def _next(
         case Outcome.DELIVERED:
             return RowState.DELIVERED, None, None
         case Outcome.DEAD:
-            return RowState.DEAD, None, DeadReason.REFUSED
+            return RowState.DEAD, None, DeadReason.REJECTED
         case Outcome.DISABLED:
             return RowState.DEAD, None, DeadReason.GONE
         case Outcome.RETRY:

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from rules.facts.broker_log import EpochRefused, SequenceRefused, partition_of
+from rules.facts.broker_log import EpochRejected, SequenceRejected, partition_of
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.identity import TopicPartition
@@ -66,7 +66,7 @@ class Extraction:
         self._log_ends = LogEnds()
         self._cluster_id = ""
         self._last_us: int | None = None  # when the round before began
-        self._refused: set[TopicPartition] = set()  # partitions that had batches refused
+        self._rejected: set[TopicPartition] = set()  # partitions that had batches rejected
 
     def samples(self, judged: JudgedRound) -> RoundSamples:
         """Return the samples of a round and remember what the next one compares with."""
@@ -74,8 +74,8 @@ class Extraction:
         self._begin(judged)
         now_us = microseconds(snapshot.taken_at)
         places = snapshot.offset_commits
-        refusals = _refusals(snapshot)
-        self._refused.update(refusals)
+        rejections = _rejections(snapshot)
+        self._rejected.update(rejections)
         errors = record_error_rates(snapshot.scrapes)
         subjects = self._subjects(snapshot, places, errors)
         columns = self.ids.columns(subjects)
@@ -92,7 +92,7 @@ class Extraction:
                 produced.values,
                 _floats(snapshot.offsets.open_span),
                 _floats(snapshot.offsets.unreplicated_span),
-                self._refusal_rates(snapshot, subjects, refusals, now_us),
+                self._rejection_rates(snapshot, subjects, rejections, now_us),
                 np.array([errors[topic] for topic in subjects.error_topics], np.float64),
                 np.array([abort_ratio(snapshot)], np.float64),
             ]
@@ -127,7 +127,7 @@ class Extraction:
         self, snapshot: Snapshot, places: Int64s, errors: Mapping[str, float]
     ) -> Subjects:
         index = snapshot.partitions.index
-        listed = (one for one in self._refused if index.row(one.topic, one.partition) is not None)
+        listed = (one for one in self._rejected if index.row(one.topic, one.partition) is not None)
         return Subjects(
             commits=CommitKeys(
                 partitions=snapshot.partitions,
@@ -135,7 +135,7 @@ class Extraction:
                 group=snapshot.commits.group[places],
                 row=snapshot.commits.row[places],
             ),
-            refused=tuple(sorted(listed)),
+            rejected=tuple(sorted(listed)),
             error_topics=tuple(sorted(errors)),
         )
 
@@ -154,23 +154,23 @@ class Extraction:
             longest_us=self._longest_us,
         )
 
-    def _refusal_rates(
+    def _rejection_rates(
         self,
         snapshot: Snapshot,
         subjects: Subjects,
-        refusals: Counter[TopicPartition],
+        rejections: Counter[TopicPartition],
         now_us: int,
     ) -> Floats:
-        """Return refused batches per second; absent where not all of the logs could be read."""
-        rates = np.full(len(subjects.refused), np.nan)
+        """Return rejected batches per second; absent where not all of the logs could be read."""
+        rates = np.full(len(subjects.rejected), np.nan)
         log = snapshot.broker_log
         if not log.is_read or self._last_us is None or any(one.trouble for one in log.sources):
             return rates
         elapsed_us = now_us - self._last_us
         if not 0 < elapsed_us <= self._longest_us:
             return rates
-        for place, name in enumerate(subjects.refused):
-            rates[place] = refusals[name] * SECOND_US / elapsed_us
+        for place, name in enumerate(subjects.rejected):
+            rates[place] = rejections[name] * SECOND_US / elapsed_us
         return rates
 
 
@@ -190,12 +190,12 @@ def _floats(column: Column) -> Floats:
     return np.where(column.valid, column.values.astype(np.float64), np.nan)
 
 
-def _refusals(snapshot: Snapshot) -> Counter[TopicPartition]:
-    """Count the batches that were refused since the last round, by partition."""
+def _rejections(snapshot: Snapshot) -> Counter[TopicPartition]:
+    """Count the batches that were rejected since the last round, by partition."""
     names = (
         partition_of(event)
         for event in snapshot.broker_log.events
-        if isinstance(event, SequenceRefused | EpochRefused)
+        if isinstance(event, SequenceRejected | EpochRejected)
     )
     return Counter(name for name in names if name is not None)
 

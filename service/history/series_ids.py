@@ -35,7 +35,7 @@ class Subjects:
     """What a round has series of."""
 
     commits: CommitKeys  # and all partitions
-    refused: tuple[TopicPartition, ...] = ()  # partitions that had batches refused
+    rejected: tuple[TopicPartition, ...] = ()  # partitions that had batches rejected
     error_topics: tuple[str, ...] = ()  # topics whose producers tell of records that failed
 
     @property
@@ -47,7 +47,7 @@ class Subjects:
         """Whether the series are the same, in the same order."""
         mine, theirs = self.commits, other.commits
         return (
-            (self.refused, self.error_topics) == (other.refused, other.error_topics)
+            (self.rejected, self.error_topics) == (other.rejected, other.error_topics)
             and mine.group_ids == theirs.group_ids
             and mine.partitions.index.topics == theirs.partitions.index.topics
             and np.array_equal(mine.partitions.index.starts, theirs.partitions.index.starts)
@@ -88,7 +88,7 @@ class SeriesIds:
         self.version = 0  # changes with the columns
 
     def columns(self, subjects: Subjects) -> SeriesColumns:
-        """Return the series: by metric the commits, the partitions, refusals, topics, the cluster."""
+        """Return the series: by metric the commits, the partitions, rejections, topics, the cluster."""
         made = self._made
         if made is None or not subjects.is_same(made.subjects):
             made = self._make(subjects, made)
@@ -116,9 +116,9 @@ class SeriesIds:
             *zip(COMMIT_METRICS, of_commits, strict=True),
             *zip(PARTITION_METRICS, of_partitions, strict=True),
         ]
-        refused = [text_tail(one.topic, one.partition, None) for one in subjects.refused]
+        rejected = [text_tail(one.topic, one.partition, None) for one in subjects.rejected]
         errors = [text_tail(topic, None, None) for topic in subjects.error_topics]
-        parts.append((Metric.SEQUENCE_ERRORS, self._ids(Metric.SEQUENCE_ERRORS, refused)))
+        parts.append((Metric.SEQUENCE_ERRORS, self._ids(Metric.SEQUENCE_ERRORS, rejected)))
         parts.append((Metric.RECORD_ERROR_RATE, self._ids(Metric.RECORD_ERROR_RATE, errors)))
         whole = [text_tail(None, None, None)]
         parts.append((Metric.ABORT_RATIO, self._ids(Metric.ABORT_RATIO, whole)))

@@ -88,7 +88,7 @@ class Retention:
         """Remove what is old by a clock that can be trusted; return how much of each kind.
 
         Raises:
-            StoreError: the database refused or is away.
+            StoreError: the database rejected or is away.
         """
         now = context.now
         trouble = clock_trouble(self._rows, now)

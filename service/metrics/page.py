@@ -30,7 +30,7 @@ SECTIONS: Final[tuple[tuple[str, tuple[Metric, ...]], ...]] = (
     ("Cluster", names.CLUSTER_METRICS),
     ("Transactions that are open", names.OPEN_METRICS),
     ("Transactions that ended", names.ENDED_METRICS),
-    ("Refused sequences", names.SEQUENCE_METRICS),
+    ("Rejected sequences", names.SEQUENCE_METRICS),
     ("Tidemark itself", names.SELF_METRICS),
 )
 

@@ -105,18 +105,18 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
     return happened | _self_samples(cluster, totals, {})
 
 
-def _happened(cluster: str, ended: EndedTransactions, refused: SequenceFigures) -> Samples:
+def _happened(cluster: str, ended: EndedTransactions, rejected: SequenceFigures) -> Samples:
     """Write what was counted of Kafka so far."""
-    return ended_samples(cluster, ended) | _refused(cluster, refused)
+    return ended_samples(cluster, ended) | _rejected(cluster, rejected)
 
 
-def _refused(cluster: str, found: SequenceFigures) -> Samples:
-    lines: Values = [] if found.refusals is None else [({}, found.refusals)]
+def _rejected(cluster: str, found: SequenceFigures) -> Samples:
+    lines: Values = [] if found.rejections is None else [({}, found.rejections)]
     episodes = [
         ({"class": class_, "phase": phase}, n) for (class_, phase), n in found.episodes.items()
     ]
     return {
-        names.SEQUENCE_REFUSALS: _lines(names.SEQUENCE_REFUSALS, cluster, lines),
+        names.SEQUENCE_REJECTIONS: _lines(names.SEQUENCE_REJECTIONS, cluster, lines),
         names.SEQUENCE_EPISODES: _lines(names.SEQUENCE_EPISODES, cluster, episodes),
     }
 

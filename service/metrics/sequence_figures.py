@@ -1,4 +1,4 @@
-"""Refused sequences as figures: how many lines so far, and what they were. Pure."""
+"""Rejected sequences as figures: how many lines so far, and what they were. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.view import View
 
@@ -15,22 +15,22 @@ Kind = tuple[SequenceClass, Phase]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SequenceFigures:
-    """What is shown of refused sequences; nothing where no log was ever read."""
+    """What is shown of rejected sequences; nothing where no log was ever read."""
 
-    refusals: int | None = None  # since the start of the process
+    rejections: int | None = None  # since the start of the process
     episodes: Mapping[Kind, int] = field(default_factory=dict)  # none: the round did not see them
 
     def after(self, view: View | None) -> SequenceFigures:
         """Return the figures one round later; None is a round that saw nothing."""
         if view is None:
-            return SequenceFigures(refusals=self.refusals)
+            return SequenceFigures(rejections=self.rejections)
         log, known = view.snapshot.broker_log, view.memory.sequences.episodes
         if not log.is_read and not known:
-            return SequenceFigures(refusals=self.refusals)
-        lines = sum(isinstance(event, SequenceRefused) for event in log.events)
+            return SequenceFigures(rejections=self.rejections)
+        lines = sum(isinstance(event, SequenceRejected) for event in log.events)
         found = Counter((one.verdict.class_, one.verdict.phase) for one in known)
         return SequenceFigures(
-            refusals=(self.refusals or 0) + lines,
+            rejections=(self.rejections or 0) + lines,
             episodes={
                 (class_, phase): found[class_, phase] for class_ in SequenceClass for phase in Phase
             },

@@ -101,7 +101,7 @@ class ClusterReader:
 
         Raises:
             UnreachableError: no bootstrap address gave a usable answer.
-            AuthenticationError: the cluster refused who we are.
+            AuthenticationError: the cluster rejected who we are.
         """
         taken_at = self._utc_now()
         session = self._begin()
@@ -180,7 +180,7 @@ class ClusterReader:
 
         Raises:
             UnreachableError: no bootstrap address gave a usable answer.
-            AuthenticationError: the cluster refused who we are.
+            AuthenticationError: the cluster rejected who we are.
         """
         session = self._begin()
         cluster_collector.collect(session, self._addresses())

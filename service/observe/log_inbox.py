@@ -17,7 +17,7 @@ from rules.errors import StoreError
 from rules.facts.broker_log import LogEvent, LogSource
 from rules.facts.gap import Gap, GapCause, GapScope
 from service.observe.feeds import Fed
-from service.observe.log_submissions import Delivery, Refusal, Stream
+from service.observe.log_submissions import Delivery, Rejection, Stream
 from service.runtime.threads import InTime
 from service.storage.formats.log import ParsedLines
 from service.storage.rounds.inbox import (
@@ -78,7 +78,7 @@ class LogInbox:
         """Whether anybody sends lines, as far as is known."""
         return bool(self._sources)
 
-    def accept(self, delivery: Delivery) -> Counts | Refusal:
+    def accept(self, delivery: Delivery) -> Counts | Rejection:
         """Parse and store a delivery; what came before under the same key is only answered.
 
         Raises:
@@ -89,11 +89,11 @@ class LogInbox:
             if known is not None:
                 return known
             if turn.waiting(self._read_to) >= self._max_waiting:
-                return Refusal.FULL
+                return Rejection.FULL
             names = [stream.name for stream in delivery.lines]
             states, count = turn.states(names)
             if count + len(names) - len(states) > MAX_STREAMS:
-                return Refusal.TOO_MANY_STREAMS
+                return Rejection.TOO_MANY_STREAMS
             new = _parsed(delivery, states, self._utc_now())
             turn.add(new)
         return new.counts
@@ -133,17 +133,17 @@ def remove_read(store: StoredInbox, now: datetime) -> int:
     """Remove what stored rounds have read long enough ago; return how many deliveries went.
 
     Raises:
-        StoreError: the database refused or is away.
+        StoreError: the database rejected or is away.
     """
     return store.remove_read(_id_of(store.stored_position(NAME)), now)
 
 
-def _known(turn: Turn, delivery: Delivery) -> Counts | Refusal | None:
+def _known(turn: Turn, delivery: Delivery) -> Counts | Rejection | None:
     """Return the answer to a delivery that was stored before, None for a new one."""
     before = turn.known(_given_key(delivery) or _own_key(delivery))
     if before is None:
         return None
-    return before.counts if before.digest == delivery.digest else Refusal.KEY_REUSED
+    return before.counts if before.digest == delivery.digest else Rejection.KEY_REUSED
 
 
 def _given_key(delivery: Delivery) -> str | None:

@@ -35,7 +35,7 @@ class Delivery:
     key: str | None = None  # under which the sender repeats it, if it does
 
 
-class Refusal(StrEnum):
+class Rejection(StrEnum):
     """Why a delivery was not stored."""
 
     FULL = "full"  # too much waits for a round

@@ -69,10 +69,10 @@ class WatchedRound:
         """
         gaps = self.snapshot.gaps if self.snapshot is not None else ()
         is_behind = self.snapshot is not None and self.snapshot.broker_log.is_behind
-        refused = {gap.scope for gap in gaps}
+        rejected = {gap.scope for gap in gaps}
         urgent = (
-            (isinstance(asked, EpochEndQuestion) and GapScope.EPOCHS not in refused)
-            or (isinstance(asked, BatchesQuestion) and GapScope.BATCHES not in refused)
+            (isinstance(asked, EpochEndQuestion) and GapScope.EPOCHS not in rejected)
+            or (isinstance(asked, BatchesQuestion) and GapScope.BATCHES not in rejected)
             or (isinstance(asked, ProducersQuestion) and asked.is_urgent)
             for asked in self.judged.questions
         )

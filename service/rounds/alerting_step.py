@@ -135,7 +135,7 @@ class Alerting:
         self._wanted = wanted
         self._done &= {one.closing_id for one in wanted.closings}
 
-    def note_refused(self, cluster_id: str) -> None:
+    def note_rejected(self, cluster_id: str) -> None:
         """Write everything anew: the database would not take what a step left."""
         self._failures += 1
         self._owe_whole(cluster_id)

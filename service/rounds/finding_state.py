@@ -141,8 +141,8 @@ class Found:
             self._on_stored()
             if self._alerting is not None:
                 self._alerting.note_stored(stored.wanted)
-                for cluster_id in stored.refused:
-                    self._alerting.note_refused(cluster_id)
+                for cluster_id in stored.rejected:
+                    self._alerting.note_rejected(cluster_id)
 
     def _shift(self, step: timedelta, at: datetime) -> None:
         """Move the times of what is open along with a clock that was set: no event ends by that."""

@@ -38,7 +38,7 @@ class KeepingState(StrEnum):
     NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
     STORED = "stored"
     WAITING = "waiting"  # the database is away
-    REFUSED = "refused"  # it answers and says no: a person has to look
+    REJECTED = "rejected"  # it answers and says no: a person has to look
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,7 +212,7 @@ class Keeper:
                     break
         except StoreError as exc:
             is_away = exc.retryable
-            self._put_off(KeepingState.WAITING if is_away else KeepingState.REFUSED, exc)
+            self._put_off(KeepingState.WAITING if is_away else KeepingState.REJECTED, exc)
 
     def _store_part(self, part: Sequence[Round]) -> None:
         begin = self._monotonic()

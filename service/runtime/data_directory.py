@@ -33,7 +33,7 @@ class DataDirectory:
             self.path.mkdir(parents=True, exist_ok=True)
             lock = (self.path / LOCK_NAME).open("a+", encoding="ascii", errors="replace")
         except OSError as exc:
-            raise self._refused("", exc) from exc
+            raise self._rejected("", exc) from exc
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as exc:
@@ -46,7 +46,7 @@ class DataDirectory:
             ) from exc
         except OSError as exc:  # a file system without locks
             lock.close()
-            raise self._refused("cannot be locked: ", exc) from exc
+            raise self._rejected("cannot be locked: ", exc) from exc
         self._lock = lock
         self._sign(lock)
         return self
@@ -67,9 +67,9 @@ class DataDirectory:
             lock.flush()
         except OSError as exc:
             lock.close()
-            raise self._refused("", exc) from exc
+            raise self._rejected("", exc) from exc
 
-    def _refused(self, doing: str, why: OSError) -> StoreError:
+    def _rejected(self, doing: str, why: OSError) -> StoreError:
         told = (why.strerror or str(why)).lower()
         return StoreError(f"data directory {self.path}: {doing}{told}", retryable=False)
 

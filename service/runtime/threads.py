@@ -44,7 +44,7 @@ async def in_thread(function: Callable[[], T], *, name: str = "blocking") -> T:
 
 
 def _awaitable(error: BaseException) -> BaseException:
-    """A future refuses StopIteration, and whoever awaits it would wait for ever."""
+    """A future rejects StopIteration, and whoever awaits it would wait for ever."""
     if not isinstance(error, StopIteration):
         return error
     told = RuntimeError("StopIteration left a function that was called in a thread")

@@ -22,7 +22,7 @@ from service.scheduling.deciding import Decision, at_start, decide
 from service.scheduling.figures import JobFigures, JobState
 from service.scheduling.job import CatchUp, Job
 from service.scheduling.performing import Performer
-from service.scheduling.runs import Ended, Known, Refused, RunOutcome, RunStore, Turn
+from service.scheduling.runs import Ended, Known, Rejected, RunOutcome, RunStore, Turn
 from service.scheduling.triggers import Passed
 
 T = TypeVar("T")
@@ -205,7 +205,7 @@ class Runner:
         turn = await self._stored(lambda: self._store.begin(job.name, due_at, now))
         if turn is None:
             self._owed[job.name] = due_at
-        elif isinstance(turn, Refused):
+        elif isinstance(turn, Rejected):
             await self._learn_of(job, now)
         else:
             try:

@@ -22,7 +22,7 @@ class RunOutcome(StrEnum):
     MISSED = "missed"
 
 
-class Refused(StrEnum):
+class Rejected(StrEnum):
     """Why a run does not begin."""
 
     ELSEWHERE = "elsewhere"  # another process runs the job
@@ -63,7 +63,7 @@ class RunStore(Protocol):
     def known(self, names: Sequence[str], now: datetime) -> Mapping[str, Known]:
         """Return what is known; what a dead process left as running is kept as interrupted."""
 
-    def begin(self, name: str, due_at: datetime, now: datetime) -> Turn | Refused:
+    def begin(self, name: str, due_at: datetime, now: datetime) -> Turn | Rejected:
         """Begin a run unless another process has."""
 
     def missed(self, name: str, due_at: datetime, now: datetime, times: int) -> None:

@@ -40,7 +40,7 @@ def warnings(settings: Settings) -> list[str]:
         "encrypted, tokens included": is_open,
         f"http.token is not set while http.host {settings.http.host} is open to other machines: "
         "requests need a token of the database (`tidemark token create`), and while the database "
-        "is away one that was not used before is refused": is_open and settings.http.token is None,
+        "is away one that was not used before is rejected": is_open and settings.http.token is None,
         "scrapes: a token or password is sent to an address with http:// on another machine: it is "
         "not encrypted": _sends_openly(settings.scrapes),
         "scrapes.target_files: a token or password is sent to every target they list, and without "

@@ -188,7 +188,7 @@ class HttpSettings(Group):
     best as TIDEMARK_HTTP__TOKEN_FILE. Default: none, as a secret that all know is none."""
 
     max_concurrent_requests: Annotated[int, Field(ge=1, le=10_000)] = 64
-    """Requests answered at once; more are refused with 503. Default: far above a few scrapers and
+    """Requests answered at once; more are rejected with 503. Default: far above a few scrapers and
     dashboards, and few enough that a storm of requests does not delay a round."""
 
 

@@ -2,7 +2,7 @@
 
 A later source wins: defaults, `tidemark.toml`, environment, command-line flags. The environment is
 written TIDEMARK_<GROUP>__<KEY>; with `_FILE` behind it the value is read from that file, which is
-how secrets arrive. Unknown keys are refused, wherever they stand.
+how secrets arrive. Unknown keys are rejected, wherever they stand.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from rules.facts.episodes import Episode, LeaderChange
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import Arrival, SequenceClass
 from rules.facts.times import EPOCH
 from rules.sequence.arrivals import told_arrival
@@ -19,7 +19,7 @@ from service.views.snapshot_rows import Row
 
 def episode_row(episode: Episode) -> Row:
     """Return an event that a round knows; its times are of the rounds that read its lines."""
-    brokers = {refusal.broker_id for refusal in episode.refusals}
+    brokers = {rejection.broker_id for rejection in episode.rejections}
     return {
         "id": episode.id,
         **explained_row(explain_episode(episode)),
@@ -44,21 +44,21 @@ def next_command(episode: Episode) -> str | None:
     return f"tidemark loss ls --topic {episode.name.topic} --state all"
 
 
-def line_row(refusal: Refusal) -> Row:
-    """Return one distinct refusal; its times are by the clock of the broker that wrote it."""
+def line_row(rejection: Rejection) -> Row:
+    """Return one distinct rejection; its times are by the clock of the broker that wrote it."""
     return {
-        "form": str(refusal.form),
-        "incoming_sequence": refusal.incoming_sequence,
-        "current_sequence": refusal.current_sequence,
-        "producer_epoch": refusal.producer_epoch,
-        "current_epoch": refusal.current_epoch,
-        "offset": refusal.offset,
-        "broker": refusal.broker_id,
-        "source": refusal.source,
-        "refusals": refusal.count,
-        "first_at": _time(refusal.first_us),
-        "last_at": _time(refusal.last_us),
-        "proof": None if refusal.proof is None else str(refusal.proof),
+        "form": str(rejection.form),
+        "incoming_sequence": rejection.incoming_sequence,
+        "current_sequence": rejection.current_sequence,
+        "producer_epoch": rejection.producer_epoch,
+        "current_epoch": rejection.current_epoch,
+        "offset": rejection.offset,
+        "broker": rejection.broker_id,
+        "source": rejection.source,
+        "rejections": rejection.count,
+        "first_at": _time(rejection.first_us),
+        "last_at": _time(rejection.last_us),
+        "proof": None if rejection.proof is None else str(rejection.proof),
     }
 
 
@@ -77,7 +77,7 @@ def change_row(change: LeaderChange) -> Row:
 
 
 def explained_row(found: Explained) -> Row:
-    """Return what is told of the refusals of one producer on one partition."""
+    """Return what is told of the rejections of one producer on one partition."""
     verdict = found.verdict
     return {
         "producer_id": found.producer_id,
@@ -96,7 +96,7 @@ def explained_row(found: Explained) -> Row:
         "lost_to": verdict.lost_to,
         "lost_offsets": verdict.lost_offsets,
         "at_most_records": verdict.at_most_records,
-        "refusals": found.refusals,
+        "rejections": found.rejections,
         "means": found.means,
         "settles": found.settles,
         "check": found.check,

@@ -29,7 +29,7 @@ PATH: Final = "/api/v1/ingest/broker-log"
 BATCH_LINES: Final = 5_000  # about a megabyte
 LINES: Final = 200_000
 SMALL: Final = 50
-REFUSALS: Final = 50_000
+REJECTIONS: Final = 50_000
 CLIENTS: Final = 4
 PACKED: Final = {"Content-Encoding": "gzip"}
 
@@ -127,7 +127,7 @@ def test_lines_per_second(served: Served) -> None:
     begin = monotonic()
     send(served, tiny)
     print(f"  {SMALL} lines each    {len(tiny) / (monotonic() - begin):9,.0f} requests/s")
-    records = [line for number in range(REFUSALS) for line in refusal(number)]
+    records = [line for number in range(REJECTIONS) for line in rejection(number)]
     bodies = [text(part) for part in in_batches(records, BATCH_LINES)]
     begin = monotonic()
     events = send(served, bodies)
@@ -135,7 +135,7 @@ def test_lines_per_second(served: Served) -> None:
     _read(served)
 
 
-def refusal(number: int) -> tuple[bytes, bytes]:
+def rejection(number: int) -> tuple[bytes, bytes]:
     first, second = (line.encode() for line in RECORD)
     return moved(first, 20 * LINES + number), second
 

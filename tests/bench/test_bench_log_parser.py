@@ -55,7 +55,7 @@ ALMOST: Final = (
 
 
 def mixed() -> list[bytes]:
-    """Return what a busy broker writes in some hours, with an episode of refused batches."""
+    """Return what a busy broker writes in some hours, with an episode of rejected batches."""
     chooser, lines = random.Random(7), list[bytes]()
     while len(lines) < LINES:
         lines += (chooser.choice(ORDINARY).encode() for _ in range(RECORDS_EVERY))
@@ -134,7 +134,7 @@ def test_reading_nothing_but_records() -> None:
     lines = [line.encode() for line in RECORD] * (LINES // 10)
     took, events, _ = seconds_for(lines)
     print(
-        f"\n{len(lines):,} lines of nothing but refused batches: {len(lines) / took:,.0f} lines/s"
+        f"\n{len(lines):,} lines of nothing but rejected batches: {len(lines) / took:,.0f} lines/s"
     )
     assert events == LINES // 10
 

@@ -24,7 +24,7 @@ MB: Final = 1_000_000
 BACKLOG_BYTES: Final = 200 * MB
 BROKERS, LOGS, ROTATED = 3, 6, 200
 LOOKS: Final = 20
-REFUSED: Final = (
+REJECTED: Final = (
     append_failed("orders-0"),
     thrown(
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-0: 27 "
@@ -47,12 +47,12 @@ def tail_of(*patterns: Path) -> LogTail:
 
 
 def backlog() -> bytes:
-    """Return a megabyte of ordinary lines with an episode of refused batches."""
+    """Return a megabyte of ordinary lines with an episode of rejected batches."""
     chooser, lines, size = random.Random(7), list[str](), 0
     while size < MB:
         number = chooser.randrange(10**9)
         line = stamped(f"[GroupCoordinator 1]: Stabilized group payments-{number} generation 42")
-        lines += [line] if number % 200 else REFUSED
+        lines += [line] if number % 200 else REJECTED
         size += len(line) + 1
     return "\n".join([*lines, ""]).encode()
 

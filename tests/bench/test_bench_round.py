@@ -142,4 +142,4 @@ def _commit(client: AdminClient, group: str, offsets: list[TopicPartition]) -> N
             answer = next(iter(futures.values())).result()
             return all(entry.error is None for entry in answer.topic_partitions)
 
-        assert wait_until(committed, timeout_seconds=30), f"commits of {group} were refused"
+        assert wait_until(committed, timeout_seconds=30), f"commits of {group} were rejected"

@@ -1,6 +1,6 @@
 """What sequences cost in a round of 10,000 partitions; figures are printed.
 
-A quiet round, one that brings 1,000 refusals of as many producers, one that brings 1,000 of a single
+A quiet round, one that brings 1,000 rejections of as many producers, one that brings 1,000 of a single
 producer, the answers to it, and the checkpoint with 1,000 episodes that ended.
 """
 
@@ -22,7 +22,7 @@ from rules.view import View
 from service.runtime.clock import monotonic
 from service.storage.formats.checkpoint import Checkpoint, encode
 from tests.bench.large import TITLE, moving
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import batch
 
 ROUNDS: Final = 20
@@ -48,9 +48,9 @@ def with_lines(seen: Snapshot, events: Sequence[LogEvent]) -> Snapshot:
 
 
 def many_producers() -> list[LogEvent]:
-    """Return a refusal on each of 1,000 partitions, of a producer of its own."""
+    """Return a rejection on each of 1,000 partitions, of a producer of its own."""
     return [
-        refused(
+        rejected(
             27,
             2,
             producer_id=number,
@@ -63,9 +63,9 @@ def many_producers() -> list[LogEvent]:
 
 
 def one_producer() -> list[LogEvent]:
-    """Return 1,000 refusals of one producer whose last sequence moves on."""
+    """Return 1,000 rejections of one producer whose last sequence moves on."""
     return [
-        refused(3 * n + 5, 3 * n, topic="topic-000", offset=100 + n, second=n / 100)
+        rejected(3 * n + 5, 3 * n, topic="topic-000", offset=100 + n, second=n / 100)
         for n in range(EVENTS)
     ]
 
@@ -92,7 +92,7 @@ def test_what_sequences_cost() -> None:
     print(f"  quiet round: {timed(lambda: with_sequences(quiet)):.3f} ms")
     for title, events in (("producers", many_producers()), ("one producer", one_producer())):
         busy = view_of(with_lines(moving(1), events), first)
-        print(f"  {EVENTS:,} refusals, {title}: {timed(lambda: with_sequences(busy)):.1f} ms")  # noqa: B023
+        print(f"  {EVENTS:,} rejections, {title}: {timed(lambda: with_sequences(busy)):.1f} ms")  # noqa: B023
     busy_view = with_sequences(view_of(with_lines(moving(1), many_producers()), first))
     judging = timed(lambda: sequence_gap_loss.judge(busy_view))
     print(f"  judged and asked: {judging:.1f} ms")

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from rules.errors import StoreError
-from service.scheduling.runs import Ended, Known, Refused, RunOutcome
+from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
 from service.storage.database import schema
 from service.storage.database.engine import make_engine, open_database
 from service.storage.jobs.jobs import GONE, StoredRun, StoredRuns, StoredTurn
@@ -55,7 +55,7 @@ def name() -> str:
 
 def begin(runs: Runs, name: str, due: float, begun: float | None = None) -> MemoryTurn | StoredTurn:
     turn = runs.begin(name, at(due), at(due if begun is None else begun))
-    assert not isinstance(turn, Refused)
+    assert not isinstance(turn, Rejected)
     return turn
 
 
@@ -98,7 +98,7 @@ def test_a_run_is_kept_with_its_end(process: MakeProcess, name: str) -> None:
 def test_a_job_that_runs_in_another_process_is_not_run(process: MakeProcess, name: str) -> None:
     one, other = process(), process()
     turn = begin(one, name, 0)
-    assert other.begin(name, at(60), at(60)) is Refused.ELSEWHERE
+    assert other.begin(name, at(60), at(60)) is Rejected.ELSEWHERE
     assert known(other, name, 60) == Known(), "and it is not taken for dead"
     assert told(other, name) == [(0, "running", "")]
     begin(other, f"{name}-2", 60).release()
@@ -112,7 +112,7 @@ def test_what_another_process_did_at_a_due_time_is_not_done_again(
 ) -> None:
     one, other = process(), process()
     run(one, name, 0)
-    assert other.begin(name, at(0), at(3)) is Refused.DONE
+    assert other.begin(name, at(0), at(3)) is Rejected.DONE
     run(other, name, 60)
     assert [due for due, _, _ in told(one, name)] == [60, 0]
 
@@ -184,7 +184,7 @@ def test_a_run_returns_its_connection(database: Engine, name: str) -> None:
     runs = StoredRuns(lambda: database)
     for number in range(30):
         run(runs, name, 60.0 * number)
-        assert runs.begin(name, at(60 * number), at(0)) is Refused.DONE
+        assert runs.begin(name, at(60 * number), at(0)) is Rejected.DONE
     assert len(runs.runs(name, 100)) == 30
 
 

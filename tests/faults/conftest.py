@@ -86,7 +86,7 @@ def forgotten(
     undo: contextlib.ExitStack,
     burst: SequenceTruth,  # that moves leaders
 ) -> SequenceTruth | None:
-    """Let a leader forget a producer, which is refused from then on: with transactions v2."""
+    """Let a leader forget a producer, which is rejected from then on: with transactions v2."""
     if not cluster.state.release.has_transactions_v2:
         return None
     form = SequenceForm.EXPECTED_ZERO
@@ -101,7 +101,7 @@ def given_up(
     matrix: Matrix,
     burst: SequenceTruth,  # that moves leaders
 ) -> GivenUp:
-    """Let clients give up batches that a broker refused again and again; nothing is lost."""
+    """Let clients give up batches that a broker rejected again and again; nothing is lost."""
     topic = f"sequence-given-up-{uuid.uuid4().hex[:8]}"
     ensure_topics(cluster.bootstrap_servers, topic, partitions=1)
     where, gap, times = TopicPartition(topic, 0), random.randint(5, 60), random.randint(3, 9)
@@ -112,7 +112,7 @@ def given_up(
         matrix.await_watched(topic)
         for producer in (ends, goes_on):
             for _ in range(times):
-                producer.expect_refusal(where, 3 + gap, 30)
+                producer.expect_rejection(where, 3 + gap, 30)
         goes_on.producer_epoch = 1
         goes_on.send(where, 0, 4)
     return GivenUp(

@@ -30,11 +30,11 @@ INTERVAL: Final = 0.5  # the least that a service takes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenUp:
-    """Two producers whose batch of 30 records was refused, and given up, behind as large a gap."""
+    """Two producers whose batch of 30 records was rejected, and given up, behind as large a gap."""
 
     topic: str
     gap: int
-    times: int  # how often each was refused
+    times: int  # how often each was rejected
     ends: int  # the producer that writes no more
     goes_on: int  # the one that writes on under a newer epoch
 
@@ -163,7 +163,9 @@ def assert_event(
     assert event["offset"] == told.offset, said
     # A Java client goes on sending what was in flight when the fault counted.
     is_counted = told.client is not Client.JAVA
-    assert event["refusals"] == told.lines if is_counted else event["refusals"] >= told.lines, said
+    assert event["rejections"] == told.lines if is_counted else event["rejections"] >= told.lines, (
+        said
+    )
     assert event["brokers"] == [told.broker_id], said
     is_loss = told.sequence_class is SequenceClass.LOSS
     assert (event["at_most_records"] is not None) is is_loss, said

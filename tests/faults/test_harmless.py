@@ -50,7 +50,7 @@ def test_a_reordering_is_harmless(
 
 
 def assert_arrived(matrix: Matrix, topic: str, arrival: str) -> None:
-    """Assert that it is said whether the refused batch came."""
+    """Assert that it is said whether the rejected batch came."""
 
     def is_said() -> bool:
         return [one["evidence"]["arrival"] for one in matrix.episodes(topic)] == [arrival]

@@ -63,7 +63,7 @@ def send_behind(
     assert wait_until(lambda: lead_by(brokers, where) not in old, timeout_seconds=SEEN_SECONDS), (
         "no other leader"
     )
-    producer.expect_refusal(where, 3 + gap, 2)
+    producer.expect_rejection(where, 3 + gap, 2)
 
 
 def await_reason(matrix: Matrix, topic: str, reason: str) -> None:

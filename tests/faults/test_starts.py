@@ -73,9 +73,9 @@ def test_starts_of_transactions_that_are_overtaken_are_harmless_however_many(
     where = TopicPartition(topic, 0)
     with producer_on(cluster, topic) as owner:
         matrix.await_watched(topic)
-        refused = 0
+        rejected = 0
         for number in range(LONGER_THAN_ASKED + numbers.randint(0, 10)):
-            refused += overtake_start(
+            rejected += overtake_start(
                 owner, where, sizes_of(numbers), commit=numbers.random() < 0.9
             )
             if number > 2:  # before, so that one round reads several
@@ -86,7 +86,7 @@ def test_starts_of_transactions_that_are_overtaken_are_harmless_however_many(
     matrix.served.wait_rounds(3)
     [event] = matrix.episodes(topic)
     assert (event["class"], event["phase"]) == ("reordering", "confirmed"), (seed, event)
-    assert event["refusals"] == refused
+    assert event["rejections"] == rejected
     assert set(matrix.breaches(topic)) == {"sequence_gap_reordering"}
     assert_harmless(matrix, topic)
     assert_harmless(blind, topic)
@@ -102,7 +102,7 @@ def test_a_start_that_is_aborted_before_anything_came_loses_no_state(
     with producer_on(cluster, topic) as owner:
         matrix.await_watched(topic)
         for _ in range(others):
-            in_transaction(owner).expect_refusal(where, 30, 5)
+            in_transaction(owner).expect_rejection(where, 30, 5)
             owner.end(commit=False)
         overtake_start(owner, where, [4, 6])
         matrix.served.wait_rounds(4)

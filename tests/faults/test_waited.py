@@ -58,7 +58,7 @@ def test_what_a_client_gave_up_is_no_loss_and_did_not_arrive(
     ended, goes_on = events()[given_up.ends], events()[given_up.goes_on]
     for event in (ended, goes_on):
         assert (event["phase"], event["gap"]) == ("confirmed", given_up.gap)
-        assert event["refusals"] == given_up.times
+        assert event["rejections"] == given_up.times
         assert event["evidence"]["unwritten_records"] == given_up.gap + 1, event
         assert f"at least {given_up.gap + 1} records" in event["means"]
         assert "o acknowledged record is missing" in event["means"]

@@ -1,4 +1,4 @@
-"""Batches of producers on real brokers: what a leader refused, what is in its log, and what is not."""
+"""Batches of producers on real brokers: what a leader rejected, what is in its log, and what is not."""
 
 from __future__ import annotations
 
@@ -79,11 +79,11 @@ def one_of(snapshot: Snapshot) -> BatchesOf:
     return found
 
 
-def test_the_last_batch_before_a_refused_one_and_what_heals_it(
+def test_the_last_batch_before_a_rejected_one_and_what_heals_it(
     reader: ClusterReader, where: TopicPartition, producer: SequencedProducer
 ) -> None:
     producer.send(where, 0, 3)
-    producer.expect_refusal(where, 6, 3)
+    producer.expect_rejection(where, 6, 3)
     asked = wanted(where, producer.producer_id, offset=3, sequence=2)
     snapshot = answer(reader, asked)
     found = one_of(snapshot)

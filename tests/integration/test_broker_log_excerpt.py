@@ -3,7 +3,7 @@
 Only the names of topics and of the data directory were changed. `orders` lost 24 records to an unclean
 election; `payments` lost none, and had its old records deleted while a replica was down; `clicks` had
 a clean failover; `single-1` is alone on a broker that came and went; on `orders-7.at-…` batches were
-refused.
+rejected.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 from collectors.broker_log.parser import LineParser
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -27,20 +27,20 @@ from rules.facts.broker_log import (
 EXCERPT = Path(__file__).parent.parent / "data/broker-4.1.1"
 
 
-def test_the_log_of_a_broker_tells_of_one_loss_and_of_five_refusals() -> None:
+def test_the_log_of_a_broker_tells_of_one_loss_and_of_five_rejections() -> None:
     events = read("server.log")
     assert [type(event) for event in events] == [
         LogLoaded,
         LogTruncated,
         WatermarkWentBack,
         LogLoaded,
-        *[SequenceRefused] * 3,
-        EpochRefused,
-        SequenceRefused,
+        *[SequenceRejected] * 3,
+        EpochRejected,
+        SequenceRejected,
     ]
-    loaded, cut, back, whole, *refused = events
+    loaded, cut, back, whole, *rejected = events
     assert {event.topic for event in (loaded, cut, back)} == {"orders"}
-    assert (whole.topic, {event.topic for event in refused}) == (
+    assert (whole.topic, {event.topic for event in rejected}) == (
         "payments",
         {"orders-7.at-offset-3_in-partition-1"},
     )
@@ -49,7 +49,13 @@ def test_the_log_of_a_broker_tells_of_one_loss_and_of_five_refusals() -> None:
     assert isinstance(back, WatermarkWentBack)
     assert (cut.epoch, cut.epoch_end) == (0, 10)
     assert loaded.log_end_offset - cut.offset == back.offset_before - back.offset == 24
-    assert [_numbers(event) for event in refused] == [(27, 2), (4, 5), (5, None), (0, 1), (7, None)]
+    assert [_numbers(event) for event in rejected] == [
+        (27, 2),
+        (4, 5),
+        (5, None),
+        (0, 1),
+        (7, None),
+    ]
 
 
 def test_the_log_of_state_changes_tells_where_the_old_leader_began_to_follow() -> None:
@@ -79,7 +85,7 @@ def read(name: str) -> list[LogEvent]:
 
 
 def _numbers(event: LogEvent) -> tuple[int, int | None]:
-    if isinstance(event, EpochRefused):
+    if isinstance(event, EpochRejected):
         return event.producer_epoch, event.current_epoch
-    assert isinstance(event, SequenceRefused)
+    assert isinstance(event, SequenceRejected)
     return event.incoming_sequence, event.current_sequence

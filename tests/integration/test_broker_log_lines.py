@@ -11,12 +11,12 @@ import pytest
 
 from collectors.broker_log.parser import LineParser
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     LogEvent,
     LogTruncated,
     SequenceForm,
-    SequenceRefused,
+    SequenceRejected,
     partition_of,
 )
 from rules.facts.identity import TopicPartition
@@ -50,30 +50,30 @@ def raw(cluster: Sandbox) -> Iterator[RawCluster]:
         yield made
 
 
-def test_every_refusal_that_a_broker_of_this_version_can_be_made_to_write_is_read(
+def test_every_rejection_that_a_broker_of_this_version_can_be_made_to_write_is_read(
     cluster: Sandbox, raw: RawCluster, where: TopicPartition, new_name: Callable[[str], str]
 ) -> None:
     begin = utc_now()
     producer = new_producer(raw, new_name("idempotent"))
     producer.send(where, 0, 3)
-    producer.expect_refusal(where, 27, 3)  # ahead
+    producer.expect_rejection(where, 27, 3)  # ahead
     producer.send(where, 3, 3)
-    producer.expect_refusal(where, 4, 3)  # persisted, with other borders
+    producer.expect_rejection(where, 4, 3)  # persisted, with other borders
     producer.producer_epoch += 1
-    producer.expect_refusal(where, 5, 1)  # a new epoch that does not begin at 0
+    producer.expect_rejection(where, 5, 1)  # a new epoch that does not begin at 0
     producer.send(where, 0, 1)
     producer.producer_epoch -= 1
-    producer.expect_refusal(where, 6, 1, error=OLD_EPOCH)
+    producer.expect_rejection(where, 6, 1, error=OLD_EPOCH)
     transactional = _transactional(raw, new_name("transactional"))
-    transactional.expect_refusal(where, 7, 1)  # no state, transactions v2
+    transactional.expect_rejection(where, 7, 1)  # no state, transactions v2
 
-    events = [event for event in _events_on(cluster, where) if _is_refusal(event)]
+    events = [event for event in _events_on(cluster, where) if _is_rejection(event)]
     placed, topic_id = raw.placed(where), raw.topic_id(where.topic)
     assert {event.origin.broker_id for event in events} == {placed.leader}
     times = [event.origin.at for event in events]
     assert all(at is not None and begin - SKEW < at < utc_now() + SKEW for at in times)
     origins = [event.origin for event in events]
-    ahead = SequenceRefused(
+    ahead = SequenceRejected(
         origin=origins[0],
         form=SequenceForm.OUT_OF_ORDER,
         producer_id=producer.producer_id,
@@ -97,7 +97,7 @@ def test_every_refusal_that_a_broker_of_this_version_can_be_made_to_write_is_rea
             producer_epoch=1,
             current_epoch=0,
         ),
-        EpochRefused(
+        EpochRejected(
             origin=origins[3],
             producer_id=producer.producer_id,
             topic=where.topic,
@@ -173,8 +173,8 @@ def _transactional(raw: RawCluster, name: str) -> SequencedProducer:
     )
 
 
-def _is_refusal(event: LogEvent) -> bool:
-    return isinstance(event, SequenceRefused | EpochRefused)
+def _is_rejection(event: LogEvent) -> bool:
+    return isinstance(event, SequenceRejected | EpochRejected)
 
 
 def _events_on(cluster: Sandbox, where: TopicPartition) -> list[LogEvent]:

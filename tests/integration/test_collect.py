@@ -47,7 +47,7 @@ def collect(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
     )
 
 
-def refused(done: subprocess.CompletedProcess[str], code: ExitCode) -> str:
+def rejected(done: subprocess.CompletedProcess[str], code: ExitCode) -> str:
     """Assert that the run ended with this code and one line on stderr; return the line."""
     assert done.returncode == code, done.stderr
     [line] = done.stderr.strip().splitlines()
@@ -114,9 +114,9 @@ def test_unreachable_address_is_told_in_one_line() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         free = taken.getsockname()[1]
     done = collect("--bootstrap-servers", f"127.0.0.1:{free}")
-    assert "connection refused" in refused(done, ExitCode.UNREACHABLE)
+    assert "connection refused" in rejected(done, ExitCode.UNREACHABLE)
     done = collect("--bootstrap-servers", "no-such-host.invalid:9092")
-    assert "cannot be resolved" in refused(done, ExitCode.UNREACHABLE)
+    assert "cannot be resolved" in rejected(done, ExitCode.UNREACHABLE)
 
 
 def test_one_good_bootstrap_address_is_enough(cluster: Sandbox, topic: str) -> None:
@@ -130,15 +130,15 @@ def test_one_good_bootstrap_address_is_enough(cluster: Sandbox, topic: str) -> N
 def test_something_else_than_kafka_is_recognised() -> None:
     with answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as port:
         done = collect("--bootstrap-servers", f"127.0.0.1:{port}")
-    assert "not a Kafka broker" in refused(done, ExitCode.UNREACHABLE)
+    assert "not a Kafka broker" in rejected(done, ExitCode.UNREACHABLE)
 
 
-def test_wrong_password_and_unknown_user_are_refused(cluster: Sandbox) -> None:
+def test_wrong_password_and_unknown_user_are_rejected(cluster: Sandbox) -> None:
     security = ("--security-protocol", "SASL_PLAINTEXT", "--sasl-username")
     servers = ("--bootstrap-servers", cluster.sasl_bootstrap_servers)
     for user in ("observer", "nobody"):
         done = collect(*servers, *security, user, **{PASSWORD: "wrong-secret"})
-        line = refused(done, ExitCode.AUTHENTICATION)
+        line = rejected(done, ExitCode.AUTHENTICATION)
         assert "SASL_AUTHENTICATION_FAILED" in line
         assert "wrong-secret" not in line
 
@@ -146,23 +146,23 @@ def test_wrong_password_and_unknown_user_are_refused(cluster: Sandbox) -> None:
 def test_wrong_kind_of_listener_is_named(cluster: Sandbox) -> None:
     plain, sasl = cluster.bootstrap_servers, cluster.sasl_bootstrap_servers
     done = collect("--bootstrap-servers", sasl)
-    assert "SASL" in refused(done, ExitCode.AUTHENTICATION)
+    assert "SASL" in rejected(done, ExitCode.AUTHENTICATION)
     done = collect(
         *("--bootstrap-servers", plain, "--security-protocol", "SASL_PLAINTEXT"),
         *("--sasl-username", "observer"),
         **{PASSWORD: "observer-sandbox-only"},
     )
-    assert "SASL" in refused(done, ExitCode.AUTHENTICATION)
+    assert "SASL" in rejected(done, ExitCode.AUTHENTICATION)
     done = collect("--bootstrap-servers", plain, "--security-protocol", "SSL")
-    assert "TLS" in refused(done, ExitCode.AUTHENTICATION)
+    assert "TLS" in rejected(done, ExitCode.AUTHENTICATION)
 
 
 def test_filter_that_matches_nothing_has_its_own_code(cluster: Sandbox, topic: str) -> None:
     servers = ("--bootstrap-servers", cluster.bootstrap_servers)
     done = collect(*servers, "--topics", f"{topic}-not-there")
-    assert "no topic matches" in refused(done, ExitCode.NOTHING_MATCHED)
+    assert "no topic matches" in rejected(done, ExitCode.NOTHING_MATCHED)
     done = collect(*servers, "--topics", topic, "--groups", "nobody")
-    assert "no group matches" in refused(done, ExitCode.NOTHING_MATCHED)
+    assert "no group matches" in rejected(done, ExitCode.NOTHING_MATCHED)
 
 
 def test_group_that_a_frozen_broker_may_have_is_not_called_missing(
@@ -174,7 +174,7 @@ def test_group_that_a_frozen_broker_may_have_is_not_called_missing(
         *("--groups", f"{topic}-not-there"),
         TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS="2",
     )
-    line = refused(done, ExitCode.INCOMPLETE)
+    line = rejected(done, ExitCode.INCOMPLETE)
     assert f"no group that matches '{topic}-not-there' was seen" in line
     assert "the round has" in line
 
@@ -191,7 +191,7 @@ def test_topic_that_may_not_be_described_is_not_called_missing(
         )
     finally:
         admin.delete_user(user.name)
-    assert f"needs DESCRIBE on Topic {topic}" in refused(done, ExitCode.INCOMPLETE)
+    assert f"needs DESCRIBE on Topic {topic}" in rejected(done, ExitCode.INCOMPLETE)
 
 
 @pytest.mark.parametrize("output", ["json", "table"])
@@ -247,15 +247,15 @@ def test_bad_regular_expression_is_a_usage_error() -> None:
     assert "Traceback" not in done.stderr
 
 
-def test_unknown_settings_are_refused_wherever_they_stand(tmp_path: Path) -> None:
+def test_unknown_settings_are_rejected_wherever_they_stand(tmp_path: Path) -> None:
     config = tmp_path / "tidemark.toml"
     config.write_text("[kafka]\nbootstrap = 'x:1'\n", encoding="utf-8")
     done = collect("--config", str(config))
-    assert "unknown setting kafka.bootstrap" in refused(done, ExitCode.SETTINGS)
+    assert "unknown setting kafka.bootstrap" in rejected(done, ExitCode.SETTINGS)
     done = collect("--bootstrap-servers", "x:1", TIDEMARK_KAFKA__RETRIES="3")
-    assert "unknown setting kafka.retries" in refused(done, ExitCode.SETTINGS)
+    assert "unknown setting kafka.retries" in rejected(done, ExitCode.SETTINGS)
     done = collect()
-    assert "--bootstrap-servers" in refused(done, ExitCode.SETTINGS)
+    assert "--bootstrap-servers" in rejected(done, ExitCode.SETTINGS)
 
 
 def test_one_dead_broker_gives_an_incomplete_round(faults: Sandbox, topic: str) -> None:

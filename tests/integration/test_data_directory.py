@@ -52,7 +52,7 @@ def hold(tmp_path: Path) -> Iterator[Hold]:
         holder.communicate()
 
 
-def refusal(path: Path) -> StoreError:
+def rejection(path: Path) -> StoreError:
     with pytest.raises(StoreError) as raised, DataDirectory(path):
         pass
     assert not raised.value.retryable
@@ -60,15 +60,15 @@ def refusal(path: Path) -> StoreError:
     return raised.value
 
 
-def test_a_second_service_is_refused_and_told_who_holds_the_folder(
+def test_a_second_service_is_rejected_and_told_who_holds_the_folder(
     tmp_path: Path, hold: Hold
 ) -> None:
     holder = hold()
-    assert str(refusal(tmp_path)) == (
+    assert str(rejection(tmp_path)) == (
         f"data directory {tmp_path} is in use by another Tidemark service "
         f"(process {holder.pid}): stop it, or give this one a --data-dir of its own"
     )
-    assert str(refusal(tmp_path)).count(str(holder.pid)) == 1, "a refused one does not sign"
+    assert str(rejection(tmp_path)).count(str(holder.pid)) == 1, "a rejected one does not sign"
 
 
 def test_the_hold_goes_with_a_process_that_is_killed(tmp_path: Path, hold: Hold) -> None:
@@ -105,7 +105,7 @@ def test_a_lock_file_that_somebody_wrote_into_names_nobody_wrong(
 ) -> None:
     hold()
     (tmp_path / LOCK_NAME).write_bytes(written)
-    told = str(refusal(tmp_path))
+    told = str(rejection(tmp_path))
     assert "is in use by another Tidemark service" in told
     assert "nonsense" not in told
 
@@ -113,24 +113,24 @@ def test_a_lock_file_that_somebody_wrote_into_names_nobody_wrong(
 def test_a_file_in_the_way_is_named(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("in the way")
-    assert str(refusal(file)) == f"data directory {file}: file exists"
-    assert str(refusal(file / "below")) == f"data directory {file / 'below'}: not a directory"
+    assert str(rejection(file)) == f"data directory {file}: file exists"
+    assert str(rejection(file / "below")) == f"data directory {file / 'below'}: not a directory"
     assert file.read_text() == "in the way"
 
 
 def test_a_folder_in_place_of_the_lock_is_named(tmp_path: Path) -> None:
     (tmp_path / LOCK_NAME).mkdir()
-    assert str(refusal(tmp_path)) == f"data directory {tmp_path}: is a directory"
+    assert str(rejection(tmp_path)) == f"data directory {tmp_path}: is a directory"
 
 
 def test_a_place_where_nobody_may_write_is_told() -> None:
     path = Path("/proc/tidemark")  # read-only for root too
-    assert str(refusal(path)).startswith(f"data directory {path}: ")
+    assert str(rejection(path)).startswith(f"data directory {path}: ")
 
 
 def test_a_disk_without_room_for_the_owner_is_told_and_nothing_is_held(tmp_path: Path) -> None:
     (tmp_path / LOCK_NAME).symlink_to("/dev/full")
-    assert str(refusal(tmp_path)) in {
+    assert str(rejection(tmp_path)) in {
         f"data directory {tmp_path}: no space left on device",
         f"data directory {tmp_path}: invalid argument",  # a device cannot be cut to no length
     }

@@ -283,7 +283,7 @@ FENCES = {
 
 
 @pytest.mark.parametrize("name", FENCES)
-def test_a_fenced_owner_is_refused_and_its_transaction_aborted(
+def test_a_fenced_owner_is_rejected_and_its_transaction_aborted(
     cluster: Sandbox, reader: ClusterReader, name: str
 ) -> None:
     cut, epoch, state = FENCES[name]

@@ -43,7 +43,7 @@ def assert_well(served: Served) -> None:
     assert served.get("/livez").body == b"ok"
 
 
-def refused(answer: Answer, status: int) -> None:
+def rejected(answer: Answer, status: int) -> None:
     assert (answer.status, answer.headers["content-type"]) == (status, PROBLEM)
     assert answer.json["status"] == status
 
@@ -78,12 +78,12 @@ def test_a_connection_carries_many_requests(served: Served) -> None:
         assert peer.read().count(b"\r\n\r\nok") == 3
 
 
-def test_another_host_name_is_refused(served: Served) -> None:
+def test_another_host_name_is_rejected(served: Served) -> None:
     with served.peer() as peer:
         answer = peer.send(
             b"GET /metrics HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n"
         ).answer()
-    refused(answer, 403)
+    rejected(answer, 403)
 
 
 # ------------------------------------------------------------------ odd clients
@@ -110,10 +110,10 @@ def test_what_is_no_http_is_told_so(served: Served, sent: bytes) -> None:
 
 
 @pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Long: "])
-def test_a_megabyte_of_url_or_header_is_refused(served: Served, start: bytes) -> None:
+def test_a_megabyte_of_url_or_header_is_rejected(served: Served, start: bytes) -> None:
     with served.peer() as peer:
         peer.send_as_far_as_it_goes(start + b"x" * MEGABYTE + b" HTTP/1.1\r\n\r\n")
-        refused(peer.answer(), 400)
+        rejected(peer.answer(), 400)
     assert_well(served)
 
 
@@ -124,7 +124,7 @@ def test_a_client_that_sends_slowly_is_let_go_and_hinders_nobody(
     with served.peer() as slow:
         slow.send(sent)
         assert_well(served)
-        refused(slow.answer(), 408)
+        rejected(slow.answer(), 408)
     assert_well(served)
 
 
@@ -157,31 +157,31 @@ def posted(*lines: bytes) -> bytes:
     return b"\r\n".join([b"POST /api/v1/rules HTTP/1.1", b"Host: localhost", *lines, b"", b""])
 
 
-def test_a_large_body_is_refused_before_it_is_sent(served: Served) -> None:
+def test_a_large_body_is_rejected_before_it_is_sent(served: Served) -> None:
     with served.peer() as peer:
-        refused(peer.send(posted(b"Content-Length: 1000000000")).answer(), 413)
+        rejected(peer.send(posted(b"Content-Length: 1000000000")).answer(), 413)
     assert_well(served)
 
 
-def test_a_streamed_body_is_refused_when_it_grows_too_large(served: Served) -> None:
+def test_a_streamed_body_is_rejected_when_it_grows_too_large(served: Served) -> None:
     chunk = b"4000\r\n" + b"x" * 0x4000 + b"\r\n"
     with served.peer() as peer:
         peer.send(posted(b"Transfer-Encoding: chunked"))
         peer.send_as_far_as_it_goes(chunk * 5)
-        refused(peer.answer(), 413)
+        rejected(peer.answer(), 413)
     assert_well(served)
 
 
 def test_a_small_body_is_read_and_ignored(served: Served) -> None:
     with served.peer() as peer:
         sent = posted(b"Content-Length: 3", b"Connection: close") + b"abc"
-        refused(peer.send(sent).answer(), 405)
+        rejected(peer.send(sent).answer(), 405)
 
 
 def test_a_broken_chunk_is_told_so(served: Served, world: World) -> None:
     with served.peer() as peer:
         peer.send(posted(b"Transfer-Encoding: chunked") + b"zz\r\n")
-        refused(peer.answer(), 400)
+        rejected(peer.answer(), 400)
     assert_well(served)
     assert world.log.events == []
 

@@ -50,7 +50,7 @@ TRANSACTIONAL: Final = (Case.AFTER_A_MARKER, Case.MARKER_LATER, Case.ABORTED)
 
 
 def insist(act: Callable[[], object]) -> None:
-    """Do something that a coordinator refuses while it is being elected."""
+    """Do something that a coordinator rejects while it is being elected."""
 
     def is_done() -> bool:
         try:

@@ -103,7 +103,7 @@ def test_too_old_list_offsets_is_a_gap_per_broker_and_commits_stay(
     assert "ListOffsets: it needs Kafka 2.8" in why_of(snapshot)
 
 
-def test_cluster_that_cannot_describe_itself_is_refused_with_the_release_it_needs(
+def test_cluster_that_cannot_describe_itself_is_rejected_with_the_release_it_needs(
     cluster: Sandbox, make_reader: MakeReader
 ) -> None:
     with (

@@ -60,14 +60,14 @@ def test_it_prints_and_records_what_arrives_in_order(tmp_path: Path) -> None:
     assert [cells[2] for cells in told] == ["a", "a", "b", "b", "no webhook-id"]
     assert "AGAIN" in out.splitlines()[3]
     assert (
-        "2 notifications in 5 requests; refused: 2; came again after they had been taken: 1" in err
+        "2 notifications in 5 requests; rejected: 2; came again after they had been taken: 1" in err
     )
     rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     assert [row["signature"] for row in rows] == [*["verified"] * 4, "missing"]
     assert record.stat().st_mode & 0o077 == 0
 
 
-def test_what_is_no_bounded_request_is_refused() -> None:
+def test_what_is_no_bounded_request_is_rejected() -> None:
     with receiver("-o", "json") as (_, address):
         assert httpx2.get(address).status_code == 501
         assert httpx2.post(address, content=iter([b"chunked"])).status_code == 411

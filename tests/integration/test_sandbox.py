@@ -1,4 +1,4 @@
-"""The sandbox on real brokers: its states, its promises at the end, and what it refuses."""
+"""The sandbox on real brokers: its states, its promises at the end, and what it rejects."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_a_node_that_cannot_start_names_its_log(sandbox: Sandbox) -> None:
         sandbox.start(3)
 
 
-def test_an_unknown_node_is_refused(sandbox: Sandbox) -> None:
+def test_an_unknown_node_is_rejected(sandbox: Sandbox) -> None:
     for act in (sandbox.kill, sandbox.pause, sandbox.resume, sandbox.start):
         with pytest.raises(SandboxError, match="no node 7"):
             act(7)
@@ -207,7 +207,7 @@ def test_observer_sees_everything_and_changes_nothing(
     assert observer.describe_cluster().result(timeout=60).controller is not None
     assert observer.list_consumer_groups().result(timeout=60).errors == []
     with pytest.raises(KafkaException, match="AUTHORIZATION_FAILED"):
-        observer.create_topics([NewTopic("refused", 1, 1)])["refused"].result(timeout=60)
+        observer.create_topics([NewTopic("rejected", 1, 1)])["rejected"].result(timeout=60)
 
 
 def test_a_user_sees_what_was_granted_until_it_is_revoked(
@@ -228,7 +228,7 @@ def test_a_user_sees_what_was_granted_until_it_is_revoked(
     admin.delete_user("nobody")
 
 
-def test_a_wrong_password_is_refused(sandbox: Sandbox) -> None:
+def test_a_wrong_password_is_rejected(sandbox: Sandbox) -> None:
     client = client_of(sandbox, User(name=OBSERVER.name, password="wrong"))  # noqa: S106 - wrong
     with pytest.raises(KafkaException):
         client.list_topics(timeout=3)

@@ -25,7 +25,7 @@ from tests.integration.test_scrape_watch import wait_for, watching
 pytestmark = pytest.mark.integration
 
 CLIENT: Final = 'orders/1:blue "x"'  # which JMX takes in quotes alone
-# A record that is a millisecond old is refused, and not sent again.
+# A record that is a millisecond old is rejected, and not sent again.
 NEVER_NEW_ENOUGH: Final = {"message.timestamp.before.max.ms": "0"}
 SETTINGS: Final = {"client.id": CLIENT, "max.in.flight.requests.per.connection": "1"}
 RULES: Final = {
@@ -61,7 +61,7 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
     tmp_path: Path,
     rules: str,
 ) -> None:
-    topic = new_name("refused")
+    topic = new_name("rejected")
     admin.create_topic(topic, assignment=[[1]], configs=NEVER_NEW_ENOUGH)
     config = tmp_path / "agent.yaml"
     config.write_text(rules, encoding="utf-8")
@@ -81,7 +81,7 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
         wait_for(watch, lambda now: len(now.fresh) == 2)  # its page is not there yet
         with producer:
             wait_for(watch, lambda now: has_failed(now, topic) and has_failed(now, None))
-            seen = wait_for(watch, lambda now: bool(refusals(now)))
+            seen = wait_for(watch, lambda now: bool(rejections(now)))
             told = reporting_producers(seen, topic, began, utc_now())
             assert told.only_raised is not None
             assert (told.only_raised.client_id, told.only_raised.address) == (
@@ -96,8 +96,8 @@ def test_a_java_producer_whose_records_fail_is_told_with_its_topic(
     assert producer.counts.failed > 0
 
 
-def refusals(seen: Scrapes) -> list[int]:
-    """Return by how much the brokers' count of these refusals went up."""
+def rejections(seen: Scrapes) -> list[int]:
+    """Return by how much the brokers' count of these rejections went up."""
     return [
         rise.count or 0
         for one in seen.request_errors

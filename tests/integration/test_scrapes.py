@@ -191,8 +191,8 @@ def test_a_secret_is_not_cut_in_two(served: Pages) -> None:
 def test_nobody_who_listens_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    refused = trouble(page_at(f"http://127.0.0.1:{port}"))
-    assert (refused.cause, "ConnectError" in refused.why) == (GapCause.UNREACHABLE, True)
+    rejected = trouble(page_at(f"http://127.0.0.1:{port}"))
+    assert (rejected.cause, "ConnectError" in rejected.why) == (GapCause.UNREACHABLE, True)
 
 
 @pytest.mark.parametrize("host", ["name.invalid", "a" * 70 + ".invalid", "xn--a.invalid", "a..b"])
@@ -241,8 +241,8 @@ def test_a_certificate_is_checked_against_the_authority_that_is_set() -> None:
             page_at(served.url.replace("127.0.0.1", "localhost")), asking(ca=DATA / "localhost.pem")
         )
         assert isinstance(trusted, Samples)
-        refused = trouble(page_at(served.url))
-        assert (refused.cause, "certificate" in refused.why.lower()) == (
+        rejected = trouble(page_at(served.url))
+        assert (rejected.cause, "certificate" in rejected.why.lower()) == (
             GapCause.UNREACHABLE,
             True,
         )

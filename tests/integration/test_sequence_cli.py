@@ -24,12 +24,12 @@ from tests.integration.serving import serving
 from tests.unit.service.api.given import World, look
 from tests.unit.service.api.sequences.sequences import LOSS, after
 from tests.unit.service.cli.app_api import judgements
-from tests.unit.service.cli.sequence.given import refused
+from tests.unit.service.cli.sequence.given import rejected
 
 pytestmark = pytest.mark.integration
 
 COMMAND: Final = [sys.executable, "-m", "service", "sequence"]
-TEXTBOOK: Final = "\n".join(refused(27, 2, producer=7)) + "\n"
+TEXTBOOK: Final = "\n".join(rejected(27, 2, producer=7)) + "\n"
 ORDINARY: Final = (
     "[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group a (kafka)\n"
 )
@@ -122,7 +122,7 @@ def started(
 
 def test_whoever_has_read_enough_may_go(tmp_path: Path) -> None:
     file = tmp_path / "server.log"
-    many = ("\n".join(refused(27, 2, producer=n)) + "\n" for n in range(900))
+    many = ("\n".join(rejected(27, 2, producer=n)) + "\n" for n in range(900))
     file.write_text("".join(many), encoding="ascii")
     with started("explain", str(file), "-o", "json") as running:
         assert running.stdout is not None
@@ -168,7 +168,7 @@ def test_a_service_s_proof_stands_before_the_numbers(server: str) -> None:
 
 
 def test_a_service_that_does_not_know_an_event_says_so(server: str) -> None:
-    done = sequence("explain", "--server", server, given="\n".join(refused(30, 2)))
+    done = sequence("explain", "--server", server, given="\n".join(rejected(30, 2)))
     assert done.returncode == ExitCode.INCOMPLETE
     assert f"{server} does not know 1 event of these" in done.stderr
     assert "the numbers alone" in done.stdout

@@ -47,7 +47,7 @@ TEXTS = {
         pytest.param(SequenceForm.EXPECTED_ZERO, marks=TRANSACTIONS_V2),
     ],
 )
-def test_a_batch_that_comes_too_early_is_refused_once_and_taken_later(
+def test_a_batch_that_comes_too_early_is_rejected_once_and_taken_later(
     cluster: Sandbox, form: SequenceForm
 ) -> None:
     with make_fault("sequence-reordering", cluster, form=form, records=3, batch=3) as truth:
@@ -120,7 +120,7 @@ def test_one_of_the_last_five_batches_may_come_again_without_a_word(cluster: San
         pytest.param({"other_borders": True}, 3, id="two batches as one"),
     ],
 )
-def test_any_other_repetition_is_refused_and_adds_nothing(
+def test_any_other_repetition_is_rejected_and_adds_nothing(
     cluster: Sandbox, options: dict[str, bool], end: int
 ) -> None:
     with make_fault("sequence-stale-retry", cluster, batch=2, **options) as truth:
@@ -130,7 +130,7 @@ def test_any_other_repetition_is_refused_and_adds_nothing(
         assert values_on(cluster, truth.topic) == [*range(end + 1)]
 
 
-def test_a_refused_repetition_that_is_sent_in_a_new_epoch_is_there_twice(
+def test_a_rejected_repetition_that_is_sent_in_a_new_epoch_is_there_twice(
     cluster: Sandbox,
 ) -> None:
     with make_fault("sequence-stale-retry", cluster, batch=2, resend=True) as truth:
@@ -138,7 +138,7 @@ def test_a_refused_repetition_that_is_sent_in_a_new_epoch_is_there_twice(
         assert only(truth).last_epoch == 1
 
 
-def test_a_client_that_begins_its_epochs_above_zero_is_refused_for_ever(cluster: Sandbox) -> None:
+def test_a_client_that_begins_its_epochs_above_zero_is_rejected_for_ever(cluster: Sandbox) -> None:
     with make_fault("sequence-restart", cluster, batch=2) as truth:
         told = only(truth)
         assert (told.sequence_class, told.lines) == (SequenceClass.SEQUENCE_RESTART, 6)
@@ -154,7 +154,7 @@ def test_a_leader_that_has_forgotten_a_producer_takes_any_sequence(cluster: Sand
 
 
 @TRANSACTIONS_V2
-def test_with_transactions_v2_a_forgotten_producer_is_refused(cluster: Sandbox) -> None:
+def test_with_transactions_v2_a_forgotten_producer_is_rejected(cluster: Sandbox) -> None:
     form = SequenceForm.EXPECTED_ZERO
     with make_fault("sequence-state-expired", cluster, batch=2, form=form) as truth:
         told = only(truth)

@@ -157,7 +157,7 @@ def test_a_listener_that_closes_at_the_first_request_wants_sasl(listen: Listen, 
         peer.request()
 
     failure = failure_of(exchange(pool, listen(closing))[0])
-    assert failure.refused
+    assert failure.rejected
     assert "as a listener does that wants SASL" in failure.why
 
 
@@ -254,7 +254,7 @@ def test_without_a_ready_bootstrap_address_each_says_why(listen: Listen, pool: P
     silent, closed = listen(Peer.silence), Address("127.0.0.1", 1)
     assert pool.connect_any([silent, closed], timeout_seconds=SHORT) is None
     assert "no answer" in failure_of(pool.failure(silent)).why
-    assert "refused" in failure_of(pool.failure(closed)).why
+    assert "rejected" in failure_of(pool.failure(closed)).why
 
 
 def test_an_answer_that_comes_too_late_is_not_taken_for_the_next(
@@ -354,17 +354,17 @@ def test_a_large_answer_comes_through_tls_whole(listen: Listen, make_pool: MakeP
     assert len(read_list_offsets(answer)) == len(topics)
 
 
-def test_an_unknown_authority_is_refused(listen: Listen, make_pool: MakePool) -> None:
+def test_an_unknown_authority_is_rejected(listen: Listen, make_pool: MakePool) -> None:
     address = listen(counting, tls=server_tls())
     failure = connect_failure(make_pool(trusting(None)), address)
-    assert failure.refused
+    assert failure.rejected
     assert failure.cause is GapCause.NOT_AUTHORIZED
     assert "its certificate is not trusted" in failure.why
 
 
-def test_a_certificate_for_another_host_is_refused(listen: Listen, make_pool: MakePool) -> None:
+def test_a_certificate_for_another_host_is_rejected(listen: Listen, make_pool: MakePool) -> None:
     address = listen(counting, tls=server_tls(), host="127.0.0.2")  # not in the certificate
-    assert connect_failure(make_pool(trusting(CERTIFICATE)), address).refused
+    assert connect_failure(make_pool(trusting(CERTIFICATE)), address).rejected
     unchecked = make_pool(trusting(CERTIFICATE, check_hostname=False))
     assert offset_of(exchange(unchecked, address)[0]) == 0
 
@@ -375,7 +375,7 @@ def test_a_tls_listener_is_recognised_by_a_plain_client(listen: Listen, pool: Po
         peer.raw(bytes.fromhex("15030300020246"))  # fatal: protocol version
 
     failure = connect_failure(pool, listen(alerting))
-    assert failure.refused
+    assert failure.rejected
     assert "speaks TLS: set the security protocol to SSL" in failure.why
 
 
@@ -387,5 +387,5 @@ def test_a_plain_listener_is_recognised_by_a_tls_client(
         peer.silence()
 
     failure = connect_failure(make_pool(trusting(CERTIFICATE)), listen(plain))
-    assert failure.refused
+    assert failure.rejected
     assert "TLS failed" in failure.why

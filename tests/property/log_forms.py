@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import strategies as st
 
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     IsrShrunk,
     IsrUpdated,
@@ -17,7 +17,7 @@ from rules.facts.broker_log import (
     LogLoaded,
     LogTruncated,
     SequenceForm,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -90,7 +90,7 @@ def sequences(draw: Draw) -> Written:
         f"Out of order sequence number for {word} {producer}{where}:"
         f" {incoming} (incoming seq. number), {current} ({last})"
     )
-    event = SequenceRefused(
+    event = SequenceRejected(
         origin=origin(around.at, around.broker_id),
         form=SequenceForm.EARLIEST_SEEN if earliest else SequenceForm.OUT_OF_ORDER,
         producer_id=producer,
@@ -121,7 +121,7 @@ def new_epochs(draw: Draw) -> Written:
         f"Invalid sequence number for new epoch{of_whom}{where}:"
         f" {request} (request epoch), {incoming} (seq. number){last}"
     )
-    event = SequenceRefused(
+    event = SequenceRejected(
         origin=origin(around.at, around.broker_id),
         form=SequenceForm.NEW_EPOCH,
         producer_id=producer if has_producer else None,
@@ -150,7 +150,7 @@ def expected_zeros(draw: Draw) -> Written:
         f" {around.name}: {incoming} (incoming seq. number). Expected sequence 0 for transactions v2"
         " idempotent producer with no existing state."
     )
-    event = SequenceRefused(
+    event = SequenceRejected(
         origin=origin(around.at, around.broker_id),
         form=SequenceForm.EXPECTED_ZERO,
         producer_id=producer,
@@ -186,7 +186,7 @@ def epochs(draw: Draw) -> Written:
         f"Epoch of producer {producer}{at} is {request}, which is < the last seen epoch {known} (TV-1)",
     )
     message = draw(st.sampled_from(forms))
-    event = EpochRefused(
+    event = EpochRejected(
         origin=origin(around.at, around.broker_id),
         producer_id=producer if message.startswith("Epoch") else None,
         topic=around.topic,

@@ -17,12 +17,12 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode
 from rules.facts.last_look import microseconds
 from rules.facts.producers import ProducerState
 from tests.factories import topic_id
-from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
+from tests.unit.rules.sequence.lines import expected_zero, new_epoch, rejected
 from tests.unit.rules.sequence.stage import Look, found
 
 STEP_SECONDS: Final = 2.5  # between two acts: more than clocks may differ
@@ -55,9 +55,9 @@ class Act(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Truth:
-    """A line, and whether acknowledged records were missing before the refused batch."""
+    """A line, and whether acknowledged records were missing before the rejected batch."""
 
-    line: SequenceRefused
+    line: SequenceRejected
     is_lost: bool
     # Whether a leader had been alone in the ISR before: a change after that counts as unclean, also
     # if the others came back unseen.
@@ -120,7 +120,7 @@ class World:
                 pass
 
     def write(self, size: int) -> None:
-        """Send the next batch; who is refused goes on under a new epoch, as Java does."""
+        """Send the next batch; who is rejected goes on under a new epoch, as Java does."""
         if self.send(self.next_sequence, size):
             self.next_sequence += size
             return
@@ -212,7 +212,7 @@ class World:
         elif last == NO_BATCH and self.is_v2:
             line = expected_zero(sequence, **where)
         else:
-            line = refused(sequence, last, **where)
+            line = rejected(sequence, last, **where)
         expected = 0 if is_new else last + 1
         gone = {(self.producer_epoch, number) for number in range(expected, sequence)}
         self.told.append(
@@ -244,7 +244,7 @@ class World:
         self.acknowledged = set()
 
     # -------------------------------------------------------------- what a round sees
-    def look(self, lines: Sequence[SequenceRefused], *, asked: bool) -> Look:
+    def look(self, lines: Sequence[SequenceRejected], *, asked: bool) -> Look:
         """Return what a round sees now; `asked` for batches and states by the round before."""
         isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)
         first = 0 if self.creation else FIRST_EPOCH
@@ -285,7 +285,7 @@ class World:
 
     def of_episode(self, episode: Episode) -> list[Truth]:
         """Return the truth about the lines of an episode."""
-        times = {time for refusal in episode.refusals for time in refusal.times_us}
+        times = {time for rejection in episode.rejections for time in rejection.times_us}
         return [
             one
             for one in self.told

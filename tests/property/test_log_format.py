@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rules.errors import StoreError
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     IsrShrunk,
     IsrUpdated,
@@ -21,7 +21,7 @@ from rules.facts.broker_log import (
     LogTruncated,
     Origin,
     SequenceForm,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -47,7 +47,7 @@ PARTS: dict[str, st.SearchStrategy[Any]] = {
     "last_known_elr_before": broker_lists,
 }
 MAY_LACK = {
-    SequenceRefused: (
+    SequenceRejected: (
         "producer_id",
         "topic",
         "partition",
@@ -55,7 +55,7 @@ MAY_LACK = {
         "offset",
         "current_sequence",
     ),
-    EpochRefused: ("producer_id", "topic", "partition", "offset"),
+    EpochRejected: ("producer_id", "topic", "partition", "offset"),
     IsrShrunk: ("high_watermark", "log_end_offset"),
     IsrUpdated: ("leader_epoch",),
     UncleanChange: ("topic", "topic_id", "leader", "leader_before", "leader_epoch"),

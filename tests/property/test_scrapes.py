@@ -113,7 +113,7 @@ def test_no_answer_of_a_server_raises(body: bytes) -> None:
 
 
 @given(st.text(max_size=60), st.dictionaries(st.text(max_size=12), st.text(max_size=12)))
-def test_an_address_is_read_or_refused(text: str, labels: dict[str, str]) -> None:
+def test_an_address_is_read_or_rejected(text: str, labels: dict[str, str]) -> None:
     reads: list[Callable[[], Endpoint]] = [
         lambda: page_at(text),
         lambda: page_at(f"http://{text}"),

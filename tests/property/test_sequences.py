@@ -17,7 +17,7 @@ from rules.catalogue import (
     sequence_gap_reordering,
     sequence_gap_undetermined,
 )
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode, EpisodeKey
 from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, advance
@@ -35,7 +35,7 @@ from tests.property.sequenced import Act, Course, World, courses
 from tests.unit.rules.sequence.case_looks import SILENT
 from tests.unit.rules.sequence.stage import Look
 
-Order = Callable[[list[SequenceRefused]], list[SequenceRefused]]
+Order = Callable[[list[SequenceRejected]], list[SequenceRejected]]
 HARMLESS = (
     SequenceClass.REORDERING,
     SequenceClass.STALE_RETRY,
@@ -120,7 +120,7 @@ class Watch:
             lines = lines[half:]
         self._round(lines)
 
-    def _round(self, lines: list[SequenceRefused]) -> None:
+    def _round(self, lines: list[SequenceRejected]) -> None:
         asked = bool(self.views) and any(
             isinstance(one, BatchesQuestion) for one in questions_of(self.views[-1])
         )
@@ -191,7 +191,7 @@ def test_every_loss_that_a_line_shows_is_at_least_suspected(course: Course) -> N
 
 @given(courses, st.randoms(use_true_random=False))
 def test_the_order_of_the_lines_of_a_round_is_irrelevant(course: Course, random: object) -> None:
-    def mixed(lines: list[SequenceRefused]) -> list[SequenceRefused]:
+    def mixed(lines: list[SequenceRejected]) -> list[SequenceRejected]:
         return sorted(lines, key=lambda _: random.random())  # type: ignore[attr-defined]
 
     assert Watch(mixed).run(course).episodes == Watch().run(course).episodes
@@ -214,7 +214,7 @@ def test_a_round_split_in_two_never_says_less_at_last(course: Course) -> None:
 
 
 silences: Final = st.lists(st.sampled_from(Silence), min_size=1, max_size=3)
-# A batch is given up, and another one refused behind a clean change of leader.
+# A batch is given up, and another one rejected behind a clean change of leader.
 SKIPPED: Final = [(Act.WRITE, 1), (Act.LOOK, 1), (Act.CHANGE, 1), (Act.GIVE_UP, 3), (Act.WRITE, 1)]
 
 

@@ -73,7 +73,7 @@ def test_what_was_rendered_is_decoded(record: TransactionRecord) -> None:
 
 
 @given(values().map(render_value), st.data())
-def test_a_value_that_ends_early_is_refused(content: bytes, data: st.DataObject) -> None:
+def test_a_value_that_ends_early_is_rejected(content: bytes, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(content) - 1))
     with contextlib.suppress(RecordUnreadableError):
         decode(render_key("payments"), content[:cut])

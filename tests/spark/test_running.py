@@ -104,7 +104,7 @@ def test_without_history_there_is_nothing_to_do(tmp_path: Path) -> None:
     assert planned(order(tmp_path), NOW) is None
 
 
-def test_a_second_run_on_a_history_is_refused(tmp_path: Path) -> None:
+def test_a_second_run_on_a_history_is_rejected(tmp_path: Path) -> None:
     make_weeks(tmp_path / "history", days=1)
     with alone(tmp_path / "history"), pytest.raises(ConflictError, match="another"):
         make(tmp_path, Store(), [])

@@ -74,7 +74,7 @@ def test_the_whole_story_is_seen_and_leaves_nothing(
 
 
 def check_what_the_pager_got(story: str) -> None:
-    """Each notification arrived once, in order; the first request had been refused."""
+    """Each notification arrived once, in order; the first request had been rejected."""
     got = GOT.findall(story.partition("What the pager got")[2])
     assert [int(row[0]) for row in got] == list(range(1, len(got) + 1))
     taken = [row for row in got if "answered" not in row[4]]
@@ -82,7 +82,7 @@ def check_what_the_pager_got(story: str) -> None:
     assert "answered 500" in got[0][4]
     last = {row[3]: row[2] for row in taken}
     assert last["Broker"] == last["sequence_gap_loss"] == "FIRING", "incidents, and what they did"
-    # That it fires may be what was refused: if it has ended by then, its end takes that place.
+    # That it fires may be what was rejected: if it has ended by then, its end takes that place.
     assert last["transaction_hanging"] == last["sequence_gap_reordering"] == "RESOLVED"
 
 

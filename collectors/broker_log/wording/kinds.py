@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from collectors.broker_log.wording import elections, refusals, replicas
+from collectors.broker_log.wording import elections, rejections, replicas
 from collectors.broker_log.wording.line import FirstLine, Line
 from rules.facts.broker_log import LogEvent
 
@@ -29,11 +29,11 @@ def _of_exception(mark: str, read: Callable[[Line], LogEvent | None]) -> Kind:
 # In the order in which they are tried on one line: an exception's name only where no message that
 # is known follows it.
 KINDS: Final = (
-    Kind(refusals.FIRST, refusals.first_line),
-    _of_exception(refusals.OUT_OF_ORDER, refusals.out_of_order),
-    _of_exception(refusals.INVALID, refusals.invalid),
-    _of_exception(refusals.EPOCH, refusals.epoch),
-    _of_exception(refusals.FENCED, refusals.epoch),
+    Kind(rejections.FIRST, rejections.first_line),
+    _of_exception(rejections.OUT_OF_ORDER, rejections.out_of_order),
+    _of_exception(rejections.INVALID, rejections.invalid),
+    _of_exception(rejections.EPOCH, rejections.epoch),
+    _of_exception(rejections.FENCED, rejections.epoch),
     Kind(replicas.SHRINKING, replicas.shrinking),
     Kind(replicas.UPDATED, replicas.updated),
     Kind(replicas.STILL_LEADER, replicas.still_leader),
@@ -44,6 +44,6 @@ KINDS: Final = (
     Kind(replicas.NON_MONOTONIC, replicas.non_monotonic),
     Kind(elections.SETTING, elections.setting),
     Kind(elections.UNCLEAN, elections.change),
-    _of_exception("OutOfOrderSequenceException:", refusals.cut),
-    _of_exception("InvalidProducerEpochException:", refusals.cut),
+    _of_exception("OutOfOrderSequenceException:", rejections.cut),
+    _of_exception("InvalidProducerEpochException:", rejections.cut),
 )

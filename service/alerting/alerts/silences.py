@@ -16,7 +16,7 @@ LONGEST_NAME: Final = 256
 
 
 class SilenceError(TidemarkError):
-    """A silence that is refused; the text says why."""
+    """A silence that is rejected; the text says why."""
 
 
 class SilenceState(StrEnum):

@@ -38,7 +38,7 @@ def _alert(alert: NotifiedAlert) -> dict[str, Json]:
         "startsAt": timestamp(alert.starts_at),
     }
     if alert.generator_url:
-        told["generatorURL"] = alert.generator_url  # an empty one is refused as no URL
+        told["generatorURL"] = alert.generator_url  # an empty one is rejected as no URL
     if alert.ends_at is not None:
         told["endsAt"] = timestamp(alert.ends_at)
     return told

@@ -1,6 +1,6 @@
 """The message for a Slack channel: a line for notices, and blocks for who opens it.
 
-Slack refuses a message that breaks one of its limits as a whole, so that every text is cut before.
+Slack rejects a message that breaks one of its limits as a whole, so that every text is cut before.
 Beside those of its reference there is one that it does not name: all blocks together must stay below
 some 13,000 characters, or it answers msg_blocks_too_long.
 

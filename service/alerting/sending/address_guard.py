@@ -46,7 +46,7 @@ class Kind(StrEnum):
     RESERVED = "reserved"
 
 
-class AddressRefusedError(TidemarkError):
+class AddressDeniedError(TidemarkError):
     """A receiver's name leads to an address that may not be called; the text says what it is."""
 
 
@@ -114,21 +114,21 @@ class AddressGuard:
         """Return the address to connect to: the same, or the IPv4 address that it only wraps.
 
         Raises:
-            AddressRefusedError: it may not be called.
+            AddressDeniedError: it may not be called.
         """
         address = _unwrapped(ip_address(text))
-        kind = self.refused(address)
+        kind = self.denied(address)
         if kind is not None:
-            raise AddressRefusedError(f"{text} may not be called: it is {kind}")
+            raise AddressDeniedError(f"{text} may not be called: it is {kind}")
         return str(address)
 
-    def refused(self, address: Address) -> Kind | None:
+    def denied(self, address: Address) -> Kind | None:
         """Return why an address may not be called; None if it may."""
         bare = _unwrapped(address)
-        inside = (self.refused(one) for one in _carried(bare))
-        return next((kind for kind in inside if kind is not None), self._refused_itself(bare))
+        inside = (self.denied(one) for one in _carried(bare))
+        return next((kind for kind in inside if kind is not None), self._denied_itself(bare))
 
-    def _refused_itself(self, address: Address) -> Kind | None:
+    def _denied_itself(self, address: Address) -> Kind | None:
         kind = _kind_of(address)
         if kind is None or kind in _NEVER_OPENED:
             return kind

@@ -19,10 +19,10 @@ class Failure(StrEnum):
     """Why an attempt did not deliver."""
 
     TIMEOUT = "timeout"
-    CONNECTION = "connection"  # refused, reset, or not HTTP
+    CONNECTION = "connection"  # rejected, reset, or not HTTP
     TLS = "tls"  # above all a certificate that does not prove the name
     NAME = "name"  # has no address
-    ADDRESS_REFUSED = "address_refused"  # by our own guard
+    ADDRESS_DENIED = "address_denied"  # by our own guard
     REDIRECT = "redirect"
     AUTH = "auth"
     NOT_FOUND = "not_found"
@@ -34,7 +34,7 @@ class Failure(StrEnum):
 
 # What a person has to mend first, and then should not be lost: asked again, but seldom.
 SLOW: Final = frozenset(
-    (Failure.AUTH, Failure.NOT_FOUND, Failure.ADDRESS_REFUSED, Failure.TLS, Failure.REDIRECT)
+    (Failure.AUTH, Failure.NOT_FOUND, Failure.ADDRESS_DENIED, Failure.TLS, Failure.REDIRECT)
 )
 _BY_STATUS: Final = {
     401: Failure.AUTH,

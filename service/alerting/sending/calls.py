@@ -20,7 +20,7 @@ import httpcore2
 
 from rules.errors import TidemarkError
 from service.alerting.receivers.receiver_url import ReceiverUrl
-from service.alerting.sending.address_guard import AddressGuard, AddressRefusedError
+from service.alerting.sending.address_guard import AddressDeniedError, AddressGuard
 from service.alerting.sending.answers import Failure
 from service.alerting.sending.guarded_network import (
     GuardedNetwork,
@@ -141,14 +141,14 @@ def _one_error() -> Iterator[None]:
     """Translate whatever keeps a call from being answered."""
     try:
         yield
-    except AddressRefusedError as exc:
-        raise CallError(str(exc), Failure.ADDRESS_REFUSED) from exc
+    except AddressDeniedError as exc:
+        raise CallError(str(exc), Failure.ADDRESS_DENIED) from exc
     except UnknownNameError as exc:
         raise CallError(str(exc), Failure.NAME) from exc
     except (TimeoutError, httpcore2.TimeoutException) as exc:
         raise CallError("no answer in time", Failure.TIMEOUT) from exc
     except (OSError, httpcore2.NetworkError, httpcore2.ProtocolError) as exc:
-        # httpcore2 lets an error of TLS through where it is read, as after a refused handshake.
+        # httpcore2 lets an error of TLS through where it is read, as after a denied handshake.
         raise CallError(_words(exc), _failure_of(exc)) from exc
 
 

@@ -2,7 +2,7 @@
 
 A name is resolved once, all its addresses are checked, and one of these is connected to. A name
 server that answers otherwise a moment later changes nothing, since nobody asks it again. The name
-stays what it was for HTTP's `Host` and for TLS. One address that may not be called refuses them all:
+stays what it was for HTTP's `Host` and for TLS. One address that may not be called denies them all:
 a name that leads here and there at once is not one that anybody meant.
 """
 
@@ -62,7 +62,7 @@ class GuardedNetwork(httpcore2.AsyncNetworkBackend):
         The time to resolve comes on top of it: the caller has a limit for all.
 
         Raises:
-            AddressRefusedError: the name leads where nobody may go.
+            AddressDeniedError: the name leads where nobody may go.
             UnknownNameError: it leads nowhere.
             httpcore2.ConnectError, httpcore2.ConnectTimeout: nobody answers.
         """

@@ -66,7 +66,7 @@ async def changed(request: Request, sources: Sources, work: Work) -> Response:
     """Do a change in one transaction, and answer.
 
     Raises:
-        ProblemError: it was refused; `TooLateError`: nobody can tell whether it was done.
+        ProblemError: it was rejected; `TooLateError`: nobody can tell whether it was done.
         StoreError: nothing was changed.
     """
     who, now = caller_of(request).who, sources.utc_now()
@@ -96,7 +96,7 @@ def _once(
 ) -> tuple[Answer, Callable[[], None] | None]:
     known = None if asked is None else change.known(asked)
     if isinstance(known, KeyTrouble):
-        raise _refusal(known)
+        raise _rejection(known)
     if known is not None:
         return known, None
     done = work(change)
@@ -124,7 +124,7 @@ def _keyed(request: Request, who: str, body: bytes) -> Keyed | None:
     return Keyed(who=who, key=key, digest=digest)
 
 
-def _refusal(trouble: KeyTrouble) -> ProblemError:
+def _rejection(trouble: KeyTrouble) -> ProblemError:
     match trouble:
         case KeyTrouble.RUNNING:
             told = "a request with this Idempotency-Key is being done: ask again in a moment"

@@ -56,7 +56,7 @@ class Stamp:
 
 
 class HearOut:
-    """Reads the rest of a body of log lines before a refusal is answered.
+    """Reads the rest of a body of log lines before a rejection is answered.
 
     A shipper sends all of a body before it looks for an answer, and would find a broken connection
     instead: it would send the same again and again, and nobody would know why.
@@ -98,7 +98,7 @@ class HearOut:
 
 
 class Busy:
-    """Refuses a request while too many others are being answered.
+    """Rejects a request while too many others are being answered.
 
     Probes always pass, and a few scrapes have places of their own: when many ask, it is most needed
     to know how the service is. Who brings log lines has places apart from all who read.
@@ -125,7 +125,7 @@ class Busy:
             return
         places = self._places(path)
         if not places.has_room:
-            raise self._refusal(places)
+            raise self._rejection(places)
         places.taken += 1
         try:
             await self._app(scope, receive, send)
@@ -138,7 +138,7 @@ class Busy:
         is_scrape = path == SCRAPE_PATH and self._scrapes.has_room
         return self._scrapes if is_scrape else self._others
 
-    def _refusal(self, places: _Places) -> ProblemError:
+    def _rejection(self, places: _Places) -> ProblemError:
         if places is not self._ingests:
             return unavailable(f"{places.limit} requests are being answered already")
         told = f"{places.limit} requests bring log lines already"
@@ -156,7 +156,7 @@ class _Places:
 
 
 class BodyLimit:
-    """Reads a request's body before a route does, and refuses one that is too large or too slow."""
+    """Reads a request's body before a route does, and rejects one that is too large or too slow."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Final, Protocol, TypeVar
 from service.api.core.desk import Desk
 from service.api.core.problems import TooLateError, unavailable
 from service.metrics.exposition import Exposition
-from service.observe.log_submissions import Delivery, Refusal
+from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, Look
 from service.storage.findings.findings import StoredTransition
 from service.storage.findings.history import PastFinding, Wanted
@@ -67,7 +67,7 @@ class History(Protocol):
 class Inbox(Protocol):
     """Where log lines of brokers go."""
 
-    def accept(self, delivery: Delivery, /) -> Counts | Refusal:
+    def accept(self, delivery: Delivery, /) -> Counts | Rejection:
         """Store a delivery, or say why not; StoreError while that cannot be done."""
 
 

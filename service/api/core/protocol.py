@@ -30,7 +30,7 @@ class GuardedProtocol(H11Protocol):
     write_seconds = WRITE_SECONDS
     _sending: asyncio.TimerHandle | None = None  # runs while the client owes us a request
     _reading: asyncio.TimerHandle | None = None  # runs while the client does not read
-    _is_refused = False
+    _is_rejected = False
     _is_dropped = False
     _heard_at = 0.0  # by the loop's clock: when the client last sent anything
 
@@ -51,8 +51,8 @@ class GuardedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sends; nothing more once it was refused."""
-        if self._is_refused:
+        """Take what the client sends; nothing more once it was rejected."""
+        if self._is_rejected:
             return
         self._heard_at = self.loop.time()
         super().data_received(data)
@@ -109,7 +109,7 @@ class GuardedProtocol(H11Protocol):
         self._refuse(ProblemError(HTTPStatus.REQUEST_TIMEOUT, "the request came too slowly"))
 
     def _refuse(self, problem: ProblemError) -> None:
-        self._is_refused = True
+        self._is_rejected = True
         if self.conn.our_state not in (h11.IDLE, h11.SEND_RESPONSE) or self.transport.is_closing():
             self.transport.close()  # another answer went out before
             return

@@ -1,4 +1,4 @@
-"""Which parameters the endpoints take; any other is refused, because a filter that is misspelled
+"""Which parameters the endpoints take; any other is rejected, because a filter that is misspelled
 and ignored would show everything.
 """
 

@@ -22,10 +22,10 @@ from service.storage.tokens.tokens import PREFIX, Grant, Scope
 TRUSTED_SECONDS: Final = 10.0  # after these a token that is used is asked for again
 UNUSED_SECONDS: Final = 120.0  # after these first of all: it may have been revoked long ago
 RETRY_SECONDS: Final = 10.0  # a database that is away is not asked for every request
-REFUSED_SECONDS: Final = 5.0  # guessing the same again costs no query; a new token waits so long
+DENIED_SECONDS: Final = 5.0  # guessing the same again costs no query; a new token waits so long
 ANSWER_SECONDS: Final = 2.0  # how long a request waits for the database
 STATIC_NAME: Final = "TIDEMARK_HTTP__TOKEN"  # the setting it comes from
-MAX_REMEMBERED: Final = 1000  # tokens, and as many refused secrets
+MAX_REMEMBERED: Final = 1000  # tokens, and as many denied secrets
 
 V = TypeVar("V")
 
@@ -53,7 +53,7 @@ class Tokens:
         self._in_thread = in_thread
         self._monotonic = monotonic
         self._verified: dict[bytes, _Verified] = {}
-        self._refused: dict[bytes, float] = {}  # until when
+        self._denied: dict[bytes, float] = {}  # until when
         self._asking: dict[bytes, asyncio.Task[bool]] = {}  # one question per secret at a time
 
     async def grant(self, secret: str, *, is_change: bool = False) -> Grant | None:
@@ -77,7 +77,7 @@ class Tokens:
             if now >= known.due:
                 self._ask(self._checker, secret, digest)
             return known.grant
-        if now < self._refused.get(digest, now):
+        if now < self._denied.get(digest, now):
             return None
         return await self._answer(self._ask(self._checker, secret, digest), digest)
 
@@ -91,7 +91,7 @@ class Tokens:
 
     async def _fresh(self, checker: TokenChecker, secret: str, digest: bytes) -> Grant | None:
         """Return what the database says now; a guess is remembered all the same."""
-        if self._monotonic() < self._refused.get(digest, 0.0):
+        if self._monotonic() < self._denied.get(digest, 0.0):
             return None
         begun = self._asking.get(digest)
         if begun is not None:  # it may have been answered before the token was revoked
@@ -119,7 +119,7 @@ class Tokens:
         now = self._monotonic()
         if grant is None:
             self._verified.pop(digest, None)
-            _remember(self._refused, digest, now + REFUSED_SECONDS)
+            _remember(self._denied, digest, now + DENIED_SECONDS)
         else:
             known = _Verified(grant=grant, tried=now, due=now + TRUSTED_SECONDS)
             _remember(self._verified, digest, known)

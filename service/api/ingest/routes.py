@@ -14,7 +14,7 @@ from service.api.core.problems import ProblemError, TooLateError, too_much
 from service.api.ingest.body import Sent, delivery_of
 from service.api.ingest.models import Ingested
 from service.api.ingest.query import IngestQuery
-from service.observe.log_submissions import Refusal
+from service.observe.log_submissions import Rejection
 from service.storage.rounds.inbox import Counts
 
 FULL_SECONDS: Final = 15  # the usual interval of rounds, each of which makes room
@@ -86,14 +86,14 @@ def _taken(inbox: Inbox, sent: Sent) -> Counts:
     raise _problem_of(outcome)
 
 
-def _problem_of(refusal: Refusal) -> ProblemError:
-    match refusal:
-        case Refusal.FULL:
+def _problem_of(rejection: Rejection) -> ProblemError:
+    match rejection:
+        case Rejection.FULL:
             told = "too many log lines wait for a round: send them again later"
             return too_much(told, FULL_SECONDS)
-        case Refusal.KEY_REUSED:
+        case Rejection.KEY_REUSED:
             told = "another request had this Idempotency-Key and brought something else"
             return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)
-        case Refusal.TOO_MANY_STREAMS:
+        case Rejection.TOO_MANY_STREAMS:
             told = "too many sources: name one per broker, not one per request"
             return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)

@@ -15,7 +15,7 @@ from service.rounds.persistence import KeepingState
 
 
 class SequenceEvent(Model):
-    """What one producer met on one partition; the numbers are of the refusal that decides."""
+    """What one producer met on one partition; the numbers are of the rejection that decides."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_alias=True)
 
@@ -25,8 +25,8 @@ class SequenceEvent(Model):
     topic: Annotated[str | None, Field(description="null: the line does not tell it")]
     partition: int | None
     topic_id: str | None
-    offset: Annotated[int | None, Field(description="That the refused batch would have got")]
-    incoming_sequence: Annotated[int, Field(description="The first one of the refused batch")]
+    offset: Annotated[int | None, Field(description="That the rejected batch would have got")]
+    incoming_sequence: Annotated[int, Field(description="The first one of the rejected batch")]
     current_sequence: Annotated[
         int | None, Field(description="The last one that the broker had; -1: none of this epoch")
     ]
@@ -47,14 +47,14 @@ class SequenceEvent(Model):
     at_most_records: Annotated[
         int | None, Field(description="Of this producer, if it is a loss: its gap")
     ]
-    refusals: Annotated[int, Field(description="How often batches of it were refused")]
+    rejections: Annotated[int, Field(description="How often batches of it were rejected")]
     leader_epoch: Annotated[int | None, Field(description="Of the partition, when first seen")]
-    brokers: Annotated[list[int], Field(description="That refused, as far as the lines tell")]
+    brokers: Annotated[list[int], Field(description="That rejected, as far as the lines tell")]
     first_seen: Annotated[datetime, Field(description="By the clock of Tidemark")]
     last_seen: datetime
     state: Annotated[
         FindingState,
-        Field(description="ended: nothing more is refused, and nothing more can be found out"),
+        Field(description="ended: nothing more is rejected, and nothing more can be found out"),
     ]
     ended_at: datetime | None
     is_looking: Annotated[
@@ -79,8 +79,8 @@ class SequencePage(Stamped):
     ]
 
 
-class RefusedBatch(Model):
-    """One distinct refusal; its times are by the clock of the broker that wrote it."""
+class RejectedBatch(Model):
+    """One distinct rejection; its times are by the clock of the broker that wrote it."""
 
     form: SequenceForm
     incoming_sequence: int
@@ -90,7 +90,7 @@ class RefusedBatch(Model):
     offset: int | None
     broker: int | None
     source: Annotated[str, Field(description="Where the line was read")]
-    refusals: int
+    rejections: int
     first_at: datetime | None
     last_at: datetime | None
     proof: Annotated[
@@ -114,11 +114,11 @@ class LeaderChange(Model):
 
 
 class SequenceDetail(Stamped):
-    """An event with its distinct refusals, and the leader changes that it was held against."""
+    """An event with its distinct rejections, and the leader changes that it was held against."""
 
     sequence: SequenceEvent
     lines: Annotated[
-        list[RefusedBatch], Field(description="Of many distinct ones the first and the latest")
+        list[RejectedBatch], Field(description="Of many distinct ones the first and the latest")
     ]
     changes: list[LeaderChange]
     log_is_read: bool

@@ -15,7 +15,7 @@ class SequenceQuery(PageQuery):
     """Which events; those that are known to match are shown."""
 
     state: Annotated[
-        StateFilter, Field(description="ended: for a day, the last 1000; nothing more is refused")
+        StateFilter, Field(description="ended: for a day, the last 1000; nothing more is rejected")
     ] = StateFilter.OPEN
     class_: Annotated[SequenceClass | None, Field(alias="class")] = None
     phase: Phase | None = None

@@ -1,4 +1,4 @@
-"""Sequences: what producers met whose batches were refused, and what became of their records.
+"""Sequences: what producers met whose batches were rejected, and what became of their records.
 
 All of it is in memory: what ended is kept for a day.
 """
@@ -19,7 +19,7 @@ from service.api.core.queries import NoQuery, StateFilter
 from service.api.core.stamps import continued, stamp
 from service.api.sequences.models import (
     LeaderChange,
-    RefusedBatch,
+    RejectedBatch,
     SequenceDetail,
     SequenceEvent,
     SequencePage,
@@ -55,7 +55,7 @@ def sequences_router(sources: Sources) -> APIRouter:
         sequence_id: Annotated[str, Path(examples=["0123456789ab"])],
         _query: Annotated[NoQuery, Query()],
     ) -> SequenceDetail:
-        """Return an event, its distinct refusals, and the leader changes it was held against."""
+        """Return an event, its distinct rejections, and the leader changes it was held against."""
         look = sources.look
         episodes = view_of(look).memory.sequences.episodes
         found = next((one for one in episodes if one.id == sequence_id), None)
@@ -64,7 +64,7 @@ def sequences_router(sources: Sources) -> APIRouter:
         return SequenceDetail(
             **_of_look(look),
             sequence=SequenceEvent(**episode_row(found)),
-            lines=[RefusedBatch(**line_row(one)) for one in found.refusals],
+            lines=[RejectedBatch(**line_row(one)) for one in found.rejections],
             changes=[LeaderChange(**change_row(one)) for one in found.changes],
         )
 

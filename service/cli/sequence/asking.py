@@ -18,7 +18,7 @@ EPISODE_ID: Final = re.compile(r"[0-9a-f]{12}")
 IN_FULL: Final = 50  # events, each asked for by itself
 SEEING: Final = ("sequence_gap_loss",)  # what it cannot judge may be lost
 NO_SOURCE: Final = (
-    "no log of a broker is read, and nobody sends lines: what was refused is not known "
+    "no log of a broker is read, and nobody sends lines: what was rejected is not known "
     "(docs/broker-log.md)"
 )
 
@@ -80,7 +80,7 @@ def look_up(api: Api, name: str) -> Known | None:
 
 
 def with_lines(api: Api, known: Known, is_wanted: Callable[[Row], bool]) -> Known:
-    """Return the events that are wanted, each with its distinct refusals; the newest of many."""
+    """Return the events that are wanted, each with its distinct rejections; the newest of many."""
     wanted = [row for row in known.sequences if is_wanted(row)][:IN_FULL]
     details = (api.find(f"sequences/{row['id']}") for row in wanted)
     rows = tuple(_told(detail) for detail in details if detail is not None)

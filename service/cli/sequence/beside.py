@@ -1,6 +1,6 @@
 """What a service or the brokers know of pasted events: their verdict stands where there is one.
 
-An event is recognised by its producer, its partition and the numbers of one of its refusals; the
+An event is recognised by its producer, its partition and the numbers of one of its rejections; the
 numbers of a producer id come once.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from service.cli.loss.asking import Api
 from service.cli.sequence.asking import Known, ask, with_lines
 from service.cli.sequence.explaining import ReadEvent
@@ -67,7 +67,7 @@ def _judged(event: ReadEvent, known: Mapping[str, Any] | None) -> Row:
 
 def _same(event: ReadEvent, known: Sequence[Row]) -> Row | None:
     """Return what is known of an event: what is proven first, then what came first."""
-    numbers = {_numbers(refusal) for refusal in event.pasted.refusals}
+    numbers = {_numbers(rejection) for rejection in event.pasted.rejections}
     found = [row for row in known if _key(row) == _key_of(event) and numbers & set(_lines(row))]
     return min(found, key=lambda row: str(row.get("phase")), default=None)
 
@@ -77,12 +77,12 @@ def _lines(row: Mapping[str, Any]) -> Iterator[tuple[object, object]]:
         yield line.get("incoming_sequence"), line.get("current_sequence")
 
 
-def _numbers(refusal: SequenceRefused) -> tuple[object, object]:
-    return refusal.incoming_sequence, refusal.current_sequence
+def _numbers(rejection: SequenceRejected) -> tuple[object, object]:
+    return rejection.incoming_sequence, rejection.current_sequence
 
 
 def _key_of(event: ReadEvent) -> tuple[object, ...]:
-    first = event.pasted.refusals[0]
+    first = event.pasted.rejections[0]
     return first.topic, first.partition, first.producer_id
 
 

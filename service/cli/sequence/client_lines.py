@@ -1,6 +1,6 @@
-"""Lines of a client about a refused sequence: they tell that it was refused, and not by which numbers.
+"""Lines of a client about a rejected sequence: they tell that it was rejected, and not by which numbers.
 
-Only the broker that refused a batch writes the numbers. A client's line often tells where that was.
+Only the broker that rejected a batch writes the numbers. A client's line often tells where that was.
 Source: texts of the Java client 4.1, librdkafka 2.16, and of `Errors` and `kerr` in other clients.
 """
 
@@ -33,7 +33,7 @@ SHOWN: Final = 5
 
 
 class ClientLines:
-    """Counts them, and keeps where their batches were refused."""
+    """Counts them, and keeps where their batches were rejected."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -55,7 +55,7 @@ class ClientLines:
             return
         of = "is a client's" if self.count == 1 else "are a client's"
         yield (
-            f"{counted(self.count, 'line')} {of}: what was refused stands in the log of the broker "
+            f"{counted(self.count, 'line')} {of}: what was rejected stands in the log of the broker "
             "that led the partition then, as"
         )
         yield (
@@ -76,7 +76,7 @@ class ClientLines:
 
 
 def is_clients(line: bytes) -> bool:
-    """Whether a line tells of a refused sequence in words that no broker's log has."""
+    """Whether a line tells of a rejected sequence in words that no broker's log has."""
     if not any(mark in line for mark in MARKS):
         return False
     return BROKERS.search(line) is None and _BROKERS_CUT.search(line) is None

@@ -1,4 +1,4 @@
-"""`tidemark sequence`: what became of records that were missing before a refused batch.
+"""`tidemark sequence`: what became of records that were missing before a rejected batch.
 
 `explain` needs no cluster and no service; only click is imported at the top, so that the help
 answers at once.
@@ -132,12 +132,12 @@ def explain(files: tuple[str, ...], **options: Any) -> int:
 )  # fmt: skip
 @click.option(
     "--state", type=click.Choice(["open", "ended", "all"]), default="open", show_default=True,
-    help="Ended: nothing more is refused; kept for a day.",
+    help="Ended: nothing more is rejected; kept for a day.",
 )  # fmt: skip
 @output_option
 @server_options
 def ls(**options: Any) -> int:
-    """List what producers met whose batches were refused, newest first.
+    """List what producers met whose batches were rejected, newest first.
 
     \b
     loss                 acknowledged records are gone, or may be

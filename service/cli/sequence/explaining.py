@@ -17,7 +17,7 @@ from rules.facts.broker_log import LogEvent
 from rules.facts.episodes import LeaderChange
 from rules.facts.identity import BrokerId
 from rules.facts.last_look import microseconds
-from rules.facts.refusals import distinct, refusal_of
+from rules.facts.rejections import distinct, rejection_of
 from rules.facts.sequence_verdicts import (
     Phase,
     SequenceClass,
@@ -77,7 +77,7 @@ class ReadEvent:
         found["check"] = check_after(found["check"], self.changes)
         return {
             **found,
-            "refusals": found["refusals"] + self.pasted.not_kept,
+            "rejections": found["rejections"] + self.pasted.not_kept,
             "first_seen": time_text(first),
             "last_seen": time_text(last),
             "brokers": self.pasted.brokers,
@@ -97,7 +97,7 @@ class Read:
     unparsed: int
     unreadable: tuple[str, ...]
     old_epochs: int  # lines that refuse an older producer epoch
-    not_kept: int  # refusals for which there was no room
+    not_kept: int  # rejections for which there was no room
     events: tuple[ReadEvent, ...]  # in the order of their first lines
     logs: tuple[GivenLog, ...]
     clients: ClientLines
@@ -163,7 +163,7 @@ def events_of(pasted: Pasted, logs: Sequence[GivenLog]) -> tuple[ReadEvent, ...]
 def _event(event: PastedEvent, pasted: Pasted, logs: Sequence[GivenLog]) -> ReadEvent:
     others = tuple(pasted.beside(event))
     changes = changes_told(others, microseconds(clock.utc_now()))
-    found = explain(event.refusals)
+    found = explain(event.rejections)
     return ReadEvent(
         pasted=event,
         by_numbers=found,
@@ -198,10 +198,10 @@ def remarks(found: Read) -> Iterator[str]:
         yield f"{counted(found.unparsed, 'line')} could not be read, the last of them:"
         yield from (f"  {printable(line)}" for line in found.unreadable)
     if found.not_kept:
-        yield f"{counted(found.not_kept, 'refusal')} of more events found no room: split the file"
+        yield f"{counted(found.not_kept, 'rejection')} of more events found no room: split the file"
     if found.old_epochs:
         yield (
-            f"{counted(found.old_epochs, 'line')} refused an older producer epoch "
+            f"{counted(found.old_epochs, 'line')} rejected an older producer epoch "
             "(INVALID_PRODUCER_EPOCH): ordinary once, after a client gave up a batch"
         )
 
@@ -210,8 +210,8 @@ def _with_changes(
     found: Explained, event: PastedEvent, changes: Sequence[LeaderChange]
 ) -> Explained:
     """Return what is said of an event where lines tell of a bad change of leader before it."""
-    refusals = distinct(refusal_of(refusal) for refusal in event.refusals)
-    decisive = bad_between(changes, refusals)
+    rejections = distinct(rejection_of(rejection) for rejection in event.rejections)
+    decisive = bad_between(changes, rejections)
     if decisive is None:
         return found
     verdict = SequenceVerdict(

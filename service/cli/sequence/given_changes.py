@@ -22,7 +22,7 @@ from rules.facts.broker_log import (
 from rules.facts.episodes import ChangeKind, LeaderChange
 from rules.facts.identity import BrokerId
 from rules.facts.last_look import microseconds
-from rules.facts.refusals import Refusal
+from rules.facts.rejections import Rejection
 from rules.sequence.between import lies_between
 from rules.sequence.numbers import is_behind
 from rules.sequence.words import COPY_DISK, KEEP_DISK
@@ -31,7 +31,7 @@ from rules.sequence.words import COPY_DISK, KEEP_DISK
 CAME_BACK: Final = (
     "The broker that led before has come back and has cut away what it alone had: its disk has no copy "
     "any more. Have the producer write the records again only when its `delivery.timeout.ms` (120 s by "
-    "default) has passed since the last refusal: until then it may still send them itself, and they "
+    "default) has passed since the last rejection: until then it may still send them itself, and they "
     "would be there twice."
 )
 CUT_AWAY: Final = (
@@ -81,14 +81,16 @@ def check_after(check: str, changes: Iterable[LeaderChange]) -> str:
     return AFTER_RETURN.get(check, check) if is_back else check
 
 
-def bad_between(changes: Iterable[LeaderChange], refusals: Iterable[Refusal]) -> Refusal | None:
-    """Return the first refusal before which a change is known to lie that may have lost records."""
+def bad_between(
+    changes: Iterable[LeaderChange], rejections: Iterable[Rejection]
+) -> Rejection | None:
+    """Return the first rejection before which a change is known to lie that may have lost records."""
     bad = [change for change in changes if change.kind in BAD]
     return next(
         (
-            refusal
-            for refusal in refusals
-            if not is_behind(refusal) and any(lies_between(change, refusal) for change in bad)
+            rejection
+            for rejection in rejections
+            if not is_behind(rejection) and any(lies_between(change, rejection) for change in bad)
         ),
         None,
     )

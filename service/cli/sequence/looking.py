@@ -69,9 +69,9 @@ def look(
     Raises:
         CollectError: the cluster cannot be asked at all.
     """
-    refusals = [line for event in events for line in event.pasted.refusals]
-    rounds = _Rounds(source, _topics_of(refusals), _Given(events, is_zone_told=is_zone_told))
-    view = rounds.make(refusals)
+    rejections = [line for event in events for line in event.pasted.rejections]
+    rounds = _Rounds(source, _topics_of(rejections), _Given(events, is_zone_told=is_zone_told))
+    view = rounds.make(rejections)
     for _ in range(AT_MOST - 1):
         if not rounds.questions:
             break
@@ -160,7 +160,7 @@ class _Given:
     def __init__(self, events: Iterable[ReadEvent], *, is_zone_told: bool) -> None:
         self._events: dict[EpisodeKey, list[ReadEvent]] = {}
         for event in events:
-            first = event.pasted.refusals[0]
+            first = event.pasted.rejections[0]
             key = partition_of(first), first.producer_id
             self._events.setdefault(key, []).append(event)
         self._is_zone_told = is_zone_told
@@ -180,13 +180,13 @@ class _Given:
         if not changes:
             return episode
         episode = replace(episode, changes=joined_changes(episode.changes, changes))
-        if bad_between(changes, episode.refusals) is None:
+        if bad_between(changes, episode.rejections) is None:
             return episode
         return replace(episode, last_seen_us=self._last_us(episode))
 
     def _last_us(self, episode: Episode) -> int:
-        """Return when it was refused last, or a later time: its client had at least so long."""
-        times = [one.last_us for one in episode.refusals]
+        """Return when it was rejected last, or a later time: its client had at least so long."""
+        times = [one.last_us for one in episode.rejections]
         known = [time for time in times if time is not None]
         if len(known) < len(times):
             return episode.last_seen_us
@@ -221,7 +221,7 @@ def _row(view: View, episode: Episode, rounds: _Rounds) -> Row:
         "id": None,  # nobody else knows it
         "check": check_after(found["check"], _changes(given)),
         "evidence": {**found["evidence"], **now},
-        "lines": [line_row(one) for one in episode.refusals],
+        "lines": [line_row(one) for one in episode.rejections],
         "changes": [change_row(one) for one in episode.changes],
         "next_command": next_command(episode, given),
     }

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, assert_never
 
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     IsrShrunk,
     IsrUpdated,
     LogEvent,
     LogLoaded,
     LogTruncated,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -23,8 +23,8 @@ from service.views.sequence_rows import time_text
 Row = dict[str, Any]
 
 WORDS: Final = {
-    SequenceRefused: "sequence_refused",
-    EpochRefused: "epoch_refused",
+    SequenceRejected: "sequence_rejected",
+    EpochRejected: "epoch_rejected",
     IsrShrunk: "isr_shrunk",
     IsrUpdated: "isr_updated",
     UncleanChange: "unclean_change",
@@ -70,11 +70,11 @@ def _row(event: LogEvent, end: int | None) -> Row:
 def means(event: LogEvent, end: int | None = None) -> str:
     """Return what a line tells, in a sentence; `end` is where the log of its broker had ended."""
     match event:
-        case SequenceRefused():
-            told = "a batch was refused because of its sequence"
-        case EpochRefused():
+        case SequenceRejected():
+            told = "a batch was rejected because of its sequence"
+        case EpochRejected():
             told = (
-                f"a batch of the older producer epoch {event.producer_epoch} was refused: ordinary "
+                f"a batch of the older producer epoch {event.producer_epoch} was rejected: ordinary "
                 "once, after a client gave up a batch"
             )
         case IsrShrunk():

@@ -1,4 +1,4 @@
-"""What pasted lines tell, put together: the refusals of one producer on one partition are one event.
+"""What pasted lines tell, put together: the rejections of one producer on one partition are one event.
 
 A log may hold days, and a producer more than one trouble: what lies further apart than a client
 tries again is another event. What is kept is bounded; what finds no room is counted.
@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Final, TypeAlias
 
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     LogEvent,
     LogLoaded,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
 )
 from rules.facts.identity import TopicId
@@ -24,7 +24,7 @@ from rules.facts.identity import TopicId
 # After delivery.timeout.ms, 120 s by default, a client gives a batch up.
 TOGETHER: Final = timedelta(seconds=120)
 EVENTS: Final = 1000
-REFUSALS: Final = 200  # of one event
+REJECTIONS: Final = 200  # of one event
 BESIDE: Final = 20  # other lines of one partition and one kind, the last ones
 PARTITIONS: Final = 10_000  # with other lines
 LATELY: Final = 10  # events of one producer on one partition that a line may belong to
@@ -35,39 +35,39 @@ Numbers: TypeAlias = tuple[str, int, int | None, int | None]
 
 @dataclass(slots=True, kw_only=True)
 class PastedEvent:
-    """Refusals that belong together, as far as they are kept."""
+    """Rejections that belong together, as far as they are kept."""
 
-    refusals: list[SequenceRefused] = field(default_factory=list)
+    rejections: list[SequenceRejected] = field(default_factory=list)
     not_kept: int = 0
     first_at: datetime | None = None
     last_at: datetime | None = None
     numbers: set[Numbers] = field(default_factory=set)
 
-    def takes(self, refusal: SequenceRefused) -> bool:
-        """Whether a refusal of the same producer on the same partition belongs here."""
-        at = refusal.origin.at
+    def takes(self, rejection: SequenceRejected) -> bool:
+        """Whether a rejection of the same producer on the same partition belongs here."""
+        at = rejection.origin.at
         if at is None or self.first_at is None or self.last_at is None:
             return True
-        if _numbers(refusal) in self.numbers:
+        if _numbers(rejection) in self.numbers:
             return True
         return self.first_at - TOGETHER <= at <= self.last_at + TOGETHER
 
-    def add(self, refusal: SequenceRefused) -> None:
-        """Take a refusal, or count it where there is no room."""
-        at = refusal.origin.at
+    def add(self, rejection: SequenceRejected) -> None:
+        """Take a rejection, or count it where there is no room."""
+        at = rejection.origin.at
         if at is not None:
             self.first_at = at if self.first_at is None else min(self.first_at, at)
             self.last_at = at if self.last_at is None else max(self.last_at, at)
-        if len(self.refusals) == REFUSALS:
+        if len(self.rejections) == REJECTIONS:
             self.not_kept += 1
             return
-        self.refusals.append(refusal)
-        self.numbers.add(_numbers(refusal))
+        self.rejections.append(rejection)
+        self.numbers.add(_numbers(rejection))
 
     @property
     def brokers(self) -> list[int]:
-        """Return the brokers that refused, as far as the lines tell."""
-        known = {refusal.origin.broker_id for refusal in self.refusals}
+        """Return the brokers that rejected, as far as the lines tell."""
+        known = {rejection.origin.broker_id for rejection in self.rejections}
         return sorted(broker for broker in known if broker is not None)
 
 
@@ -80,21 +80,21 @@ class Pasted:
         # By topic, else by its id, and partition; then by kind, so that none crowds out another.
         self._beside: dict[tuple[str, int], dict[type, deque[LogEvent]]] = {}
         self.old_epochs = 0  # lines that refuse an older producer epoch
-        self.not_kept = 0  # refusals that found no room
+        self.not_kept = 0  # rejections that found no room
 
     def add(self, found: Iterable[LogEvent]) -> None:
         """Take what some lines tell."""
         for event in found:
-            if isinstance(event, SequenceRefused):
-                self._refused(event)
+            if isinstance(event, SequenceRejected):
+                self._rejected(event)
                 continue
-            self.old_epochs += isinstance(event, EpochRefused)
+            self.old_epochs += isinstance(event, EpochRejected)
             self._keep_beside(event)
 
     def beside(self, event: PastedEvent) -> list[LogEvent]:
         """Return the last other lines about the partition of an event; an older topic is another."""
-        first = event.refusals[0]
-        topic_ids = {one.topic_id for one in event.refusals} - {None}
+        first = event.rejections[0]
+        topic_ids = {one.topic_id for one in event.rejections} - {None}
         return [
             other
             for topic in (first.topic, *sorted(one for one in topic_ids if one is not None))
@@ -104,10 +104,10 @@ class Pasted:
             if not (topic_ids and _is_of_another_topic(other, topic_ids))
         ]
 
-    def _refused(self, refusal: SequenceRefused) -> None:
-        place = (refusal.topic, refusal.partition, refusal.producer_id)
+    def _rejected(self, rejection: SequenceRejected) -> None:
+        place = (rejection.topic, rejection.partition, rejection.producer_id)
         lately = self._of_place.get(place, ())
-        event = next((event for event in reversed(lately) if event.takes(refusal)), None)
+        event = next((event for event in reversed(lately) if event.takes(rejection)), None)
         if event is None:
             if len(self.events) == EVENTS:
                 self.not_kept += 1
@@ -115,7 +115,7 @@ class Pasted:
             event = PastedEvent()
             self.events.append(event)
             self._of_place.setdefault(place, deque(maxlen=LATELY)).append(event)
-        event.add(refusal)
+        event.add(rejection)
 
     def _keep_beside(self, event: LogEvent) -> None:
         topic = event.topic or (event.topic_id if isinstance(event, UncleanChange) else None)
@@ -128,15 +128,15 @@ class Pasted:
 
 
 def _is_of_another_topic(event: LogEvent, topic_ids: Container[TopicId | None]) -> bool:
-    """Whether a line tells a topic id, and not that of the refusals."""
+    """Whether a line tells a topic id, and not that of the rejections."""
     told = event.topic_id if isinstance(event, (LogLoaded, UncleanChange)) else None
     return told is not None and told not in topic_ids
 
 
-def _numbers(refusal: SequenceRefused) -> Numbers:
+def _numbers(rejection: SequenceRejected) -> Numbers:
     return (
-        str(refusal.form),
-        refusal.incoming_sequence,
-        refusal.current_sequence,
-        refusal.producer_epoch,
+        str(rejection.form),
+        rejection.incoming_sequence,
+        rejection.current_sequence,
+        rejection.producer_epoch,
     )

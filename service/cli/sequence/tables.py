@@ -13,7 +13,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rules.facts.refusals import SEQUENCES
+from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.numbers import RANK
 from rules.sequence.words import counted
@@ -126,7 +126,7 @@ def _facts(row: Row) -> list[tuple[str, str | None]]:
     return [
         ("sequence", _sequence(row)),
         ("offset", _text(row.get("offset"))),
-        ("refused", _refused(row)),
+        ("rejected", _rejected(row)),
         ("lost", lost(row)),
         ("means", row.get("means")),
         ("by", _by(row)),
@@ -167,12 +167,12 @@ def _state(row: Row) -> str | None:
 
 
 def _batch(line: Row) -> str:
-    """Return one distinct refusal."""
+    """Return one distinct rejection."""
     at = "" if line.get("offset") is None else f" at offset {line['offset']}"
     proof = "" if line.get("proof") is None else f": {line['proof']}"
     got = _text(line.get("incoming_sequence")) or ABSENT
     last = _text(line.get("current_sequence")) or ABSENT
-    times = ABSENT if line.get("refusals") is None else _counted(line["refusals"], "time")
+    times = ABSENT if line.get("rejections") is None else _counted(line["rejections"], "time")
     return f"sequence {got} after {last}{at}, {times}{proof}"
 
 
@@ -215,8 +215,8 @@ def _expected(row: Row) -> int | None:
     return (got - gap) % SEQUENCES if isinstance(got, int) and isinstance(gap, int) else None
 
 
-def _refused(row: Row) -> str | None:
-    count, first, last = row.get("refusals"), row.get("first_seen"), row.get("last_seen")
+def _rejected(row: Row) -> str | None:
+    count, first, last = row.get("rejections"), row.get("first_seen"), row.get("last_seen")
     if count is None:
         return None
     told = "1 time" if count == 1 else f"{count} times"

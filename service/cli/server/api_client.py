@@ -32,7 +32,7 @@ LIMIT: Final = 1000  # items of a page
 MAX_PAGES: Final = 1000
 PROBLEM: Final = "application/problem+json"
 STAMP: Final = frozenset({"as_of", "is_current"})  # every answer about a cluster has it
-REFUSED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+DENIED: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 UNREADABLE: Final = (
     HTTPStatus.BAD_REQUEST,
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -96,7 +96,7 @@ class ApiClient:
 
         Raises:
             UnreachableError: nobody answers, or what answers is no Tidemark that has this path.
-            AuthenticationError: it refuses us.
+            AuthenticationError: it denies us.
             CollectError: it cannot tell in a moment like this.
         """
         found = self.find(path, **query)
@@ -159,8 +159,8 @@ class ApiClient:
             is_done = is_empty and answer.request.method == "DELETE"
             return Answer({} if is_done else self._document(answer), answer.headers.get("etag"))
         problem = self._problem(answer)
-        if answer.status_code in REFUSED:
-            raise self._refused(problem)
+        if answer.status_code in DENIED:
+            raise self._denied(problem)
         if answer.status_code == HTTPStatus.NOT_FOUND:
             raise NotThereError(problem)
         if answer.status_code in NOT_AS_THINGS_STAND:
@@ -192,14 +192,14 @@ class ApiClient:
         found = _json(answer) if _media_type(answer) == PROBLEM else None
         if isinstance(found, dict) and isinstance(found.get("detail"), str):
             return str(found["detail"])
-        if answer.status_code in REFUSED:
+        if answer.status_code in DENIED:
             return _phrase(answer)  # of a proxy before it: a token may still help
         raise self._stranger(answer)
 
-    def _refused(self, detail: str) -> AuthenticationError:
+    def _denied(self, detail: str) -> AuthenticationError:
         what = "another token" if self._has_token else "--token-file with a token"
         return AuthenticationError(
-            f"{self.server} refuses us: {detail} Try {what} of scope {self._scope} "
+            f"{self.server} denies us: {detail} Try {what} of scope {self._scope} "
             f"(`tidemark token create NAME --scope {self._scope}`)."
         )
 

@@ -13,11 +13,11 @@ class ExitCode(IntEnum):
     USAGE = 2  # unknown option or value; click's own code
     SETTINGS = 3  # a settings file, an environment variable or their combination is wrong
     UNREACHABLE = 4  # no bootstrap address answered; nobody answers as Tidemark at --server
-    AUTHENTICATION = 5  # a broker, or the Tidemark that was asked, answered and refused us
+    AUTHENTICATION = 5  # a broker, or the Tidemark that was asked, answered and rejected us
     NOTHING_MATCHED = 6  # a filter or a name matched nothing, and the round was complete
     SANDBOX = 7  # the local cluster cannot do what was asked
     OUTPUT = 8  # the output could not be written; a reader that closed the pipe early is no error
-    STORE = 9  # the database refused, is away or of another schema; data directory in use
+    STORE = 9  # the database rejected, is away or of another schema; data directory in use
     FAILED = 10  # the service ended because a part that it needs died; Spark made no night
     HANGING = 11  # a transaction hangs: nobody will ever end it
     LOST = 12  # committed records are lost, or may be

@@ -171,7 +171,7 @@ def _overlooked(view: View, before: View, unclear: Bools) -> Int64s:
     """Return the rows that may be held and whose leader was not asked who does it.
 
     What was not open in the round before is no riddle, nor is what has moved since, unless it was
-    `unclear` in every round. What a leader refused to tell is a gap already, and asking again is of
+    `unclear` in every round. What a leader rejected to tell is a gap already, and asking again is of
     no use.
     """
     if any(gap.scope is GapScope.PRODUCERS for gap in view.snapshot.gaps):

@@ -1,7 +1,7 @@
 """Change the running cluster: topics, settings, users, permissions.
 
 Everything is asked over the PLAINTEXT listener, where anybody is a super user. Each method
-returns when the brokers have answered; refusals are SandboxError with Kafka's own words.
+returns when the brokers have answered; rejections are SandboxError with Kafka's own words.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _ask(answers: Mapping[Any, Future[Any]]) -> None:
             answer.result(timeout=ANSWER_SECONDS)
         except KafkaException as exc:
             raise SandboxError(
-                f"Kafka refused {getattr(subject, 'name', subject)}: {exc.args[0].str()}"
+                f"Kafka rejected {getattr(subject, 'name', subject)}: {exc.args[0].str()}"
             ) from exc
         except TimeoutError as exc:
             raise SandboxError(f"the brokers did not answer within {ANSWER_SECONDS:.0f} s") from exc

@@ -1,7 +1,7 @@
 """A shared archive of loaded classes: halves the time until four Kafka processes serve.
 
 Class data sharing (JDK 13+) maps classes that an earlier run had loaded. One broker is run once
-to make the archive. It lies beside the jars and goes with them, because Java refuses an archive
+to make the archive. It lies beside the jars and goes with them, because Java rejects an archive
 whose jars have changed. Without an archive everything works, only slower.
 """
 
@@ -82,7 +82,7 @@ def _spawn(
     undo: contextlib.ExitStack, work: Path, state: SandboxState, node: Node, *options: str
 ) -> ProcessId:
     java, *rest = node_command(work, state, node)
-    # An archive made beside a Java agent is refused in earnest use.
+    # An archive made beside a Java agent is rejected in earnest use.
     arguments = [argument for argument in rest if not argument.startswith("-javaagent:")]
     output = node_layout(work, node.id).output
     process = processes.spawn([java, *options, *arguments], output=output)

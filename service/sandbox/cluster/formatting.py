@@ -55,4 +55,4 @@ def _run_storage_tool(state: SandboxState, paths: NodeLayout) -> None:
     )
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines() or ["it said nothing"]
-        raise SandboxError(f"Kafka's StorageTool refused the controller's folder: {lines[-1]}")
+        raise SandboxError(f"Kafka's StorageTool rejected the controller's folder: {lines[-1]}")

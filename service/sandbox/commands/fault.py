@@ -99,7 +99,7 @@ MOST_PARTITIONS = 100
     type=click.Choice(["out-of-order", "earliest-seen", "new-epoch", "expected-zero"]),
     default="out-of-order",
     show_default=True,
-    help="How the broker refuses a batch whose sequence does not follow; others by raw alone.",
+    help="How the broker rejects a batch whose sequence does not follow; others by raw alone.",
 )
 @click.option(
     "--burst", is_flag=True, help="What is lost was written just before, so that nobody saw it."
@@ -108,7 +108,7 @@ MOST_PARTITIONS = 100
     "--other-borders", is_flag=True, help="The batch that comes again is cut in another way."
 )
 @click.option(
-    "--resend", is_flag=True, help="The client sends the refused batch again, in a new epoch."
+    "--resend", is_flag=True, help="The client sends the rejected batch again, in a new epoch."
 )
 @click.option(
     "-o",

@@ -129,10 +129,10 @@ class _Tally:
 
     def summary(self) -> str:
         """Return what came in all."""
-        refused = self._requests - self._taken
+        rejected = self._requests - self._taken
         told = counted(self._taken - self._repeats, "notification")
         return (
-            f"{told} in {counted(self._requests, 'request')}; refused: {refused}; "
+            f"{told} in {counted(self._requests, 'request')}; rejected: {rejected}; "
             f"came again after they had been taken: {self._repeats}"
         )
 

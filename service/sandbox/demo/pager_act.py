@@ -109,13 +109,13 @@ def _all_arrived(stage: Stage, rounds: Sequence[Sight]) -> str | None:
 
 def told_of(mail: Mail) -> str:
     """Return all that arrived, in order."""
-    groups, refused = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
+    groups, rejected = len(_by_group(mail.taken)), len(mail.got) - len(mail.taken)
     came_again = {row["webhook_id"] for row in mail.got} == {
         row["webhook_id"] for row in mail.taken
     }
     head = (
         f"{len(mail.taken)} notifications of {counted(groups, 'group')}, each taken once, in order, "
-        f"all signed; {counted(refused, 'request')} refused on purpose, and "
+        f"all signed; {counted(rejected, 'request')} rejected on purpose, and "
         f"{'sent again' if came_again else 'overtaken by what was newer'}"
     )
     return "\n        ".join([head, *mail.lines()])
@@ -159,7 +159,7 @@ PAGER: Final = Act(
             limit_seconds=60,
         ),
         Step(
-            did="a receiver took what Tidemark sent, all the time; it had refused the first request",
+            did="a receiver took what Tidemark sent, all the time; it had rejected the first request",
             do=None,
             check=_all_arrived,
             limit_seconds=60,

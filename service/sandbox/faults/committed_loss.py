@@ -108,7 +108,7 @@ def _as_one_producer(scene: Scene) -> None:
 
 
 def _as_many_producers(scene: Scene) -> None:
-    """Take a transactional id for each: with one alone its next batch would be refused."""
+    """Take a transactional id for each: with one alone its next batch would be rejected."""
     leave_alone(scene)
     for number, size in enumerate(scene.batches(scene.stage.options.records)):
         name = f"{scene.stage.new_name}-{number}"

@@ -11,7 +11,7 @@ from rules.facts.transactions import TransactionState
 from service.sandbox.faults.open_transaction import begin_open
 from service.sandbox.faults.stage import Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
 
 FENCED: Final = frozenset({"INVALID_PRODUCER_EPOCH", "PRODUCER_FENCED"})
@@ -58,7 +58,7 @@ def _truth(stage: Stage, owner: RawProducer, start: int, *, cut: Cut, new_epoch:
         start_offset=start,
         last_stable_offset=seen.last_stable_offset,
         high_watermark=seen.high_watermark,
-        ends="it is over: the transaction is aborted, and its owner was refused",
+        ends="it is over: the transaction is aborted, and its owner was rejected",
     )
 
 
@@ -71,8 +71,8 @@ def _require_fenced(stage: Stage, owner: RawProducer) -> None:
     for what, attempt in attempts.items():
         try:
             attempt()
-        except RefusedError as refused:
-            if refused.error in FENCED:
+        except RejectedError as rejected:
+            if rejected.error in FENCED:
                 continue
             raise
         raise SandboxError(f"{owner.transactional_id} was to be fenced, and could {what}")

@@ -22,7 +22,7 @@ from service.sandbox.faults.broker_settings import changed_setting
 from service.sandbox.faults.open_transaction import HELD, Expected, open_truth
 from service.sandbox.faults.stage import RECORDS, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
 
 OFFSETS: Final = "__consumer_offsets"
@@ -110,8 +110,8 @@ def _as_soon_as_taken(append: Callable[[], int], where: TopicPartition) -> int:
     def is_taken() -> bool:
         try:
             offsets.append(append())
-        except RefusedError as refused:
-            if refused.error not in NOT_YET:
+        except RejectedError as rejected:
+            if rejected.error not in NOT_YET:
                 raise
         return bool(offsets)
 

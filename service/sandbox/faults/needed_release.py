@@ -1,4 +1,4 @@
-"""Which release of Kafka a fault needs; `tests/` leave out on older ones what is refused here."""
+"""Which release of Kafka a fault needs; `tests/` leave out on older ones what is rejected here."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 How one stays open beyond it, on Kafka 4.1: a coordinator looks for such transactions in a fixed
 interval (`transaction.abort.timed.out.transaction.cleanup.interval.ms`, not to be changed at run
 time) and writes its decision to `__transaction_state` before it acts. A batch above the topic's
-`max.message.bytes` is refused there; the transaction then stays open, and the coordinator tries
+`max.message.bytes` is rejected there; the transaction then stays open, and the coordinator tries
 again at its next look. The limit is set so that it stops a transactional id of unusual length and
 no other one.
 """
@@ -20,7 +20,7 @@ from rules.transactions.classes import TransactionClass
 from service.runtime.clock import monotonic, wait_until
 from service.sandbox.faults.stage import RECORDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RefusedError
+from service.sandbox.workloads.raw_cluster import TRANSACTION_LOG, RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer
 
 HELD: Final = ("last_stable_offset_stuck", "read_committed_consumers_blocked")
@@ -145,5 +145,5 @@ def _abort(stage: Stage, producer: RawProducer, where: TopicPartition) -> None:
     if stage.is_open(where, producer.producer_id):
         try:
             producer.end(commit=False)
-        except RefusedError:  # decided meanwhile: only the markers are missing
+        except RejectedError:  # decided meanwhile: only the markers are missing
             return

@@ -110,7 +110,7 @@ _ALL: Final = (
     ),
     Fault(
         name="timeout-fence",
-        summary="a living owner exceeds its timeout; its next call is refused",
+        summary="a living owner exceeds its timeout; its next call is rejected",
         make=make_timeout_fence,
         timeout=timedelta(seconds=1),
     ),

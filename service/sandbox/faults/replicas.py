@@ -22,14 +22,14 @@ from service.sandbox.workloads.log_requests import elect_unclean, log_end
 from service.sandbox.workloads.raw_cluster import (
     Placed,
     RawCluster,
-    RefusedError,
+    RejectedError,
     patiently,
 )
 
 MOVE_SECONDS: Final = 60.0  # of `--realistic`: 30 until a replica is out, 9 until a broker is
 BROKERS_NEEDED: Final = 3
 NO_LEADER: Final = -1
-# What an election is refused with while the controller does not know yet who died and who is back.
+# What an election is rejected with while the controller does not know yet who died and who is back.
 NOT_ELECTED: Final = frozenset({"ELECTION_NOT_NEEDED", "ELIGIBLE_LEADERS_NOT_AVAILABLE"})
 
 
@@ -103,8 +103,8 @@ def ask_for_unclean(cluster: RawCluster, partitions: Sequence[TopicPartition]) -
             return False  # the controller has not noticed yet that the old one died
         try:
             elect_unclean(cluster, partitions)
-        except RefusedError as refused:
-            if refused.error not in NOT_ELECTED:
+        except RejectedError as rejected:
+            if rejected.error not in NOT_ELECTED:
                 raise
             return False
         return True

@@ -9,9 +9,9 @@ from rules.errors import SandboxError
 from rules.facts.batches import BatchSeen
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import TopicPartition
-from rules.facts.refusals import SEQUENCES
+from rules.facts.rejections import SEQUENCES
 from rules.facts.sequence_verdicts import SequenceClass
-from service.sandbox.faults.sequence_lines import Refusal
+from service.sandbox.faults.sequence_lines import Rejection
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode
 
@@ -24,7 +24,7 @@ class Expected:
     client: Client
     producer_epoch: int
     form: SequenceForm = SequenceForm.OUT_OF_ORDER
-    refused: tuple[int, ...] | None = None  # incoming sequences, in their order
+    rejected: tuple[int, ...] | None = None  # incoming sequences, in their order
     current_sequence: int | None = None
     is_healed: bool | None = None
 
@@ -33,7 +33,7 @@ class Expected:
 class Seen:
     """What brokers tell of one producer on one partition, when all is done."""
 
-    refusals: Sequence[Refusal]  # in their order
+    rejections: Sequence[Rejection]  # in their order
     batches: Sequence[BatchSeen]  # in the leader's log, ascending by offset
     leader_epoch: int
 
@@ -44,9 +44,9 @@ def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEp
     Raises:
         SandboxError: it is not what was expected.
     """
-    if not seen.refusals:
-        raise SandboxError(f"no broker wrote that it refused a batch for {where}")
-    first = seen.refusals[0]
+    if not seen.rejections:
+        raise SandboxError(f"no broker wrote that it rejected a batch for {where}")
+    first = seen.rejections[0]
     told = SequenceEpisode(
         sequence_class=expected.sequence_class,
         partition=where.partition,
@@ -58,26 +58,26 @@ def episode(where: TopicPartition, expected: Expected, seen: Seen) -> SequenceEp
         current_sequence=first.current_sequence,
         gap=gap_of(first),
         offset=first.offset,
-        lines=len(seen.refusals),
+        lines=len(seen.rejections),
         broker_id=first.broker_id,
         leader_epoch=seen.leader_epoch,
         appended_epoch=_appended_epoch(seen.batches, first, expected.producer_epoch),
-        is_healed=_is_healed(seen.batches, seen.refusals, expected.producer_epoch),
+        is_healed=_is_healed(seen.batches, seen.rejections, expected.producer_epoch),
         last_epoch=max((one.producer_epoch for one in seen.batches), default=None),
     )
     _require(where, told, expected, seen)
     return told
 
 
-def gap_of(refusal: Refusal) -> int | None:
+def gap_of(rejection: Rejection) -> int | None:
     """Return how many records are missing before a batch; None when it is behind.
 
     Where nothing of the epoch was appended they are counted from sequence 0.
     """
     before = -1
-    if refusal.form is SequenceForm.OUT_OF_ORDER and refusal.current_sequence is not None:
-        before = refusal.current_sequence
-    gap = (refusal.incoming_sequence - before - 1) % SEQUENCES
+    if rejection.form is SequenceForm.OUT_OF_ORDER and rejection.current_sequence is not None:
+        before = rejection.current_sequence
+    gap = (rejection.incoming_sequence - before - 1) % SEQUENCES
     return gap if gap < SEQUENCES // 2 else None
 
 
@@ -86,7 +86,7 @@ def _holds(batch: BatchSeen, sequence: int) -> bool:
 
 
 def _appended_epoch(
-    batches: Sequence[BatchSeen], first: Refusal, producer_epoch: int
+    batches: Sequence[BatchSeen], first: Rejection, producer_epoch: int
 ) -> int | None:
     if first.current_sequence is None or first.form is not SequenceForm.OUT_OF_ORDER:
         return None
@@ -99,25 +99,25 @@ def _appended_epoch(
 
 
 def _is_healed(
-    batches: Sequence[BatchSeen], refusals: Sequence[Refusal], producer_epoch: int
+    batches: Sequence[BatchSeen], rejections: Sequence[Rejection], producer_epoch: int
 ) -> bool:
-    """Whether every refused batch lies behind the offset where it was refused."""
+    """Whether every rejected batch lies behind the offset where it was rejected."""
     return all(
         any(
             one.producer_epoch == producer_epoch
-            and one.base_offset >= refusal.offset
-            and _holds(one, refusal.incoming_sequence)
+            and one.base_offset >= rejection.offset
+            and _holds(one, rejection.incoming_sequence)
             for one in batches
         )
-        for refusal in refusals
+        for rejection in rejections
     )
 
 
 def _require(where: TopicPartition, told: SequenceEpisode, expected: Expected, seen: Seen) -> None:
-    incoming = tuple(one.incoming_sequence for one in seen.refusals)
+    incoming = tuple(one.incoming_sequence for one in seen.rejections)
     wanted = {
-        "form": (expected.form, {one.form for one in seen.refusals} == {expected.form}),
-        "refused sequences": (expected.refused, expected.refused in (None, incoming)),
+        "form": (expected.form, {one.form for one in seen.rejections} == {expected.form}),
+        "rejected sequences": (expected.rejected, expected.rejected in (None, incoming)),
         "sequence before": (
             expected.current_sequence,
             expected.current_sequence in (None, told.current_sequence),

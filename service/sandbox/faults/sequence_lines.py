@@ -1,4 +1,4 @@
-"""What the sandbox's brokers wrote of refused batches, read by its own words.
+"""What the sandbox's brokers wrote of rejected batches, read by its own words.
 
 Not by the product's parser: a truth that is read as the product reads it would prove nothing. Only
 the words of the Kafka version that the sandbox runs are known here.
@@ -50,8 +50,8 @@ _OLD_EPOCH: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """One record of a broker's log about a batch that it refused as out of order."""
+class Rejection:
+    """One record of a broker's log about a batch that it rejected as out of order."""
 
     broker_id: BrokerId
     form: SequenceForm
@@ -62,9 +62,9 @@ class Refusal:
     producer_epoch: int | None  # of the request, likewise
 
 
-def refusals_on(sandbox: Sandbox, where: TopicPartition) -> list[Refusal]:
+def rejections_on(sandbox: Sandbox, where: TopicPartition) -> list[Rejection]:
     """Return what all brokers wrote about a partition, each broker's in its order."""
-    told = (refusal_in(line, broker, where) for broker, line in _lines(sandbox, str(where)))
+    told = (rejection_in(line, broker, where) for broker, line in _lines(sandbox, str(where)))
     return [one for one in told if one is not None]
 
 
@@ -74,12 +74,12 @@ def old_epochs_on(sandbox: Sandbox, where: TopicPartition) -> list[int]:
     return [one for one in told if one is not None]
 
 
-def refusal_in(line: str, broker_id: BrokerId, where: TopicPartition) -> Refusal | None:
+def rejection_in(line: str, broker_id: BrokerId, where: TopicPartition) -> Rejection | None:
     """Return what the second physical line of a record tells, if it tells of this partition."""
     for form, pattern in _PATTERNS.items():
         told = pattern.fullmatch(line)
         if told is not None and told["where"] == str(where):
-            return _refusal(broker_id, form, told)
+            return _rejection(broker_id, form, told)
     return None
 
 
@@ -100,10 +100,10 @@ def _lines(sandbox: Sandbox, word: str) -> Iterator[tuple[BrokerId, str]]:
                         yield BrokerId(broker.id), line.rstrip("\n")
 
 
-def _refusal(broker_id: BrokerId, form: SequenceForm, told: re.Match[str]) -> Refusal:
+def _rejection(broker_id: BrokerId, form: SequenceForm, told: re.Match[str]) -> Rejection:
     groups = told.groupdict()
     current, epoch = groups.get("current"), groups.get("epoch")
-    return Refusal(
+    return Rejection(
         broker_id=broker_id,
         form=form,
         producer_id=int(told["id"]),

@@ -28,7 +28,7 @@ from service.sandbox.faults.sequence_names import GAP_LOSS, GAP_REORDERING, Clie
 from service.sandbox.faults.sequence_scene import (
     SequenceStrike,
     Told,
-    await_refusal,
+    await_rejection,
     end_of,
     episode_of,
     only_producer,
@@ -126,13 +126,13 @@ def _write_burst(scene: Scene, writer: StepwiseProducer) -> Before:
 
 
 def _go_on(scene: Scene, writer: StepwiseProducer, producer_id: int) -> None:
-    """Let the producer go on with its next records, which the new leader refuses."""
+    """Let the producer go on with its next records, which the new leader rejects."""
     end = end_of(scene)
     if isinstance(writer, RawWriter):
-        writer.be_refused(NEXT)
+        writer.be_rejected(NEXT)
         return
     writer.hand_over(NEXT)
-    await_refusal(scene, scene.partitions[0], producer_id)
+    await_rejection(scene, scene.partitions[0], producer_id)
     options = scene.stage.options
     if options.client is Client.JAVA and not options.transactional:
         await_condition(  # under a new epoch, and its application never knows
@@ -150,7 +150,7 @@ def _expected(scene: Scene, epoch: int) -> Expected:
         client=options.client,
         producer_epoch=epoch,
         form=options.form,
-        refused=(incoming,) * TRIES if is_raw else None,
+        rejected=(incoming,) * TRIES if is_raw else None,
         current_sequence=REPLICATED - 1 if is_plain and is_counted else None,
         is_healed=False,
     )

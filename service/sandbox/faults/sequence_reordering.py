@@ -1,6 +1,6 @@
-"""Batches that arrive in another order than they were sent: refused at first, and taken later.
+"""Batches that arrive in another order than they were sent: rejected at first, and taken later.
 
-By single requests each form of the broker's refusal can be made. A client library only sends in
+By single requests each form of the broker's rejection can be made. A client library only sends in
 order; there a request is spoiled on its way, so that those behind it come too early.
 """
 
@@ -26,7 +26,7 @@ from service.sandbox.faults.sequence_names import (
 from service.sandbox.faults.sequence_scene import (
     SequenceStrike,
     Told,
-    await_refusal,
+    await_rejection,
     end_of,
     episode_of,
     only_producer,
@@ -74,7 +74,7 @@ def swap(scene: Scene, where: TopicPartition, producer: SequencedProducer, first
     """Send a batch before the records that belong in front of it; return its sequence."""
     options = scene.stage.options
     early, late = after(first, options.records), first
-    producer.expect_refusal(where, early, options.batch)
+    producer.expect_rejection(where, early, options.batch)
     for size in scene.batches(options.records):
         producer.send(where, late, size)
         late = after(late, size)
@@ -102,13 +102,13 @@ def _strike_transaction(scene: Scene) -> SequenceTruth:
 
 def _told(scene: Scene, producer: SequencedProducer, first: int) -> SequenceTruth:
     where, form = scene.partitions[0], scene.stage.options.form
-    refused = swap(scene, where, producer, first)
+    rejected = swap(scene, where, producer, first)
     expected = Expected(
         sequence_class=SequenceClass.REORDERING,
         client=Client.RAW,
         producer_epoch=producer.producer_epoch,
         form=form,
-        refused=(refused,),
+        rejected=(rejected,),
         current_sequence=first - 1 if form is SequenceForm.OUT_OF_ORDER else None,
         is_healed=True,
     )
@@ -139,7 +139,7 @@ def _strike_live(scene: Scene, proxy: CorruptingProxy, client: StepwiseProducer)
     end = end_of(scene)
     proxy.spoil_next()
     client.hand_over(options.records)
-    await_refusal(scene, where, producer_id)
+    await_rejection(scene, where, producer_id)
     told_application = client.has_given_up()
     if told_application and isinstance(client, StepwiseLibrdkafka):
         client.start_over(options.records)

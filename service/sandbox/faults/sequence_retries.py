@@ -1,7 +1,7 @@
 """Batches that a partition holds already, or that belong to an epoch that is over: nothing is lost.
 
 A leader remembers the last five batches of a producer. One that is among them, to the letter, is
-acknowledged again without a word; every other repetition is refused as out of order.
+acknowledged again without a word; every other repetition is rejected as out of order.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def prepare_stale_retry(stage: Stage) -> SequenceStrike:
 def _strike_stale_retry(scene: Scene, producer: SequencedProducer, batches: int) -> SequenceTruth:
     options, where = scene.stage.options, scene.partitions[0]
     count = options.batch * (2 if options.other_borders else 1)
-    producer.expect_refusal(where, 0, count)
+    producer.expect_rejection(where, 0, count)
     expected = Expected(
         sequence_class=SequenceClass.STALE_RETRY,
         client=Client.RAW,
         producer_epoch=producer.producer_epoch,
-        refused=(0,),
+        rejected=(0,),
         current_sequence=batches * options.batch - 1,
         is_healed=False,
     )
@@ -102,13 +102,13 @@ def _strike_restart(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
     for _ in range(2):
         producer.producer_epoch += 1
         for _ in range(TRIES):
-            producer.expect_refusal(where, batch, batch)
+            producer.expect_rejection(where, batch, batch)
     expected = Expected(
         sequence_class=SequenceClass.SEQUENCE_RESTART,
         client=Client.RAW,
         producer_epoch=1,
         form=SequenceForm.NEW_EPOCH,
-        refused=(batch,) * 2 * TRIES,
+        rejected=(batch,) * 2 * TRIES,
         is_healed=False,
     )
     found = episode_of(scene, where, producer.producer_id, expected)

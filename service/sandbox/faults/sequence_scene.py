@@ -13,7 +13,7 @@ from service.sandbox.faults.loss_truth import LossTruth
 from service.sandbox.faults.replicas import await_condition
 from service.sandbox.faults.scene import Scene
 from service.sandbox.faults.sequence_check import Expected, Seen, episode
-from service.sandbox.faults.sequence_lines import old_epochs_on, refusals_on
+from service.sandbox.faults.sequence_lines import old_epochs_on, rejections_on
 from service.sandbox.faults.sequence_names import Client
 from service.sandbox.faults.sequence_truth import SequenceEpisode, SequenceTruth
 from service.sandbox.workloads.java_stepwise import (
@@ -103,13 +103,13 @@ def only_producer(scene: Scene) -> tuple[int, int]:
 
 
 # ---------------------------------------------------------------------- what became of it
-def await_refusal(scene: Scene, where: TopicPartition, producer_id: int) -> None:
-    """Wait until a broker has written that it refused a batch."""
+def await_rejection(scene: Scene, where: TopicPartition, producer_id: int) -> None:
+    """Wait until a broker has written that it rejected a batch."""
     await_condition(
         lambda: any(
-            one.producer_id == producer_id for one in refusals_on(scene.stage.sandbox, where)
+            one.producer_id == producer_id for one in rejections_on(scene.stage.sandbox, where)
         ),
-        f"no broker refused a batch of {scene.topic}",
+        f"no broker rejected a batch of {scene.topic}",
     )
 
 
@@ -117,7 +117,7 @@ def seen_of(scene: Scene, where: TopicPartition, producer_id: int) -> Seen:
     """Look at the brokers' logs, and at the leader's files, for one producer."""
     sandbox, placed = scene.stage.sandbox, patiently(partial(scene.stage.cluster.placed, where))
     return Seen(
-        refusals=[one for one in refusals_on(sandbox, where) if one.producer_id == producer_id],
+        rejections=[one for one in rejections_on(sandbox, where) if one.producer_id == producer_id],
         batches=batches_on_disk(sandbox, placed.leader, where).get(producer_id, []),
         leader_epoch=placed.leader_epoch,
     )
@@ -140,7 +140,7 @@ def sequence_truth(
 ) -> SequenceTruth:
     """Put the truth together; a line of another producer on the topic is none of it."""
     sandbox = scene.stage.sandbox
-    found = [line for where in scene.partitions for line in refusals_on(sandbox, where)]
+    found = [line for where in scene.partitions for line in rejections_on(sandbox, where)]
     strangers = {line.producer_id for line in found} - {one.producer_id for one in episodes}
     # A Java client goes on sending what was in flight: there may be more lines by now, never less.
     if strangers or len(found) < sum(one.lines for one in episodes):

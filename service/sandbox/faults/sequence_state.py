@@ -2,7 +2,7 @@
 
 It is counted by the records' own timestamps, so that a producer of old records is forgotten at once.
 What comes next is taken, whatever sequence it bears: no gap can be found. With transactions v2 it
-is refused, because each of these transactions begins with sequence 0.
+is rejected, because each of these transactions begins with sequence 0.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ UNSEEN: Final = Told(
     silent=(*EVERY_SEQUENCE_RULE, *NOTHING_LOST),
     ends="it is over: the batch was taken, whatever is missing before it",
 )
-REFUSED: Final = Told(
+REJECTED: Final = Told(
     rule=DUPLICATES,
     silent=(*NOTHING_LOST, GAP_REORDERING, SEQUENCE_BUG),
     ends="when the producer is made anew",
@@ -88,17 +88,17 @@ def _strike_transaction(scene: Scene, owner: RawProducer) -> SequenceTruth:
     where, batch, producer = scene.partitions[0], scene.stage.options.batch, in_transaction(owner)
     scene.stage.undo.callback(owner.end, commit=False)
     for _ in range(TRIES):
-        producer.expect_refusal(where, batch, batch)
+        producer.expect_rejection(where, batch, batch)
     expected = Expected(
         sequence_class=SequenceClass.PRODUCER_STATE_LOST,
         client=Client.RAW,
         producer_epoch=owner.producer_epoch,
         form=SequenceForm.EXPECTED_ZERO,
-        refused=(batch,) * TRIES,
+        rejected=(batch,) * TRIES,
         is_healed=False,
     )
     found = episode_of(scene, where, owner.producer_id, expected)
-    return sequence_truth(scene, REFUSED, [found])
+    return sequence_truth(scene, REJECTED, [found])
 
 
 def _await_forgotten(scene: Scene, producer_id: int) -> None:

@@ -64,7 +64,7 @@ def _strike(scene: Scene, producer: SequencedProducer) -> SequenceTruth:
     producer.producer_epoch = 1
     producer.send(where, 0, batch)
     producer.producer_epoch = 0  # what was given up, and comes late
-    producer.expect_refusal(where, batch, batch, error=OLD_EPOCH)
+    producer.expect_rejection(where, batch, batch, error=OLD_EPOCH)
     return _told(scene, before)
 
 
@@ -100,7 +100,7 @@ def _told(scene: Scene, before: Before) -> SequenceTruth:
     stage, where = scene.stage, scene.partitions[0]
     await_condition(
         lambda: len(old_epochs_on(stage.sandbox, where)) > 0,
-        f"no broker refused a batch of an old epoch for {where}",
+        f"no broker rejected a batch of an old epoch for {where}",
     )
     if stage.options.old_leader_returns:
         revive(stage, scene.pair.leader)

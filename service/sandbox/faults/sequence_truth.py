@@ -1,4 +1,4 @@
-"""The truth of a fault about sequences: what brokers refused, and what became of the records.
+"""The truth of a fault about sequences: what brokers rejected, and what became of the records.
 
 A gap counts records, an offset range counts offsets; ends are exclusive, as everywhere.
 """
@@ -24,17 +24,17 @@ class SequenceEpisode:
     client: Client
     form: SequenceForm
     producer_id: int
-    producer_epoch: int  # of the refused batches
+    producer_epoch: int  # of the rejected batches
     incoming_sequence: int
     current_sequence: int | None  # None: the form does not tell it
     gap: int | None  # records that are missing before; None: none, it is behind
-    offset: int  # that the refused batch would have got
-    lines: int  # log records of refusals, two physical lines each
+    offset: int  # that the rejected batch would have got
+    lines: int  # log records of rejections, two physical lines each
     broker_id: BrokerId  # that wrote them
-    leader_epoch: int  # in which the batch was refused
+    leader_epoch: int  # in which the batch was rejected
     # In which the batch before was appended; None: there is none of that epoch in the log.
     appended_epoch: int | None
-    is_healed: bool  # whether the refused batch was taken later, with the same producer epoch
+    is_healed: bool  # whether the rejected batch was taken later, with the same producer epoch
     last_epoch: int | None  # the newest one of the producer's batches; None: nothing is left of it
 
 
@@ -48,7 +48,7 @@ class SequenceTruth:
     rule: str | None  # that has to find it; None: nothing is to be found
     also: tuple[str, ...] = ()  # further rules that have to find it
     silent: tuple[str, ...] = ()  # rules that would be wrong; those nowhere named may speak
-    episodes: tuple[SequenceEpisode, ...] = ()  # none: no broker wrote of a refusal
+    episodes: tuple[SequenceEpisode, ...] = ()  # none: no broker wrote of a rejection
     old_epoch_lines: int = 0  # log records of INVALID_PRODUCER_EPOCH, which are no gaps
     told_application: bool = False  # whether the client gave up records and said so
     loss: LossTruth | None = None  # None: no leader changed

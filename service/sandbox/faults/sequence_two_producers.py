@@ -1,4 +1,4 @@
-"""Two producers of one partition are refused at once: one has lost records, the other one has not.
+"""Two producers of one partition are rejected at once: one has lost records, the other one has not.
 
 A stale replica became leader, which cost the first producer what it had acknowledged. The second one
 begins only then, and its batches come in another order.
@@ -42,9 +42,9 @@ def _strike(scene: Scene, loser: RawWriter) -> SequenceTruth:
     before = elect_stale(scene)
     other = new_producer(stage.cluster, stage.new_name)
     other.send(where, 0, batch)
-    other.expect_refusal(where, 2 * batch, batch)
-    loser.be_refused(NEXT)
-    other.expect_refusal(where, 3 * batch, batch)
+    other.expect_rejection(where, 2 * batch, batch)
+    loser.be_rejected(NEXT)
+    other.expect_rejection(where, 3 * batch, batch)
     for number in (1, 2, 3):
         other.send(where, number * batch, batch)
     ends = return_leader(scene)
@@ -61,7 +61,7 @@ def _lost(scene: Scene, loser: RawWriter) -> SequenceEpisode:
         sequence_class=SequenceClass.LOSS,
         client=Client.RAW,
         producer_epoch=0,
-        refused=(REPLICATED + scene.stage.options.records,) * TRIES,
+        rejected=(REPLICATED + scene.stage.options.records,) * TRIES,
         current_sequence=REPLICATED - 1,
         is_healed=False,
     )
@@ -74,7 +74,7 @@ def _reordered(scene: Scene, other: SequencedProducer) -> SequenceEpisode:
         sequence_class=SequenceClass.REORDERING,
         client=Client.RAW,
         producer_epoch=0,
-        refused=(2 * batch, 3 * batch),
+        rejected=(2 * batch, 3 * batch),
         current_sequence=batch - 1,
         is_healed=True,
     )

@@ -1,7 +1,7 @@
 """A transaction's second batch overtakes its first one while the coordinator is being asked.
 
 Since Kafka 3.6 a leader asks the coordinator before it opens a transaction (KIP-890), and both
-batches wait for the answer. The leader remembers the lower sequence, and refuses the higher one:
+batches wait for the answer. The leader remembers the lower sequence, and rejects the higher one:
 "earliest seen sequence", which can be nothing but a reordering.
 """
 
@@ -52,7 +52,7 @@ def overtake(scene: Scene, told: Told) -> SequenceTruth:
         client=Client.RAW,
         producer_epoch=owner.producer_epoch,
         form=SequenceForm.EARLIEST_SEEN,
-        refused=(stage.options.records,),
+        rejected=(stage.options.records,),
         current_sequence=0,
         is_healed=True,
     )
@@ -68,11 +68,11 @@ def _send_both(scene: Scene, early: SequencedProducer, late: SequencedProducer) 
         stage.undo.callback(stage.sandbox.resume, coordinator)
         stage.sandbox.pause(coordinator)
         try:
-            refused = pool.submit(early.expect_refusal, where, records, batch)
+            rejected = pool.submit(early.expect_rejection, where, records, batch)
             pause(ARRIVAL_SECONDS)
             taken = pool.submit(late.send, where, 0, records)
             pause(ARRIVAL_SECONDS)
         finally:
             stage.sandbox.resume(coordinator)
-        refused.result()
+        rejected.result()
         taken.result()

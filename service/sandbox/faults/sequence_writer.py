@@ -12,7 +12,7 @@ from service.sandbox.faults.scene import Scene
 from service.sandbox.workloads.raw_producer import PRODUCE_V2, Protocol, RawProducer
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, after, new_producer
 
-TRIES: Final = 3  # an old client sends a refused batch again and again
+TRIES: Final = 3  # an old client sends a rejected batch again and again
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,10 +50,10 @@ class RawWriter:
     def hold(self) -> None:
         """Do nothing: it sends nothing by itself."""
 
-    def be_refused(self, count: int) -> None:
+    def be_rejected(self, count: int) -> None:
         """Try to append so many records more, several times, and give them up."""
         for _ in range(TRIES):
-            self.producer.expect_refusal(self.scene.partitions[0], self.next_sequence, count)
+            self.producer.expect_rejection(self.scene.partitions[0], self.next_sequence, count)
         if self.owner is not None:
             self.owner.end(commit=False)
             self.scene.stage.await_release(self.scene.partitions[0], self.owner, 0)
@@ -82,15 +82,15 @@ def overtake_start(
 ) -> int:
     """Write a transaction whose later batches all come before its first one, as in Kafka Streams.
 
-    Each of them is refused once and sent again behind the first; with fewer than two nothing is
-    overtaken. Returns how many were refused.
+    Each of them is rejected once and sent again behind the first; with fewer than two nothing is
+    overtaken. Returns how many were rejected.
     """
     producer, starts, next_sequence = in_transaction(owner), list[int](), 0
     for size in sizes:
         starts.append(next_sequence)
         next_sequence = after(next_sequence, size)
     for start, size in zip(starts[1:], sizes[1:], strict=True):
-        producer.expect_refusal(where, start, size)
+        producer.expect_rejection(where, start, size)
     for start, size in zip(starts, sizes, strict=True):
         producer.send(where, start, size)
     owner.end(commit=commit)

@@ -43,7 +43,7 @@ class FaultOptions:
     readers: bool = False  # a group had read to the end, and stays away
     old_leader_returns: bool = False  # else it stays dead until the fault is undone
     client: Client = Client.RAW  # of faults about sequences: who writes
-    form: SequenceForm = SequenceForm.OUT_OF_ORDER  # likewise: how a broker refuses
+    form: SequenceForm = SequenceForm.OUT_OF_ORDER  # likewise: how a broker rejects
     burst: bool = False  # sequence-loss: written just before the leader dies
     other_borders: bool = False  # sequence-stale-retry: the same records in another batch
     resend: bool = False  # sequence-stale-retry: once more, in a new epoch

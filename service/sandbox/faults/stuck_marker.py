@@ -18,7 +18,7 @@ from service.sandbox.cluster.readiness import listed_brokers
 from service.sandbox.faults.open_transaction import HELD, Expected, begin_held, open_truth
 from service.sandbox.faults.stage import RECORDS_BEFORE, SETTLE_SECONDS, Stage
 from service.sandbox.faults.truth import Truth
-from service.sandbox.workloads.raw_cluster import RefusedError
+from service.sandbox.workloads.raw_cluster import RejectedError
 from service.sandbox.workloads.raw_producer import RawProducer, append_plain
 
 
@@ -63,12 +63,12 @@ def _decide(producer: RawProducer) -> None:
     """Commit, unless the coordinator has the decision already.
 
     On Kafka 3.3.2 an ISR that shrinks makes the coordinator load its log again. A decision that it
-    writes meanwhile counts, is answered with NOT_COORDINATOR, and is refused when it is sent again.
+    writes meanwhile counts, is answered with NOT_COORDINATOR, and is rejected when it is sent again.
     """
     try:
         producer.end(commit=True)
-    except RefusedError as refused:
-        if refused.error != "CONCURRENT_TRANSACTIONS":
+    except RejectedError as rejected:
+        if rejected.error != "CONCURRENT_TRANSACTIONS":
             raise
 
 

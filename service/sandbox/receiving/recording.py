@@ -15,7 +15,7 @@ from service.sandbox.receiving.bodies import document_of, told_by
 from service.sandbox.receiving.signatures import Signature, check
 
 HIDDEN: Final = "hidden"
-REFUSED: Final = frozenset((Signature.WRONG, Signature.MISSING, Signature.UNTIMELY))
+DENIED: Final = frozenset((Signature.WRONG, Signature.MISSING, Signature.UNTIMELY))
 
 
 class Sink(Protocol):
@@ -141,4 +141,4 @@ class Recorder:
     def _answer(self, signature: Signature) -> HTTPStatus:
         if self._number <= self._fail:
             return HTTPStatus.INTERNAL_SERVER_ERROR
-        return HTTPStatus.UNAUTHORIZED if signature in REFUSED else HTTPStatus.OK
+        return HTTPStatus.UNAUTHORIZED if signature in DENIED else HTTPStatus.OK

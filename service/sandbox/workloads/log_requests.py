@@ -17,7 +17,7 @@ from service.sandbox.workloads.raw_cluster import (
     LATEST,
     LIST_OFFSETS,
     RawCluster,
-    RefusedError,
+    RejectedError,
     patiently,
     require,
 )
@@ -48,7 +48,7 @@ def log_end(cluster: RawCluster, where: TopicPartition, broker_id: BrokerId | No
 def epoch_end(cluster: RawCluster, where: TopicPartition, epoch: int) -> int:
     """Return the offset, exclusive, at which a leader epoch ends in the present leader's log.
 
-    Asked in the leader epoch that metadata tells: a leader of another one refuses.
+    Asked in the leader epoch that metadata tells: a leader of another one rejects.
     """
 
     def act() -> int:
@@ -146,5 +146,5 @@ def _offset(
     found = answer.topics[0].partitions[0]
     require(f"offsets of {where} on broker {broker_id}", found.error_code)
     if found.offset < 0:
-        raise RefusedError(f"offsets of {where} on broker {broker_id}", "UNKNOWN_OFFSET")
+        raise RejectedError(f"offsets of {where} on broker {broker_id}", "UNKNOWN_OFFSET")
     return int(found.offset)

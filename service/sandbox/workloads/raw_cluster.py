@@ -1,6 +1,6 @@
 """Single requests to single brokers of a sandbox, over the collectors' own connections.
 
-For what client libraries do by themselves or do not do at all. Every refusal is an error here: a
+For what client libraries do by themselves or do not do at all. Every rejection is an error here: a
 fault is made completely or not at all.
 """
 
@@ -57,7 +57,7 @@ PASSING: Final = frozenset(
 )
 
 
-class RefusedError(SandboxError):
+class RejectedError(SandboxError):
     """A broker answered with an error; `error` is Kafka's name of it."""
 
     def __init__(self, what: str, error: str) -> None:
@@ -158,14 +158,14 @@ class RawCluster:
         """Return where a partition lives; raise when there is none, or no leader of it."""
         partitions = self.topic(where.topic)
         if not partitions:  # or the broker that was asked has not heard of it yet
-            raise RefusedError(str(where), "UNKNOWN_TOPIC_OR_PARTITION")
+            raise RejectedError(str(where), "UNKNOWN_TOPIC_OR_PARTITION")
         if where.partition >= len(partitions):
             raise SandboxError(
                 f"there is no partition {where}: {where.topic} has {len(partitions)} partitions"
             )
         found = partitions[where.partition]
         if found.leader not in self._brokers:
-            raise RefusedError(str(where), "LEADER_NOT_AVAILABLE")
+            raise RejectedError(str(where), "LEADER_NOT_AVAILABLE")
         return found
 
     def ends(self, where: TopicPartition) -> Ends:
@@ -299,27 +299,27 @@ class RawCluster:
 
 
 def require(what: str, code: Any) -> None:
-    """Raise RefusedError unless the code is that of success."""
+    """Raise RejectedError unless the code is that of success."""
     if int(code) != codec.NO_ERROR:
-        raise RefusedError(what, codec.error_name(int(code)))
+        raise RejectedError(what, codec.error_name(int(code)))
 
 
 def patiently(act: Callable[[], T], *, seconds: float = SETTLE_SECONDS) -> T:
-    """Repeat `act` while it is refused for a reason that passes; return what it returns."""
+    """Repeat `act` while it is rejected for a reason that passes; return what it returns."""
     found: list[T] = []
-    refusals: list[RefusedError] = []
+    rejections: list[RejectedError] = []
 
     def try_once() -> bool:
         try:
             found.append(act())
-        except RefusedError as refused:
-            if refused.error not in PASSING:
+        except RejectedError as rejected:
+            if rejected.error not in PASSING:
                 raise
-            refusals.append(refused)
+            rejections.append(rejected)
         return bool(found)
 
     if not wait_until(try_once, timeout_seconds=seconds):
-        raise refusals[-1]
+        raise rejections[-1]
     return found[0]
 
 

@@ -1,6 +1,6 @@
 """A producer without a client whose sequences and epochs are the caller's choice.
 
-Clients send their batches in the order of the sequences, and hide what a broker refuses. Here each
+Clients send their batches in the order of the sequences, and hide what a broker rejects. Here each
 batch goes out when the caller says so, with the first sequence that he says, and once.
 """
 
@@ -14,10 +14,10 @@ from collectors.wire import codec
 from collectors.wire.api import Api
 from rules.errors import SandboxError
 from rules.facts.identity import TopicPartition
-from rules.facts.refusals import SEQUENCES
+from rules.facts.rejections import SEQUENCES
 from service.runtime.clock import utc_now
 from service.sandbox.workloads.producer import value_of
-from service.sandbox.workloads.raw_cluster import RawCluster, RefusedError, patiently, require
+from service.sandbox.workloads.raw_cluster import RawCluster, RejectedError, patiently, require
 from service.sandbox.workloads.raw_producer import (
     ALL_IN_SYNC,
     PRODUCE,
@@ -51,7 +51,7 @@ class SequencedProducer:
         """Append records in one batch, whose values are their sequences; return its base offset.
 
         Raises:
-            RefusedError: the leader refused the batch.
+            RejectedError: the leader rejected the batch.
         """
         batch = self._batch(sequence, count)
 
@@ -66,18 +66,18 @@ class SequencedProducer:
 
         return patiently(act)
 
-    def expect_refusal(
+    def expect_rejection(
         self, where: TopicPartition, sequence: int, count: int, *, error: str = OUT_OF_ORDER
     ) -> None:
         """Send a batch that the leader has to refuse with `error`.
 
         Raises:
-            SandboxError: it took the batch, or refused it for another reason.
+            SandboxError: it took the batch, or rejected it for another reason.
         """
         try:
             offset = self.send(where, sequence, count)
-        except RefusedError as refused:
-            if refused.error == error:
+        except RejectedError as rejected:
+            if rejected.error == error:
                 return
             raise
         raise SandboxError(f"{where} took sequence {sequence} at {offset}: expected {error}")

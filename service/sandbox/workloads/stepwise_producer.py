@@ -122,7 +122,7 @@ class StepwiseLibrdkafka:
             for end in (self._client.commit_transaction, self._client.abort_transaction):
                 try:
                     end(END_SECONDS)
-                except CLIENT_ERRORS:  # a fatal error refuses both: the timeout ends it then
+                except CLIENT_ERRORS:  # a fatal error rejects both: the timeout ends it then
                     continue
                 break
         give_up(self._client, self._tally, seconds=0)

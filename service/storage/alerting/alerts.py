@@ -176,7 +176,7 @@ def load(
     What cannot be read is left out, and told: one damaged row must not silence all others.
 
     Raises:
-        StoreError: the database refused or is away.
+        StoreError: the database rejected or is away.
     """
     with translated("alerts cannot be read"), engine.connect() as connection:
         looked_at = _looked_at(connection, cluster)

@@ -24,7 +24,7 @@ from service.runtime.threads import one_ahead
 from service.storage.baselines.binary_copy import SIGNATURE, TRAILER
 from service.storage.baselines.current import make_current, take_turn
 from service.storage.baselines.encoding import ARRAYS, COLUMNS, RunRows
-from service.storage.baselines.run_files import RunPlace, read_record, refused, row_groups
+from service.storage.baselines.run_files import RunPlace, read_record, rejected, row_groups
 from service.storage.baselines.series_labels import read_labels
 from service.storage.database.translate import translated
 from service.storage.tables.baselines import BASELINE_CURRENT, BASELINE_RUNS, PARTITION_PREFIX
@@ -80,7 +80,7 @@ def publish(
         kept: how many runs stay loaded, this one included.
 
     Raises:
-        StoreError: files are missing or torn (not retryable), or the database refused or was lost;
+        StoreError: files are missing or torn (not retryable), or the database rejected or was lost;
             the run before stays the current one, and another try begins anew. Also where only old
             runs could not be dropped: its text says so, and the run is the current one.
     """
@@ -135,7 +135,7 @@ class _Loading:
         same = select(_run.digest).where(ours, _run.run_id == run.id)
         digest = self._connection.execute(same).scalar_one_or_none()
         if digest is not None and digest != run.digest:
-            raise refused(self._place, "a run of this id with other content is loaded")
+            raise rejected(self._place, "a run of this id with other content is loaded")
         if digest is not None:
             return Publishing.UNCHANGED
         # A later day than that, in any zone, was learnt by a clock that was ahead: it holds up none.
@@ -194,13 +194,13 @@ class _Loading:
         came = self._connection.execute(counted).scalar_one()
         if came != self._record.series:
             told = f"{came} rows came, and its record says {self._record.series}"
-            raise refused(self._place, told)
+            raise rejected(self._place, told)
 
     def _labels(self) -> Any:
         try:
             labels = read_labels(self._place.files, self._place.history)
         except OSError as exc:
-            raise refused(self._place, f"the dictionary of series cannot be read: {exc}") from exc
+            raise rejected(self._place, f"the dictionary of series cannot be read: {exc}") from exc
         self.unreadable = labels.unreadable
         return labels
 
@@ -209,7 +209,7 @@ class _Loading:
             try:
                 yield rows.rows(batch)
             except ValueError as exc:
-                raise refused(self._place, str(exc)) from exc
+                raise rejected(self._place, str(exc)) from exc
 
     def _attach(self, row: int) -> None:
         """Attach what was copied; the constraint spares looking at all rows once more.

@@ -43,9 +43,9 @@ def read_record(place: RunPlace) -> NightRun:
         with place.files.open_input_stream(path) as record:
             run = NightRun.from_json(record.read().decode())
     except (OSError, ValueError) as exc:
-        raise refused(place, f"{RUN_FILE} cannot be read: {exc}") from exc
+        raise rejected(place, f"{RUN_FILE} cannot be read: {exc}") from exc
     if (run.id, run.day) != (place.run_id, place.day):
-        raise refused(place, f"{RUN_FILE} is of run {run.id} of {run.day}")
+        raise rejected(place, f"{RUN_FILE} is of run {run.id} of {run.day}")
     return run
 
 
@@ -60,7 +60,7 @@ def row_groups(place: RunPlace, run: NightRun) -> Iterator[pa.RecordBatch]:
             yield from _rows_of(place, bucket)
         except (OSError, pa.ArrowException, KeyError) as exc:
             told = str(exc).strip().partition("\n")[0]
-            raise refused(place, f"{bucket_file(bucket.bucket)} cannot be read: {told}") from exc
+            raise rejected(place, f"{bucket_file(bucket.bucket)} cannot be read: {told}") from exc
 
 
 def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
@@ -76,11 +76,11 @@ def _rows_of(place: RunPlace, bucket: BucketRun) -> Iterator[pa.RecordBatch]:
                 digest.add(batch)
                 yield batch
     if digest.rows != bucket.rows:
-        raise refused(place, f"{name} has {digest.rows} rows, and its record says {bucket.rows}")
+        raise rejected(place, f"{name} has {digest.rows} rows, and its record says {bucket.rows}")
     if digest.hex() != bucket.digest:
-        raise refused(place, f"the rows of {name} are not those of its record")
+        raise rejected(place, f"the rows of {name} are not those of its record")
 
 
-def refused(place: RunPlace, why: str) -> StoreError:
+def rejected(place: RunPlace, why: str) -> StoreError:
     """Return why a run is not published; no other try will change it."""
     return StoreError(f"run {place.run_id} of {place.day} is not published: {why}", retryable=False)

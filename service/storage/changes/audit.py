@@ -1,5 +1,5 @@
 """The audit trail: who changed what, and why. Rows are added in the transaction of the change, and
-the database refuses to alter or remove them.
+the database rejects to alter or remove them.
 """
 
 from __future__ import annotations

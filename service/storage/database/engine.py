@@ -62,7 +62,7 @@ def open_database(
 ) -> Database:
     """Connect to `url`; without one start PostgreSQL in the data directory.
 
-    The schema is not touched: `schema.upgrade` brings it up, `schema.require_head` refuses.
+    The schema is not touched: `schema.upgrade` brings it up, `schema.require_head` rejects.
 
     Args:
         url: postgresql://..., or None.

@@ -116,7 +116,7 @@ def upgrade(engine: Engine) -> None:
     """Bring the schema to head; processes that call it at once take turns.
 
     Raises:
-        StoreError: the schema is of a newer version, or the database refused or is away.
+        StoreError: the schema is of a newer version, or the database rejected or is away.
     """
     with _alone(engine) as connection:
         refuse_newer(check(engine))

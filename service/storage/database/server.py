@@ -31,7 +31,7 @@ from rules.errors import StoreError
 from service.runtime.clock import wait_until
 
 USER: Final = "postgres"  # the database's superuser, not the machine's
-UNPRIVILEGED: Final = ("postgres", "nobody")  # PostgreSQL refuses to run as root
+UNPRIVILEGED: Final = ("postgres", "nobody")  # PostgreSQL rejects to run as root
 START_SECONDS: Final = 60  # recovery after a crash included
 STOP_SECONDS: Final = 30
 MAX_SOCKET_PATH: Final = 100  # a Unix socket's path ends at 107 bytes

@@ -16,7 +16,7 @@ from rules.errors import StoreError
 # standby before its promotion), transaction rollback, resources, lock not available, cancelled by a
 # timeout, shutting down or starting.
 RETRYABLE: Final = ("08", "25006", "40", "53", "55P03", "57014", "57P")
-REFUSED: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
+REJECTED: Final = ("authentication failed", "no password supplied", "pg_hba.conf", "does not exist")
 
 
 @contextmanager
@@ -39,9 +39,9 @@ def _is_retryable(said: BaseException) -> bool:
     state = getattr(said, "sqlstate", None)
     if state is not None:
         return str(state).startswith(RETRYABLE)
-    # A failed connection carries no code: only what the server said in words tells a refusal.
+    # A failed connection carries no code: only what the server said in words tells a rejection.
     text = str(said)
-    return not any(word in text for word in REFUSED)
+    return not any(word in text for word in REJECTED)
 
 
 def _told(said: BaseException) -> str:

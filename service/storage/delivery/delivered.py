@@ -29,7 +29,7 @@ class RowState(StrEnum):
 class DeadReason(StrEnum):
     """Why a notification is given up."""
 
-    REFUSED = "refused"  # this body will never be taken
+    REJECTED = "rejected"  # this body will never be taken
     GONE = "gone"  # the receiver wants no more of anything
     TOO_OLD = "too_old"  # tried for a day
     UNSENDABLE = "unsendable"  # its body does not fit the receiver any more

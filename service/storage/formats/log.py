@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from rules.errors import StoreError
 from rules.facts.broker_log import (
-    EpochRefused,
+    EpochRejected,
     FollowerStarted,
     IsrShrunk,
     IsrUpdated,
@@ -24,7 +24,7 @@ from rules.facts.broker_log import (
     LogTruncated,
     Origin,
     SequenceForm,
-    SequenceRefused,
+    SequenceRejected,
     UncleanChange,
     WatermarkWentBack,
 )
@@ -32,8 +32,8 @@ from rules.facts.identity import BrokerId
 
 FORMAT: Final = 1
 KINDS: Final[Mapping[str, type[LogEvent]]] = {
-    "sequence_refused": SequenceRefused,
-    "epoch_refused": EpochRefused,
+    "sequence_rejected": SequenceRejected,
+    "epoch_rejected": EpochRejected,
     "isr_shrunk": IsrShrunk,
     "isr_updated": IsrUpdated,
     "unclean_change": UncleanChange,

@@ -1,4 +1,4 @@
-"""What is remembered of refused sequences, as plain values for JSON.
+"""What is remembered of rejected sequences, as plain values for JSON.
 
 Rows are named by the fields of their values, so that a field that an older checkpoint does not have
 keeps its default. The leaderships are columns, and are kept with the others.
@@ -22,7 +22,7 @@ from rules.facts.episodes import (
 )
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
 from rules.facts.producers import ProducerState
-from rules.facts.refusals import LogEntry, Refusal
+from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import (
     Arrival,
     Phase,
@@ -93,7 +93,7 @@ def _episode(row: Mapping[str, Any]) -> Episode:
         id=str(row["id"]),
         name=None if name is None else TopicPartition(str(name[0]), int(name[1])),
         topic_id=None if topic_id is None else TopicId(topic_id),
-        refusals=tuple(_refusal(one) for one in row["refusals"]),
+        rejections=tuple(_rejection(one) for one in row["rejections"]),
         verdict=_verdict(row["verdict"]),
         first_state=_look(row.get("first_state")),
         last_state=_look(row.get("last_state")),
@@ -105,10 +105,10 @@ def _episode(row: Mapping[str, Any]) -> Episode:
     )
 
 
-def _refusal(row: Mapping[str, Any]) -> Refusal:
+def _rejection(row: Mapping[str, Any]) -> Rejection:
     proof, broker_id = row.get("proof"), row.get("broker_id")
-    return Refusal(
-        **_known(Refusal, row),
+    return Rejection(
+        **_known(Rejection, row),
         form=SequenceForm(row["form"]),
         source=str(row["source"]),
         broker_id=None if broker_id is None else BrokerId(int(broker_id)),
@@ -177,7 +177,7 @@ def _state(row: Mapping[str, Any] | None) -> ProducerState | None:
 NUMBERS: Mapping[type, tuple[str, ...]] = {
     Episode: (
         "producer_id",
-        "refusal_count",
+        "rejection_count",
         "first_seen_us",
         "last_seen_us",
         "leader_epoch",
@@ -193,7 +193,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "asked_in_all",
         "ended_us",
     ),
-    Refusal: (
+    Rejection: (
         "incoming_sequence",
         "current_sequence",
         "producer_epoch",

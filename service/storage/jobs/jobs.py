@@ -15,7 +15,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from sqlalchemy.exc import DBAPIError
 
-from service.scheduling.runs import Ended, Known, Refused, RunOutcome
+from service.scheduling.runs import Ended, Known, Rejected, RunOutcome
 from service.storage.database.translate import translated
 from service.storage.tables.alerting import JOB_RUN
 
@@ -61,8 +61,8 @@ class StoredRuns:
         with translated("runs of jobs cannot be read"), self._engine().begin() as connection:
             return {name: _known(connection, name, now) for name in names}
 
-    def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Refused:
-        """Begin a run; refused while another process runs the job, or if it did for this due time.
+    def begin(self, name: str, due_at: datetime, now: datetime) -> StoredTurn | Rejected:
+        """Begin a run; rejected while another process runs the job, or if it did for this due time.
 
         Raises:
             StoreError: the database is away.
@@ -75,7 +75,7 @@ class StoredRuns:
             except BaseException:
                 _close(connection)
                 raise
-        if isinstance(begun, Refused):
+        if isinstance(begun, Rejected):
             _close(connection)
             return begun
         return StoredTurn(self._engine, connection, begun)
@@ -146,12 +146,12 @@ def _close(connection: Connection) -> None:
         connection.close()
 
 
-def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -> int | Refused:
+def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -> int | Rejected:
     """Return the new run's id."""
     with connection.begin():
         lock = func.pg_try_advisory_lock(LOCKS, func.hashtext(name))
         if not connection.execute(select(lock)).scalar_one():
-            return Refused.ELSEWHERE
+            return Rejected.ELSEWHERE
         _interrupt(connection, name, now)
         done = select(_col.id).where(
             _col.job_name == name,
@@ -159,7 +159,7 @@ def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -
             _col.outcome.not_in([RUNNING, INTERRUPTED, MISSED]),
         )
         if connection.execute(done.limit(1)).first() is not None:
-            return Refused.DONE
+            return Rejected.DONE
         row = _row(name, due_at, now, RUNNING)
         begun = insert(JOB_RUN).values(**row, figures={}).returning(_col.id)
         return int(connection.execute(begun).scalar_one())

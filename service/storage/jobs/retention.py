@@ -91,7 +91,7 @@ def remove(
     go as can, whatever becomes of the others. `is_over` is asked between batches.
 
     Raises:
-        StoreError: the database refused or is away; what was removed so far stays removed.
+        StoreError: the database rejected or is away; what was removed so far stays removed.
     """
     removed = dict.fromkeys((kind.value for kind in limits), 0)
     troubles: list[StoreError] = []

@@ -1,7 +1,7 @@
 """The clusters that were ever watched; another cluster id is another cluster.
 
 All clusters of one name belong to one service at a time, its writer. A service that starts claims
-them, and who kept them before is refused from then on: of two services that watch one cluster into
+them, and who kept them before is rejected from then on: of two services that watch one cluster into
 one database, which a rolling update starts, the newest one stores and the other one says why not.
 """
 

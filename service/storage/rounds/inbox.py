@@ -158,7 +158,7 @@ class StoredInbox:
         """Remove what rounds have read, up to an id, and an hour ago; and what nobody needs any more.
 
         Raises:
-            StoreError: the database refused or is away.
+            StoreError: the database rejected or is away.
         """
         mine, old = LOG_INBOX.c.cluster == self._cluster, now - KEPT_READ
         is_read = and_(mine, LOG_INBOX.c.id <= up_to, LOG_INBOX.c.received_at < old)

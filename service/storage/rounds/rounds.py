@@ -53,7 +53,7 @@ class Stored:
     """What came of storing rounds."""
 
     wanted: Wanted | None = None  # what persons want of the last round's cluster; None: not known
-    refused: tuple[str, ...] = ()  # cluster ids whose alerts the database would not have
+    rejected: tuple[str, ...] = ()  # cluster ids whose alerts the database would not have
     trouble: str | None = None  # of alerts, one line
 
 
@@ -73,7 +73,7 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
 
     Raises:
         StoreError: nothing was stored, because another writer keeps the cluster or the database
-            refused or is away; or the answer to COMMIT was lost.
+            rejected or is away; or the answer to COMMIT was lost.
     """
     with translated("the round cannot be stored"), engine.begin() as connection:
         connection.execute(FOR_MANY_ROWS)
@@ -87,7 +87,7 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
         wanted = _wanted(connection, rounds[-1])
         return Stored(
             wanted=wanted,
-            refused=tuple(troubles),
+            rejected=tuple(troubles),
             trouble=next(iter(troubles.values()), wanted.trouble),
         )
 
@@ -126,15 +126,17 @@ def _save_alerts(
     Raises:
         StoreError: the database is away.
     """
-    trouble = _refusal(connection, lambda: alerting.save(connection, cluster, delta, rows.result()))
+    trouble = _rejection(
+        connection, lambda: alerting.save(connection, cluster, delta, rows.result())
+    )
     if trouble is not None:
         for one in delta.outgoing:
-            _refusal(connection, partial(enqueue, connection, cluster, (one,)))
-        _refusal(connection, lambda: alerting.note_closed(connection, delta.closed))
+            _rejection(connection, partial(enqueue, connection, cluster, (one,)))
+        _rejection(connection, lambda: alerting.note_closed(connection, delta.closed))
     return trouble
 
 
-def _refusal(connection: Connection, save: Callable[[], None]) -> str | None:
+def _rejection(connection: Connection, save: Callable[[], None]) -> str | None:
     """Store something or nothing of it; return why the database would not have it.
 
     Raises:

@@ -70,7 +70,7 @@ class PostgresStore:
     def load(self, name: str, writer: UUID) -> Loaded:
         """Claim and read what is kept under a cluster's name; the schema is brought up before."""
         engine = self._opened().engine
-        # Whoever kept it before is refused from here on, so that what is read stays true; but a
+        # Whoever kept it before is rejected from here on, so that what is read stays true; but a
         # service that cannot read it, and ends, takes it from nobody.
         with clusters.claimed(engine, name, writer):
             return _read(engine, name)

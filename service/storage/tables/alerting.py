@@ -201,7 +201,7 @@ CLOSING: Final = Table(
     Index(None, "done_at", postgresql_where=text("done_at IS NOT NULL")),  # for retention
 )
 
-# A trigger refuses UPDATE, DELETE and TRUNCATE.
+# A trigger rejects UPDATE, DELETE and TRUNCATE.
 AUDIT: Final = Table(
     "audit",
     METADATA,

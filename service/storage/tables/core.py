@@ -47,7 +47,7 @@ CLUSTER: Final = Table(
     Column("cluster_id", Text, nullable=False),
     Column("first_seen", TIME, nullable=False),
     # The service that keeps the cluster, and the last round that it stored: a repeated one is
-    # recognised and not stored twice, and another service's is refused.
+    # recognised and not stored twice, and another service's is rejected.
     Column("last_writer", Uuid),
     Column("last_round", BigInteger),
     Column("claimed_at", TIME, nullable=False, server_default=text("now()")),

@@ -132,7 +132,7 @@ def test_a_silence_is_made_changed_and_ended(shell: Shell) -> None:
         (("a=b", "--from", "2099-01-02T00:00:00Z", "--until", "2099-01-01T00:00:00Z"), "ends"),
     ],
 )
-def test_a_silence_that_is_refused_is_one_clear_line(
+def test_a_silence_that_is_rejected_is_one_clear_line(
     shell: Shell, given: tuple[str, ...], told: str
 ) -> None:
     line = shell("silences add", *given, "--comment", "x", code=ExitCode.USAGE)

@@ -42,7 +42,7 @@ def row(engine: Engine, **overrides: Any) -> int:
         "state": "dead",
         "next_attempt_at": NOON,
         "done_at": at(5),
-        "dead_reason": "refused",
+        "dead_reason": "rejected",
     }
     given = base | overrides
     if given["state"] in ("waiting", "sending"):

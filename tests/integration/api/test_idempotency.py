@@ -74,7 +74,7 @@ def test_while_the_first_is_done_the_second_is_told_so(api: Api) -> None:
     assert api.ask("POST", "/silences", WISH, Idempotency_Key="four").status_code == 201
 
 
-def test_what_was_refused_may_be_asked_again_under_its_key(api: Api) -> None:
+def test_what_was_rejected_may_be_asked_again_under_its_key(api: Api) -> None:
     bad = {**WISH, "ends_at": NOON.isoformat()}
     assert api.ask("POST", "/silences", bad, Idempotency_Key="five").status_code == 422
     assert api.ask("POST", "/silences", WISH, Idempotency_Key="five").status_code == 201
@@ -88,6 +88,6 @@ def test_a_key_is_known_for_a_day(api: Api) -> None:
 
 
 @pytest.mark.parametrize("key", ["", " x", "x" * 201, "a\tb"])
-def test_a_key_that_cannot_be_used_is_refused(api: Api, key: str) -> None:
+def test_a_key_that_cannot_be_used_is_rejected(api: Api, key: str) -> None:
     answer = api.ask("POST", "/silences", WISH, Idempotency_Key=key)
     assert answer.status_code == 400

@@ -1,4 +1,4 @@
-"""Silences over HTTP: what is refused, versions, and how one ends."""
+"""Silences over HTTP: what is rejected, versions, and how one ends."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_silence_is_made_by_whoever_asks_for_it(api: Api) -> None:
     ],
     ids=str,
 )
-def test_a_silence_that_cannot_be_meant_is_refused(
+def test_a_silence_that_cannot_be_meant_is_rejected(
     api: Api, overrides: dict[str, Any], field: str, told: str
 ) -> None:
     before = current(api)

@@ -93,7 +93,7 @@ def office(new_database: MakeDatabase) -> Office:
     "address",
     ["127.0.0.1", "169.254.169.254", "10.0.0.1", "::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1"],
 )
-def test_what_a_name_leads_to_is_refused_stored_and_told(office: Office, address: str) -> None:
+def test_what_a_name_leads_to_is_rejected_stored_and_told(office: Office, address: str) -> None:
     with receiving() as receiver:
         names = Names((address,))
         url = f"http://pager.example:{receiver.port}/{SECRET}"
@@ -101,9 +101,9 @@ def test_what_a_name_leads_to_is_refused_stored_and_told(office: Office, address
         way.go(lambda: bool(way.told.of(Event.DELIVERY_FAILED)))
     assert receiver.connections == []
     (told,) = way.told.of(Event.DELIVERY_FAILED)
-    assert (told["level"], told["failure"]) == ("error", "address_refused")
+    assert (told["level"], told["failure"]) == ("error", "address_denied")
     ((outcome, failure, detail),) = way.attempts()
-    assert (outcome, failure) == ("retry", "address_refused")
+    assert (outcome, failure) == ("retry", "address_denied")
     assert SECRET not in detail + json.dumps(way.told.events)
     assert office.rows("state") == [("waiting",)], "a person may open the range, and it is sent"
 
@@ -118,15 +118,15 @@ def test_a_name_that_changes_between_check_and_call_leads_nowhere_else(office: O
         url = f"http://pager.example:{receiver.port}/"
         way = Way(office, url, AddressGuard.of(["127.0.0.1/32"]), names)
 
-        def was_refused() -> bool:
+        def was_rejected() -> bool:
             office.deliveries.hasten("pager", utc_now())
             told = way.told.of(Event.DELIVERY_FAILED)
-            return any(one["failure"] == "address_refused" for one in told)
+            return any(one["failure"] == "address_denied" for one in told)
 
-        way.go(was_refused)
+        way.go(was_rejected)
     assert len(receiver.got) == 1
     assert inner.connections == []
-    assert [failure for _, failure, _ in way.attempts()][:2] == ["server_error", "address_refused"]
+    assert [failure for _, failure, _ in way.attempts()][:2] == ["server_error", "address_denied"]
 
 
 def test_secrets_that_a_receiver_repeats_are_hidden(office: Office) -> None:

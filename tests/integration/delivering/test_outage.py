@@ -36,7 +36,7 @@ class Recorder:
         self.play = play
         self.receiver: Receiver | None = None
         self.taken: list[Got] = []
-        self.refused: list[str] = []
+        self.rejected: list[str] = []
         self.all_has_failed = threading.Event()
         self._until: float | None = None
         self._turn = threading.Lock()
@@ -48,7 +48,7 @@ class Recorder:
             if is_taken:
                 self.taken.append(self._request(name))
             else:
-                self.refused.append(name)
+                self.rejected.append(name)
         status(200 if is_taken else 500)(handler)
 
     def _request(self, name: str) -> Got:
@@ -84,8 +84,8 @@ def engine(server: EmbeddedServer) -> Iterator[Engine]:
 def test_nothing_is_lost_while_everything_fails(server: EmbeddedServer, engine: Engine) -> None:
     recorder = Recorder()
 
-    def has_refused(count: int) -> bool:
-        return wait_until(lambda: len(recorder.refused) >= count, timeout_seconds=LIMIT)
+    def has_rejected(count: int) -> bool:
+        return wait_until(lambda: len(recorder.rejected) >= count, timeout_seconds=LIMIT)
 
     with receiving(recorder.answer) as receiver, company() as actors:
         recorder.receiver = receiver
@@ -98,11 +98,11 @@ def test_nothing_is_lost_while_everything_fails(server: EmbeddedServer, engine: 
             groups=20,
         )
         first = actors.start(play)
-        assert has_refused(5)
+        assert has_rejected(5)
         actors.kill(first)
-        before = len(recorder.refused)
+        before = len(recorder.rejected)
         actors.start(play)
-        assert has_refused(before + 5)
+        assert has_rejected(before + 5)
         server.pause()
         server.resume()
         recorder.all_has_failed.set()
@@ -111,7 +111,7 @@ def test_nothing_is_lost_while_everything_fails(server: EmbeddedServer, engine: 
     rows = rows_of(engine)
     check(rows, recorder.taken)
     assert len(names_in(recorder.taken)) == ALERTS
-    assert set(recorder.refused) <= {row.webhook_id for row in rows}
+    assert set(recorder.rejected) <= {row.webhook_id for row in rows}
     print(  # noqa: T201 - figures for who runs it with -s
-        f"{len(rows)} notifications, {len(recorder.taken)} taken, {len(recorder.refused)} refused"
+        f"{len(rows)} notifications, {len(recorder.taken)} taken, {len(recorder.rejected)} rejected"
     )

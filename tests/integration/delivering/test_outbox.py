@@ -111,10 +111,10 @@ def test_what_never_failed_is_not_superseded(office: Office) -> None:
 def test_what_is_given_up_lets_the_next_one_go(office: Office) -> None:
     office.post(message("a", "1"), message("a", "2"))
     (one,) = office.claim()
-    refused = done(one.id, at(1), DEAD, dead_reason=DeadReason.REFUSED)
-    office.deliveries.complete([refused], at(1))
+    rejected = done(one.id, at(1), DEAD, dead_reason=DeadReason.REJECTED)
+    office.deliveries.complete([rejected], at(1))
     assert groups(office.claim(1)) == [("a", "2")]
-    assert office.rows("state, dead_reason, done_at")[0] == ("dead", "refused", at(1))
+    assert office.rows("state, dead_reason, done_at")[0] == ("dead", "rejected", at(1))
 
 
 def test_an_answer_that_is_stored_twice_is_one(office: Office) -> None:

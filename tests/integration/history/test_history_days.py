@@ -206,7 +206,7 @@ def test_a_folder_is_of_one_cluster_and_one_time_zone(tmp_path: Path) -> None:
     ("text", "why"),
     [(b"{", "damaged"), (b'{"cluster": "c", "buckets": 4, "format": 9}', "format 9")],
 )
-def test_a_folder_that_is_not_understood_is_refused(tmp_path: Path, text: bytes, why: str) -> None:
+def test_a_folder_that_is_not_understood_is_rejected(tmp_path: Path, text: bytes, why: str) -> None:
     (tmp_path / "history.json").write_bytes(text)
     with pytest.raises(StoreError, match=why):
         history_folder(tmp_path)

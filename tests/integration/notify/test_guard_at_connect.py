@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.alerting.sending.address_guard import AddressGuard, AddressRefusedError
+from service.alerting.sending.address_guard import AddressDeniedError, AddressGuard
 from service.alerting.sending.answers import Failure, Outcome
 from service.alerting.sending.guarded_network import (
     GuardedNetwork,
@@ -45,36 +45,38 @@ def two_on_one_port() -> Iterator[tuple[Receiver, Receiver]]:
 
 
 @pytest.mark.parametrize("host", SPELLINGS)
-def test_this_machine_is_refused_in_every_spelling_and_reached_if_settings_allow(host: str) -> None:
+def test_this_machine_is_rejected_in_every_spelling_and_reached_if_settings_allow(
+    host: str,
+) -> None:
     with receiving() as receiver:
         url = f"http://{host}:{receiver.port}/x"
-        refused = send(url, guard=CLOSED)
+        rejected = send(url, guard=CLOSED)
         assert receiver.connections == []
-        assert (refused.outcome, refused.failure) == (Outcome.RETRY, Failure.ADDRESS_REFUSED)
-        assert refused.is_slow
-        assert "loopback" in refused.detail
+        assert (rejected.outcome, rejected.failure) == (Outcome.RETRY, Failure.ADDRESS_DENIED)
+        assert rejected.is_slow
+        assert "loopback" in rejected.detail
         assert send(url).outcome is Outcome.DELIVERED
 
 
-def test_octal_numbers_are_refused_even_if_a_url_could_hold_them() -> None:
-    with receiving() as receiver, pytest.raises(AddressRefusedError, match=r"127\.0\.0\.1 may not"):
+def test_octal_numbers_are_rejected_even_if_a_url_could_hold_them() -> None:
+    with receiving() as receiver, pytest.raises(AddressDeniedError, match=r"127\.0\.0\.1 may not"):
         asyncio.run(GuardedNetwork(CLOSED).connect_tcp("0177.0.0.1", receiver.port, 1.0))
 
 
-def test_this_machine_is_refused_by_ipv6() -> None:
+def test_this_machine_is_rejected_by_ipv6() -> None:
     told = send("http://[::1]:9/", guard=CLOSED)
     assert (told.failure, told.detail) == (
-        Failure.ADDRESS_REFUSED,
+        Failure.ADDRESS_DENIED,
         "::1 may not be called: it is loopback",
     )
 
 
-def test_zero_which_reaches_this_machine_is_refused_always() -> None:
+def test_zero_which_reaches_this_machine_is_rejected_always() -> None:
     with receiving() as receiver:
         for host in ("0", "0.0.0.0", "[::]"):  # noqa: S104 - called, not bound
             url = f"http://{host}:{receiver.port}/"
             everything = AddressGuard.of(["0.0.0.0/0", "::/0"])
-            assert send(url, guard=everything).failure is Failure.ADDRESS_REFUSED
+            assert send(url, guard=everything).failure is Failure.ADDRESS_DENIED
         assert receiver.connections == []
 
 
@@ -88,10 +90,10 @@ def test_zero_which_reaches_this_machine_is_refused_always() -> None:
         "2852039166",
     ],
 )
-def test_metadata_is_refused_whatever_settings_allow(host: str) -> None:
+def test_metadata_is_rejected_whatever_settings_allow(host: str) -> None:
     everything = AddressGuard.of(["0.0.0.0/0", "::/0"])
     told = send(f"http://{host}/latest/meta-data/", guard=everything)
-    assert told.failure is Failure.ADDRESS_REFUSED
+    assert told.failure is Failure.ADDRESS_DENIED
 
 
 def test_a_name_server_that_changes_its_answer_after_the_check_changes_nothing() -> None:
@@ -103,7 +105,7 @@ def test_a_name_server_that_changes_its_answer_after_the_check_changes_nothing()
         assert names.asked == ["hooks.example.org"]
         assert [one.headers["host"] for one in checked.got] == [f"hooks.example.org:{checked.port}"]
         again = send(url, guard=SECOND_ONLY, resolve=names)
-        assert again.failure is Failure.ADDRESS_REFUSED
+        assert again.failure is Failure.ADDRESS_DENIED
         assert other.connections == []
 
 
@@ -112,7 +114,7 @@ def test_one_forbidden_address_of_a_name_refuses_it_whole() -> None:
         with receiving(host="127.0.0.2") as receiver:
             url = f"http://hooks.example.org:{receiver.port}/"
             told = send(url, guard=SECOND_ONLY, resolve=Names(answer))
-            assert told.failure is Failure.ADDRESS_REFUSED
+            assert told.failure is Failure.ADDRESS_DENIED
             assert receiver.connections == []
 
 
@@ -167,7 +169,7 @@ def test_tls_proves_the_name_of_the_url_not_the_address_behind_it() -> None:
         assert len(receiver.got) == 1
 
 
-def test_a_certificate_that_nobody_vouches_for_is_refused() -> None:
+def test_a_certificate_that_nobody_vouches_for_is_rejected() -> None:
     with receiving(tls=True) as receiver:
         told = send(f"https://localhost:{receiver.port}/")
         assert told.failure is Failure.TLS

@@ -156,7 +156,7 @@ def test_a_receiver_that_wants_a_certificate_is_tried_again() -> None:
     assert told.detail
 
 
-def test_a_refusal_is_kept_without_the_secrets_it_repeats() -> None:
+def test_a_rejection_is_kept_without_the_secrets_it_repeats() -> None:
     body = b'{"error": "no_service", "path": "/services/T0AA/XyZzY", "nul": "\x00"}'
     with receiving(status(404, body)) as receiver:
         told = send(f"{receiver.address}/services/T0AA/XyZzY")

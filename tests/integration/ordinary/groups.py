@@ -37,7 +37,7 @@ def abandon_groups(
 ) -> None:
     """Commit for each group, one offset per partition, as a tool does; nobody ever joins.
 
-    A coordinator that has just begun refuses at first.
+    A coordinator that has just begun rejects at first.
     """
     client = AdminClient({"bootstrap.servers": servers, "log_level": QUIET})
     left = {name: dict(enumerate(of)) for name, of in zip(names, positions, strict=True)}
@@ -47,9 +47,9 @@ def abandon_groups(
         answers = {name: _commit(client, name, topic, offsets) for name, offsets in chosen}
         for name, answer in answers.items():
             places = answer.result(ANSWER_SECONDS).topic_partitions
-            refused = [place.error for place in places if place.error is not None]
-            assert all(error.code() in NOT_YET for error in refused), refused
-            if not refused:
+            rejected = [place.error for place in places if place.error is not None]
+            assert all(error.code() in NOT_YET for error in rejected), rejected
+            if not rejected:
                 del left[name]
         return not left
 
@@ -128,8 +128,10 @@ class _LastCommit:
 
     def end(self, error: KafkaError | None, places: Sequence[TopicPartition]) -> None:
         """Count what became of it."""
-        refused = [error] if error else [place.error for place in places if place.error is not None]
-        self.tally.add(Counts(acknowledged=not refused, failed=bool(refused)))
-        if refused:
-            self.tally.note(str(refused[0]))
+        rejected = (
+            [error] if error else [place.error for place in places if place.error is not None]
+        )
+        self.tally.add(Counts(acknowledged=not rejected, failed=bool(rejected)))
+        if rejected:
+            self.tally.note(str(rejected[0]))
         self.is_open = False

@@ -15,7 +15,7 @@ from service.sandbox.cluster import processes
 from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.cluster.processes import Liveness
 from service.sandbox.workloads.log_requests import elect_preferred
-from service.sandbox.workloads.raw_cluster import Placed, RawCluster, RefusedError, require
+from service.sandbox.workloads.raw_cluster import Placed, RawCluster, RejectedError, require
 
 REASSIGN: Final = Api(key=45, name="AlterPartitionReassignments", oldest=0, newest=0, since="2.4")
 WHOLE_SECONDS: Final = 150.0
@@ -104,8 +104,8 @@ class Operator:
                 if away:
                     elect_preferred(self._raw, away)
                     changed += len(away)
-            except RefusedError as refused:
-                if refused.error != "ELECTION_NOT_NEEDED":
+            except RejectedError as rejected:
+                if rejected.error != "ELECTION_NOT_NEEDED":
                     raise
         return changed
 

@@ -30,7 +30,7 @@ from tests.integration.serve.served import (
 pytestmark = pytest.mark.integration
 
 
-def refused(start: Start, *arguments: str) -> tuple[int, str]:
+def rejected(start: Start, *arguments: str) -> tuple[int, str]:
     """Start a service that ends by itself; return its exit code and its one line."""
     done = subprocess.run(
         [*start.command(), *arguments],
@@ -51,7 +51,7 @@ def refused(start: Start, *arguments: str) -> tuple[int, str]:
 
 @pytest.fixture
 def start(cluster: Sandbox, folder: Path) -> Start:
-    return Start(bootstrap=cluster.bootstrap_servers, directory=folder / "refused")
+    return Start(bootstrap=cluster.bootstrap_servers, directory=folder / "rejected")
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def start(cluster: Sandbox, folder: Path) -> Start:
 def test_wrong_settings_end_the_start(start: Start, folder: Path, content: str, told: str) -> None:
     path = folder / "tidemark.toml"
     path.write_text(content, encoding="utf-8")
-    code, line = refused(
+    code, line = rejected(
         Start(bootstrap=start.bootstrap, directory=start.directory), "--config", str(path)
     )
     assert code == ExitCode.SETTINGS
@@ -77,7 +77,9 @@ def test_wrong_settings_end_the_start(start: Start, folder: Path, content: str, 
 def test_a_port_that_is_taken_ends_the_start(start: Start) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        code, line = refused(Start(bootstrap=start.bootstrap, directory=start.directory, port=port))
+        code, line = rejected(
+            Start(bootstrap=start.bootstrap, directory=start.directory, port=port)
+        )
     assert code == ExitCode.SETTINGS
     assert f"cannot listen on 127.0.0.1 port {port}" in line
 
@@ -85,12 +87,12 @@ def test_a_port_that_is_taken_ends_the_start(start: Start) -> None:
 def test_a_data_directory_below_a_file_ends_the_start(start: Start, folder: Path) -> None:
     (folder / "file").write_text("", encoding="ascii")
     below = folder / "file" / "data"
-    code, line = refused(Start(bootstrap=start.bootstrap, directory=below))
+    code, line = rejected(Start(bootstrap=start.bootstrap, directory=below))
     assert code == ExitCode.STORE
     assert str(below) in line
 
 
-def test_a_second_service_on_a_data_directory_is_refused_and_the_first_goes_on(
+def test_a_second_service_on_a_data_directory_is_rejected_and_the_first_goes_on(
     serve: Serve,
 ) -> None:
     first = serve().wait_ready()
@@ -126,7 +128,7 @@ def test_a_database_of_a_newer_version_ends_the_start_and_stays_as_it_is(start: 
     finally:
         database.close()
     before = stored_schema(start.directory, stamp="9999")
-    code, line = refused(start)
+    code, line = rejected(start)
     assert code == ExitCode.STORE
     assert "the database has schema 9999, which this version does not know" in line
     assert stored_schema(start.directory) == before == ("9999", 0)

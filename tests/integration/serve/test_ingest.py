@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 import httpx2
 import pytest
 
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from service.runtime.clock import pause, wait_until
 from service.storage.database.engine import open_database
 from service.storage.rounds.inbox import StoredInbox
@@ -71,7 +71,7 @@ def post(
         return client.post(target, content=data, headers={"Content-Type": kind, **headers})
 
 
-def stored(directory: Path) -> list[SequenceRefused]:
+def stored(directory: Path) -> list[SequenceRejected]:
     """Return what waits in the inbox, whoever runs the database."""
     database = open_database(None, directory, attach=True)
     try:
@@ -81,7 +81,7 @@ def stored(directory: Path) -> list[SequenceRefused]:
     finally:
         database.close()
     events = [event for part in found.parsed for event in part.events]
-    return [event for event in events if isinstance(event, SequenceRefused)]
+    return [event for event in events if isinstance(event, SequenceRejected)]
 
 
 @pytest.fixture
@@ -152,8 +152,8 @@ def test_a_database_that_hangs_is_told_and_what_is_sent_again_is_stored_once(
     served = alone()
     assert post(served, record(1)).status_code == 202
     with database_stands(folder / "data"):
-        refused = post(served, record(2))
-        assert (refused.status_code, refused.headers["retry-after"]) == (503, "10")
+        rejected = post(served, record(2))
+        assert (rejected.status_code, rejected.headers["retry-after"]) == (503, "10")
         assert served.get("/livez").status_code == 200
     # What hung may still have arrived, and arrives once either way.
     assert wait_until(
@@ -164,14 +164,14 @@ def test_a_database_that_hangs_is_told_and_what_is_sent_again_is_stored_once(
 
 def test_shippers_at_once_lose_nothing_and_keep_their_order(alone: Serve, folder: Path) -> None:
     served = alone()
-    refused: list[int] = []
+    rejected: list[int] = []
 
     def ship(shipper: int) -> None:
         for number in range(20):
             body = record(1000 * shipper + number)
             while (status := post(served, body, query=f"?source=s{shipper}").status_code) != 202:
                 assert status in AGAIN
-                refused.append(status)
+                rejected.append(status)
                 pause(0.05)
 
     shippers = [threading.Thread(target=ship, args=(number,)) for number in range(12)]

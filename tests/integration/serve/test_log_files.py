@@ -15,7 +15,7 @@ from tests.log_lines import append_failed, stamped, thrown
 
 pytestmark = pytest.mark.integration
 
-REFUSED = (
+REJECTED = (
     append_failed("elsewhere-0"),
     thrown(
         "Out of order sequence number for producer 2001 at offset 3 in partition elsewhere-0:"
@@ -63,7 +63,7 @@ def test_a_killed_service_goes_on_where_its_last_stored_round_ended(
     append(log, stamped("old"))
     served = serve(**reading(log)).wait_ready()
     wait_lines(served, 0)
-    append(log, *REFUSED, UNREADABLE, stamped("ordinary"))
+    append(log, *REJECTED, UNREADABLE, stamped("ordinary"))
     append(log, stamped("beg"), end="")
     found = wait_lines(served, 4)
     served.wait_rounds(2)
@@ -72,7 +72,7 @@ def test_a_killed_service_goes_on_where_its_last_stored_round_ended(
 
     append(log, "un")
     log.rename(f"{log}.2026-11-21-10")
-    append(log, *REFUSED)
+    append(log, *REJECTED)
     log.rename(f"{log}.2026-11-21-11")
     append(log, stamped("last"))
     again = serve(**reading(log)).wait_ready()

@@ -188,10 +188,10 @@ def test_a_token_is_needed_where_others_may_ask(serve: Serve, folder: Path) -> N
     assert allowed.returncode in (ExitCode.OK, ExitCode.INCOMPLETE), allowed.stderr
     assert "cluster default" in allowed.stdout
     for arguments in ((), ("--token-file", str(wrong))):
-        refused = loss(served.address, "ls", *arguments)
-        assert (refused.returncode, refused.stdout) == (ExitCode.AUTHENTICATION, "")
-        assert refused.stderr.startswith(f"tidemark: {served.address} refuses us: ")
-        assert "another\n" not in refused.stderr
+        rejected = loss(served.address, "ls", *arguments)
+        assert (rejected.returncode, rejected.stdout) == (ExitCode.AUTHENTICATION, "")
+        assert rejected.stderr.startswith(f"tidemark: {served.address} rejects us: ")
+        assert "another\n" not in rejected.stderr
 
 
 def test_nobody_answers() -> None:

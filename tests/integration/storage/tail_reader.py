@@ -1,6 +1,6 @@
 """A process that reads a log until it is killed; what it reads is stored as rounds of a service are.
 
-Every refused batch opens a finding of its own, and the checkpoint has the position and how many
+Every rejected batch opens a finding of its own, and the checkpoint has the position and how many
 lines were read in all: if a line were judged twice there would be a transition too many.
 """
 
@@ -18,7 +18,7 @@ from collectors.broker_log.budget import LookLimits
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from rules.completeness import Completeness
-from rules.facts.broker_log import LogEvent, SequenceRefused
+from rules.facts.broker_log import LogEvent, SequenceRejected
 from rules.facts.identity import BrokerId
 from rules.open_findings import Change, next_changes
 from rules.verdict import Verdict
@@ -67,7 +67,7 @@ def read(url: str, pattern: str, look_bytes: int) -> None:
 
 def opened(events: Sequence[LogEvent]) -> list[Change]:
     """Return a change per event: a finding that opens."""
-    names = [str(one.incoming_sequence) for one in events if isinstance(one, SequenceRefused)]
+    names = [str(one.incoming_sequence) for one in events if isinstance(one, SequenceRejected)]
     assert len(set(names)) == len(names) == len(events)
     said = [judged(dict.fromkeys(names, Verdict.BREACH))]
     return next_changes({}, said, completeness=Completeness.of(snapshot()), now=NOON)

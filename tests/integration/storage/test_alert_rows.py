@@ -234,7 +234,7 @@ def test_alerts_that_the_database_will_not_have_keep_no_finding_from_being_store
     group = replace(next(iter(life.state.groups.values())), receiver=receiver)
     delta = replace(life.deltas[-1], groups={group.group_id: group})
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.refused == (CLUSTER_ID,)
+    assert stored.rejected == (CLUSTER_ID,)
     assert stored.trouble is not None
     assert rows(database, "SELECT count(*) FROM finding") == [(1,)]
     assert rows(database, "SELECT count(*) FROM alert") == [(0,)]

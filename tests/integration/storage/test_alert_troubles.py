@@ -1,4 +1,4 @@
-"""What of alerts outlives trouble: a database that refuses a part of them, a clock that was set."""
+"""What of alerts outlives trouble: a database that rejects a part of them, a clock that was set."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ def rows(engine: Engine, statement: str) -> list[tuple[object, ...]]:
         return [tuple(row) for row in connection.execute(text(statement))]
 
 
-def refused(delta: AlertDelta) -> AlertDelta:
+def rejected(delta: AlertDelta) -> AlertDelta:
     """Return it with a group whose receiver's name is too long for an index."""
     name = random.Random(0).randbytes(9000).hex()
     group = replace(next(one for one in delta.groups.values() if one), receiver=name)
     return replace(delta, groups={group.group_id: group})
 
 
-def test_what_is_to_be_sent_is_stored_though_the_alerts_are_refused(database: Engine) -> None:
+def test_what_is_to_be_sent_is_stored_though_the_alerts_are_rejected(database: Engine) -> None:
     story, life = Story(database), KeptLife()
     life.rounds_of({0: {A: BREACH}, 30: {A: BREACH}})
-    delta = refused(reduce(AlertDelta.then, life.deltas))
+    delta = rejected(reduce(AlertDelta.then, life.deltas))
     (told,) = delta.outgoing
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.refused == (CLUSTER_ID,)
+    assert stored.rejected == (CLUSTER_ID,)
     assert rows(database, "SELECT webhook_id, state FROM outbox") == [(told.webhook_id, "waiting")]
 
 
-def test_what_became_of_a_closing_is_stored_though_the_alerts_are_refused(
+def test_what_became_of_a_closing_is_stored_though_the_alerts_are_rejected(
     database: Engine,
 ) -> None:
     story, life = Story(database), KeptLife()
@@ -56,9 +56,9 @@ def test_what_became_of_a_closing_is_stored_though_the_alerts_are_refused(
         ask_closing(connection, story.cluster, ("some_rule", "hash"), wish)
         (asked,) = read(connection, story.cluster, at(1)).closings
     done = ClosingDone(closing_id=asked.closing_id, outcome=ClosingOutcome.CLOSED, at=at(15))
-    delta = replace(refused(life.deltas[-1]), closed=(done,))
+    delta = replace(rejected(life.deltas[-1]), closed=(done,))
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
-    assert stored.refused == (CLUSTER_ID,)
+    assert stored.rejected == (CLUSTER_ID,)
     assert stored.wanted is not None
     assert stored.wanted.closings == ()
 

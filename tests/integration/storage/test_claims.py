@@ -51,7 +51,7 @@ def test_a_service_that_cannot_read_what_is_kept_takes_it_from_nobody(
     store_rounds(database, [story.round({"a": OK})])
 
 
-def test_a_round_that_comes_while_another_service_reads_waits_and_is_refused(
+def test_a_round_that_comes_while_another_service_reads_waits_and_is_rejected(
     database: Engine,
 ) -> None:
     story = Story(database)

@@ -87,7 +87,7 @@ def test_a_schema_that_is_behind_is_told_and_left_alone(typed: Typed, service: D
     assert typed("db upgrade") == f"upgraded the schema from none to {head}\n"
 
 
-def test_a_newer_schema_is_refused(typed: Typed, service: Database) -> None:
+def test_a_newer_schema_is_rejected(typed: Typed, service: Database) -> None:
     with service.engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
     for command in ("db upgrade", "db upgrade --dry-run", "token list"):

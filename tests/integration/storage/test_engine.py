@@ -19,7 +19,7 @@ from tests.integration.storage.conftest import debian_binaries
 pytestmark = pytest.mark.integration
 
 
-def refused(url: str | None, directory: Path) -> StoreError:
+def rejected(url: str | None, directory: Path) -> StoreError:
     with pytest.raises(StoreError) as caught:
         open_database(url, directory)
     assert "\n" not in str(caught.value)
@@ -74,14 +74,14 @@ def test_every_connection_has_our_timeouts_and_name(embedded: EmbeddedServer, fo
 
 
 def test_nothing_listens(folder: Path) -> None:
-    error = refused("postgresql://me:s3cret@127.0.0.1:1/tide", folder)
+    error = rejected("postgresql://me:s3cret@127.0.0.1:1/tide", folder)
     assert "database tide at 127.0.0.1:1 cannot be reached" in str(error)
     assert error.retryable
 
 
 def test_a_database_that_is_not_there(embedded: EmbeddedServer, folder: Path) -> None:
     url = embedded.url.set(database="nix").render_as_string(hide_password=False)
-    error = refused(url, folder)
+    error = rejected(url, folder)
     assert 'database "nix" does not exist' in str(error)
     assert not error.retryable
 
@@ -90,7 +90,7 @@ def test_a_database_that_is_not_there(embedded: EmbeddedServer, folder: Path) ->
     "url", ["mysql://me:s3cret@db/x", "s3cret", "postgresql://me:s3cret@db:x/y"]
 )
 def test_a_url_that_cannot_be_meant(url: str, folder: Path) -> None:
-    error = refused(url, folder)
+    error = rejected(url, folder)
     assert "database URL" in str(error)
     assert not error.retryable
 
@@ -111,21 +111,21 @@ def with_password(folder: Path) -> Iterator[str]:
 
 
 def test_a_wrong_password(with_password: str, folder: Path) -> None:
-    error = refused(with_password, folder)
+    error = rejected(with_password, folder)
     assert 'password authentication failed for user "me"' in str(error)
     assert not error.retryable
 
 
 def test_a_directory_that_cannot_be_written(folder: Path) -> None:
     (folder / "file").write_text("", encoding="ascii")
-    error = refused(None, folder / "file" / "data")
+    error = rejected(None, folder / "file" / "data")
     assert "not a directory" in str(error)
     assert not error.retryable
 
 
 def test_two_processes_on_one_directory(folder: Path) -> None:
     database = open_database(None, give_files(folder))
-    error = refused(None, folder)
+    error = rejected(None, folder)
     database.close()
     assert "in use by another Tidemark process" in str(error)
     open_database(None, folder).close()
@@ -133,7 +133,7 @@ def test_two_processes_on_one_directory(folder: Path) -> None:
 
 def test_files_of_another_major_version(folder: Path) -> None:
     EmbeddedServer.start(folder, debian_binaries()).stop()
-    error = refused(None, folder)
+    error = rejected(None, folder)
     major = debian_binaries().parent.name
     assert f"was made by PostgreSQL {major}, and this is PostgreSQL 18" in str(error)
 
@@ -150,8 +150,8 @@ def test_a_server_that_cannot_start_says_why_and_unlocks(folder: Path) -> None:
     with (folder / "postgres/postgresql.conf").open("a", encoding="ascii") as file:
         file.write("max_connections = none\n")
     for _ in range(2):
-        assert "max_connections" in str(refused(None, folder)) or "configuration" in str(
-            refused(None, folder)
+        assert "max_connections" in str(rejected(None, folder)) or "configuration" in str(
+            rejected(None, folder)
         )
 
 

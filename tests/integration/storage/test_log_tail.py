@@ -31,7 +31,7 @@ MEGABYTES: Final = int(os.environ.get("TAIL_MB", "10"))
 FILE_BYTES: Final = max(MEGABYTES * 1_000_000 // 60, 100_000)  # of each file before it is rotated
 LOOK_BYTES: Final = max(MEGABYTES * 1_000_000 // 40, 100_000)
 KILLS: Final = 6 if MEGABYTES <= 100 else 40
-BLOCK: Final = 100  # lines from one refused batch to the next
+BLOCK: Final = 100  # lines from one rejected batch to the next
 SECONDS: Final = 60 + MEGABYTES  # beyond what a slow machine takes
 ORDINARY: Final = (
     "[GroupCoordinator 1]: Stabilized group payments generation 42 (__consumer_offsets-13) with 6 "
@@ -40,12 +40,12 @@ ORDINARY: Final = (
 
 
 class Writer:
-    """A broker that logs: ordinary lines, refused batches, and rotations in the middle of it."""
+    """A broker that logs: ordinary lines, rejected batches, and rotations in the middle of it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = 0
-        self.refused = 0
+        self.rejected = 0
         self.rotations = 0
         self._chooser = random.Random(7)
         self._written = 0
@@ -59,7 +59,7 @@ class Writer:
             self._file.write(content[:cut])
             self._file.write(content[cut:])
             self.lines += content.count(b"\n")
-            self.refused += 1
+            self.rejected += 1
             self._written += len(content)
             if self._written >= FILE_BYTES:
                 self._rotate()
@@ -69,15 +69,15 @@ class Writer:
         self._file.close()
 
     def _block(self) -> bytes:
-        """Return ordinary lines and the two of a refused batch, whose number comes once."""
-        refused = (
+        """Return ordinary lines and the two of a rejected batch, whose number comes once."""
+        rejected = (
             f"Out of order sequence number for producer 2001 at offset 3 in partition orders-0: "
-            f"{self.refused + 5} (incoming seq. number), 2 (current end sequence number)"
+            f"{self.rejected + 5} (incoming seq. number), 2 (current end sequence number)"
         )
-        seconds, milliseconds = divmod(self.refused, 1000)
+        seconds, milliseconds = divmod(self.rejected, 1000)
         at = f"2026-11-21 10:{seconds // 60 % 60:02}:{seconds % 60:02},{milliseconds:03}"
         ordinary = [stamped(ORDINARY, time=at)] * (BLOCK - 2)
-        lines = [*ordinary, append_failed("orders-0", time=at), thrown(refused)]
+        lines = [*ordinary, append_failed("orders-0", time=at), thrown(rejected)]
         return ("\n".join(lines) + "\n").encode()
 
     def _rotate(self) -> None:
@@ -173,10 +173,10 @@ def test_every_line_of_a_rotated_log_is_judged_once_whoever_kills_the_reader(
             connection.execute(text(f"SELECT count(*) FROM {table}")).scalar_one()  # noqa: S608
             for table in ("finding", "transition")
         )
-    assert (findings, transitions) == (writer.refused, writer.refused)
+    assert (findings, transitions) == (writer.rejected, writer.rejected)
     LOG.info(
         "%d MB, %d lines, %d events, %d rotations, %d kills: %.0f s, restarts included",
-        *(MEGABYTES, writer.lines, writer.refused, writer.rotations, KILLS, took),
+        *(MEGABYTES, writer.lines, writer.rejected, writer.rotations, KILLS, took),
     )
 
 

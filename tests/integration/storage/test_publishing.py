@@ -320,7 +320,7 @@ def _change_row(place: RunPlace) -> None:
         (_change_row, "are not those of its record"),
     ],
 )
-def test_a_torn_run_is_refused(
+def test_a_torn_run_is_rejected(
     engine: Engine, history: Path, harm: Callable[[RunPlace], None], told: str
 ) -> None:
     _published(engine, _night(history, 1))
@@ -332,7 +332,7 @@ def test_a_torn_run_is_refused(
     assert ({*_levels(engine)}, len(_parts(engine))) == ({100.0}, 1)
 
 
-def test_a_run_of_the_same_id_and_other_content_is_refused(engine: Engine, history: Path) -> None:
+def test_a_run_of_the_same_id_and_other_content_is_rejected(engine: Engine, history: Path) -> None:
     place = _night(history, 1)
     _published(engine, place)
     with engine.begin() as connection:

@@ -222,7 +222,7 @@ def test_a_checkpoint_brings_the_memory_back(database: Engine) -> None:
     assert encode(back) == encode(Checkpoint(memory=memory))
 
 
-def test_a_checkpoint_of_another_format_is_refused(database: Engine) -> None:
+def test_a_checkpoint_of_another_format_is_rejected(database: Engine) -> None:
     rounds = story(database)
     store_rounds(database, [made_round(rounds.key, 1, [], NOON)])
     with database.begin() as connection:

@@ -155,7 +155,7 @@ def test_findings_go_although_transitions_cannot(database: Engine) -> None:
 ENDED: Final = "SELECT id FROM finding WHERE ended_at IS NOT NULL"
 REFUSES: Final = """CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION 'too slow' USING ERRCODE = '57014'; END $$"""
-ON_DELETE: Final = """CREATE TRIGGER refuses BEFORE DELETE ON transition
+ON_DELETE: Final = """CREATE TRIGGER rejects BEFORE DELETE ON transition
 FOR EACH ROW EXECUTE FUNCTION refuse()"""
 MANY: Final = 50_000
 FILLED: Final = (

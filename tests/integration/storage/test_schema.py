@@ -70,7 +70,7 @@ def test_replicas_that_upgrade_at_once_take_turns(empty: Engine) -> None:
     assert schema.check(empty).standing is Standing.AT_HEAD
 
 
-def test_a_newer_schema_is_refused_untouched(new_database: Callable[..., Engine]) -> None:
+def test_a_newer_schema_is_rejected_untouched(new_database: Callable[..., Engine]) -> None:
     engine = new_database()
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))

@@ -43,7 +43,7 @@ def data(at: int, *, of: int = 7, sequence: int = 0, count: int = 1, **more: Any
 def wanted(
     *, partition: int = 0, of: int = 7, at: int | None = 100, last: int | None = None, **more: Any
 ) -> WantedBatches:
-    """Ask for the batches of a producer that was refused at an offset, behind a last sequence."""
+    """Ask for the batches of a producer that was rejected at an offset, behind a last sequence."""
     return WantedBatches(
         name=TopicPartition("orders", partition), producer_id=of, offset=at, sequence=last, **more
     )

@@ -38,7 +38,7 @@ def test_nothing_is_fetched_unasked() -> None:
     assert (logs.look(), logs.requests, logs.gaps) == ((), {}, [])
 
 
-def test_the_last_accepted_batch_just_before_the_refused_one_is_one_request() -> None:
+def test_the_last_accepted_batch_just_before_the_rejected_one_is_one_request() -> None:
     log = [*filler(0, 90), data(90, sequence=3, count=3, leader_epoch=4), *filler(93, 100)]
     logs = Logs({0: log})
     [found] = logs.look(wanted(at=100, last=5))
@@ -63,7 +63,7 @@ def test_the_last_accepted_batch_just_before_the_refused_one_is_one_request() ->
     assert (logs.fetched, logs.gaps) == ([(0, 0)], [])
 
 
-def test_what_healed_it_is_found_behind_the_refused_batch() -> None:
+def test_what_healed_it_is_found_behind_the_rejected_batch() -> None:
     log = [*filler(0, 500), data(500, sequence=0), data(501, sequence=1), *filler(502, 520)]
     [found] = Logs({0: log}).look(wanted(at=501, last=0))
     assert [(one.base_offset, one.base_sequence) for one in found.batches] == [(500, 0), (501, 1)]
@@ -192,7 +192,7 @@ def test_another_producer_begins_anew() -> None:
     assert [(one.producer_id, len(one.batches)) for one in found] == [(7, 1), (8, 1)]
 
 
-def test_a_later_refusal_far_away_is_not_reached_through_all_that_lies_between() -> None:
+def test_a_later_rejection_far_away_is_not_reached_through_all_that_lies_between() -> None:
     logs = Logs({0: filler(0, 100_000)}, answer_bytes=1000)
     logs.look(wanted(at=500, last=0))
     [found] = logs.look(wanted(at=90_000, last=0))

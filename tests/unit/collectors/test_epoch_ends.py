@@ -237,7 +237,7 @@ def test_a_change_behind_a_silence_is_seen() -> None:
         pytest.param(refusing({1: NOT_LEADER}), GapCause.LEADER_CHANGING, id="not-the-leader"),
         pytest.param(refusing({1: FENCED}), GapCause.LEADER_CHANGING, id="a-newer-epoch-there"),
         pytest.param(refusing({1: NEWER}), GapCause.LEADER_CHANGING, id="an-older-epoch-there"),
-        pytest.param(refusing({1: DESCRIBE_DENIED}), GapCause.NOT_AUTHORIZED, id="refused"),
+        pytest.param(refusing({1: DESCRIBE_DENIED}), GapCause.NOT_AUTHORIZED, id="rejected"),
         pytest.param(refusing({1: BROKEN}), GapCause.BROKER_ERROR, id="another-error"),
         pytest.param(lambda *_: SILENT, GapCause.TIMEOUT, id="late"),
         pytest.param(lambda *_: b"\0", GapCause.UNREADABLE, id="unreadable"),
@@ -282,7 +282,7 @@ def test_the_answer_about_another_epoch_does_not_settle_a_change() -> None:
     assert rounds.read((6, 5, 5)) == [(1, [("orders", 0, 5)])]
 
 
-def test_refusals_are_grouped_and_cost_nothing_of_the_others() -> None:
+def test_rejections_are_grouped_and_cost_nothing_of_the_others() -> None:
     rounds = Rounds(refusing({0: DESCRIBE_DENIED, 2: DESCRIBE_DENIED}))
     rounds.read(questions=[about((0, 3), (0, 4), (1, 4), (2, 4))])
     assert rounds.told == [(1, 4, 4, 1004)]

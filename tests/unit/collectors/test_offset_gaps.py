@@ -55,9 +55,9 @@ def test_a_silent_broker_that_leads_nothing_is_no_gap_of_offsets(session: Sessio
     assert session.gaps == []
 
 
-def test_a_refused_partition_is_a_gap_with_broker_and_error(session: Session) -> None:
+def test_a_rejected_partition_is_a_gap_with_broker_and_error(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.refused(broker(2), errors((0, 0), (1, NOT_LEADER)), ints(0, 1))
+    gaps.rejected(broker(2), errors((0, 0), (1, NOT_LEADER)), ints(0, 1))
     gaps.write(session)
     (gap,) = session.gaps
     assert (gap.what, gap.topic, gap.partition) == ("offsets of orders-1", "orders", 1)
@@ -65,17 +65,17 @@ def test_a_refused_partition_is_a_gap_with_broker_and_error(session: Session) ->
     assert gap.cause is GapCause.LEADER_CHANGING
 
 
-def test_a_partition_refused_three_times_is_told_once(session: Session) -> None:
+def test_a_partition_rejected_three_times_is_told_once(session: Session) -> None:
     gaps = OffsetGaps(partitions())
     for _ in range(3):
-        gaps.refused(broker(1), errors((2, NOT_LEADER)), ints(0, 1, 2))
+        gaps.rejected(broker(1), errors((2, NOT_LEADER)), ints(0, 1, 2))
     gaps.write(session)
     assert told(session.gaps) == [("offsets of orders-2", GapCause.LEADER_CHANGING)]
 
 
 def test_different_errors_are_told_apart(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.refused(broker(1), errors((0, NOT_LEADER), (1, GONE)), ints(0, 1, 2))
+    gaps.rejected(broker(1), errors((0, NOT_LEADER), (1, GONE)), ints(0, 1, 2))
     gaps.write(session)
     assert set(told(session.gaps)) == {
         ("offsets of orders-0", GapCause.LEADER_CHANGING),
@@ -85,7 +85,7 @@ def test_different_errors_are_told_apart(session: Session) -> None:
 
 def test_a_follower_that_refuses_loses_only_its_own_log_end(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.refused(broker(2), errors((0, NOT_LEADER), (1, NOT_LEADER)), ints(0))
+    gaps.rejected(broker(2), errors((0, NOT_LEADER), (1, NOT_LEADER)), ints(0))
     gaps.write(session)
     assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
     gaps.copies(session, np.array([False, True, False]), Column.of([1] * 4 + [None] + [1] * 4))
@@ -105,9 +105,9 @@ def test_copies_on_a_broker_that_is_gone_are_a_gap_and_not_just_absent(session: 
     assert gap.why == "broker 3 is not registered with the cluster"
 
 
-def test_a_refused_copy_does_not_hide_what_the_leader_left_out(session: Session) -> None:
+def test_a_rejected_copy_does_not_hide_what_the_leader_left_out(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.refused(broker(2), errors((0, NOT_LEADER)), ints())
+    gaps.rejected(broker(2), errors((0, NOT_LEADER)), ints())
     gaps.write(session)
     gaps.left_out(session, ints(0))
     assert [gap.what for gap in session.gaps] == ["offsets of orders-0"]
@@ -115,7 +115,7 @@ def test_a_refused_copy_does_not_hide_what_the_leader_left_out(session: Session)
 
 def test_an_answer_without_errors_is_no_gap(session: Session) -> None:
     gaps = OffsetGaps(partitions())
-    gaps.refused(broker(1), errors((0, 0), (1, 0)), ints(0, 1))
+    gaps.rejected(broker(1), errors((0, 0), (1, 0)), ints(0, 1))
     gaps.write(session)
     assert session.gaps == []
 

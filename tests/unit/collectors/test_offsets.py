@@ -43,7 +43,7 @@ def test_a_partition_left_out_or_without_an_offset_is_a_gap_and_no_zero() -> Non
     ]
 
 
-def test_a_refused_partition_is_told_once_and_not_as_left_out() -> None:
+def test_a_rejected_partition_is_told_once_and_not_as_left_out() -> None:
     session = answering((0, 0, 5, 5), (1, 6, -1, -1), (2, 0, 7, 5))
     read(session, partitions())
     assert [(gap.partition, gap.cause) for gap in session.gaps] == [(1, GapCause.LEADER_CHANGING)]

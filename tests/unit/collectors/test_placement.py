@@ -157,9 +157,11 @@ def test_without_a_memory_an_unreadable_list_is_empty_with_a_gap() -> None:
 def test_only_a_list_read_to_its_end_without_errors_is_complete() -> None:
     reader = PlacementReader()
     assert reader.collect(session_with(page(ORDERS)), None).is_complete
-    refused = session_with(page(ORDERS, topic("hidden", error=29)))
-    assert not reader.collect(refused, None).is_complete
-    assert [(gap.topic, gap.cause) for gap in refused.gaps] == [("hidden", GapCause.NOT_AUTHORIZED)]
+    rejected = session_with(page(ORDERS, topic("hidden", error=29)))
+    assert not reader.collect(rejected, None).is_complete
+    assert [(gap.topic, gap.cause) for gap in rejected.gaps] == [
+        ("hidden", GapCause.NOT_AUTHORIZED)
+    ]
     assert not reader.collect(session_with(Failure(GapCause.TIMEOUT, "late")), None).is_complete
 
 

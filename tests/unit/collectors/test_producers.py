@@ -254,7 +254,7 @@ def refusing(codes: Mapping[int, int]) -> Respond:
     return respond
 
 
-def test_one_partition_that_is_refused_costs_nothing_of_the_others() -> None:
+def test_one_partition_that_is_rejected_costs_nothing_of_the_others() -> None:
     rounds = Rounds(refusing({0: READ_DENIED, 2: READ_DENIED}))
     ends = held({0: 90, 1: 90, 2: 90})
     rounds.at(0, ends)

@@ -225,7 +225,7 @@ def test_missing_permission_for_what_a_rule_asks_is_a_gap_that_names_it() -> Non
     assert "needs READ on Topic orders" in session.gaps[0].why
 
 
-def test_a_look_that_was_refused_is_told_at_every_commit_until_one_succeeds() -> None:
+def test_a_look_that_was_rejected_is_told_at_every_commit_until_one_succeeds() -> None:
     reader, placed = ReadableReader(), ((0, 50), (0, 20), (1, 100))
     denied = session_with(fetched({0: b""}, error=READ_DENIED))
     found = looked(denied, *placed, reader=reader, asked=True)
@@ -235,7 +235,7 @@ def test_a_look_that_was_refused_is_told_at_every_commit_until_one_succeeds() ->
     assert found.look_failed.tolist() == [False, False, False]
 
 
-def test_a_refusal_is_remembered_while_others_have_their_turn() -> None:
+def test_a_rejection_is_remembered_while_others_have_their_turn() -> None:
     rows, reader, ends = MAX_ASKED + 1, ReadableReader(), offsets(MAX_ASKED + 1)
     placed = [(row, 50) for row in range(rows)]
     denied = session_with(fetched(dict.fromkeys(range(rows), b""), error=READ_DENIED))

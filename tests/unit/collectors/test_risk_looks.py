@@ -116,8 +116,8 @@ class Brokers(ScriptedPool):
         del timeout_seconds
         ports = sorted(address.port for address in addresses)
         self.connected.append([port - 9090 for port in ports])
-        refused = Failure(GapCause.UNREACHABLE, "connection refused")
-        return {address_of(broker(one)): refused for one in self.away if 9090 + one in ports}
+        rejected = Failure(GapCause.UNREACHABLE, "connection refused")
+        return {address_of(broker(one)): rejected for one in self.away if 9090 + one in ports}
 
     def take_setup_requests(self) -> Counter[str]:
         """Tell of one request."""

@@ -48,13 +48,13 @@ def test_a_listener_without_tls_needs_no_context() -> None:
 
 
 @pytest.mark.parametrize("missing", ["sasl_username", "sasl_password"])
-def test_sasl_without_credentials_is_refused(missing: str) -> None:
+def test_sasl_without_credentials_is_rejected(missing: str) -> None:
     given = {"sasl_username": "billing", "sasl_password": PHRASE} | {missing: None}
     with pytest.raises(SettingsError, match="needs a SASL user name and password"):
         Security(protocol=SecurityProtocol.SASL_PLAINTEXT, **given)  # type: ignore[arg-type]
 
 
-def test_a_key_without_its_certificate_is_refused() -> None:
+def test_a_key_without_its_certificate_is_rejected() -> None:
     with pytest.raises(SettingsError, match="certificate"):
         Security(protocol=SecurityProtocol.SSL, ssl_key_location="/key.pem")
 
@@ -76,7 +76,7 @@ def encrypted(tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("password", [None, ""])
-def test_an_encrypted_key_without_a_password_is_refused_and_nobody_is_asked(
+def test_an_encrypted_key_without_a_password_is_rejected_and_nobody_is_asked(
     password: str | None, encrypted: dict[str, str]
 ) -> None:
     security = Security(

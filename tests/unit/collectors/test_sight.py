@@ -21,7 +21,7 @@ from tests.unit.collectors.wire.transaction_messages import LITERAL, PREFIXED, a
 
 FIRST, SECOND = broker(1), broker(2)
 CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED, UNKNOWN_SERVER_ERROR = 31, 54, -1
-REFUSED, NOT_COORDINATOR, NOT_FOUND = 53, 16, 105
+REJECTED, NOT_COORDINATOR, NOT_FOUND = 53, 16, 105
 NOTHING_DESCRIBED = described()
 SILENT = Failure(GapCause.TIMEOUT, "no answer within 5.0 s")
 
@@ -37,7 +37,7 @@ def brokers_that(
         assert api is DESCRIBE_TRANSACTIONS
         ids = request.transactional_ids
         unknown = NOT_FOUND if asked == FIRST else NOT_COORDINATOR
-        errors = {name: unknown if allow(name) else REFUSED for name in ids}
+        errors = {name: unknown if allow(name) else REJECTED for name in ids}
         return described(*((name, 0, "") for name in ids), errors=errors)
 
     return respond

@@ -76,11 +76,11 @@ def test_failed_request_is_a_gap_in_every_round_until_it_succeeds() -> None:
     assert look(reader, configs("orders", "2")) == ([2], 1, 0)
 
 
-def test_refused_topic_is_asked_again_and_told_again() -> None:
+def test_rejected_topic_is_asked_again_and_told_again() -> None:
     reader = TopicConfigReader()
-    refused = configs("orders", None, error=TOPIC_AUTHORIZATION_FAILED)
-    assert look(reader, refused) == ([None], 1, 1)
-    assert look(reader, refused) == ([None], 1, 1)
+    rejected = configs("orders", None, error=TOPIC_AUTHORIZATION_FAILED)
+    assert look(reader, rejected) == ([None], 1, 1)
+    assert look(reader, rejected) == ([None], 1, 1)
 
 
 def test_topic_created_again_is_read_again() -> None:

@@ -191,9 +191,9 @@ def test_without_describe_nothing_is_read() -> None:
 
 def test_without_read_there_is_one_gap_and_once_granted_the_end_is_where_to_begin() -> None:
     reader, topic = TransactionLogReader(), state(1, 2, None)
-    refused = fetched({0: Part(error=29), 1: Part(error=29)})
+    rejected = fetched({0: Part(error=29), 1: Part(error=29)})
     at_end = ends({0: 10, 1: 10})
-    log, session = one_round(reader, topic, end=at_end, fetch=refused, second=refused)
+    log, session = one_round(reader, topic, end=at_end, fetch=rejected, second=rejected)
     assert not log.is_read
     [gap] = session.gaps
     assert (gap.cause, gap.topic) == (GapCause.NOT_AUTHORIZED, STATE_TOPIC)

@@ -20,7 +20,7 @@ from tests.unit.collectors.scripted_pool import scripted
 from tests.unit.collectors.wire.messages import NO_THROTTLE, answer, part
 from tests.unit.collectors.wire.transaction_messages import described
 
-REFUSED, NOT_COORDINATOR, NOT_FOUND, LOADING = 53, 16, 105, 14
+REJECTED, NOT_COORDINATOR, NOT_FOUND, LOADING = 53, 16, 105, 14
 UNKNOWN_TOPIC = 3
 SILENT = Failure(GapCause.TIMEOUT, "127.0.0.1:9092: no answer within 5.0 s")
 
@@ -80,7 +80,7 @@ def test_an_id_that_its_coordinator_does_not_know_does_not_exist() -> None:
     ("says", "cause"),
     [
         ({1: NOT_COORDINATOR, 2: SILENT}, GapCause.TIMEOUT),
-        ({1: REFUSED, 2: REFUSED}, GapCause.NOT_AUTHORIZED),
+        ({1: REJECTED, 2: REJECTED}, GapCause.NOT_AUTHORIZED),
         ({1: NOT_COORDINATOR, 2: LOADING}, GapCause.COORDINATOR_MOVING),
         ({1: NOT_COORDINATOR, 2: NOT_COORDINATOR}, GapCause.COORDINATOR_MOVING),
     ],
@@ -93,8 +93,8 @@ def test_what_could_not_be_asked_is_not_taken_for_absent(
     assert found.cause is cause
 
 
-def test_a_refusal_names_the_permission() -> None:
-    found = look({1: REFUSED})
+def test_a_rejection_names_the_permission() -> None:
+    found = look({1: REJECTED})
     assert isinstance(found, Failure)
     assert "DESCRIBE on TransactionalId" in found.why
 

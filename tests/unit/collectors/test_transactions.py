@@ -23,7 +23,7 @@ from tests.unit.collectors.scripted_pool import ScriptedPool, scripted
 from tests.unit.collectors.wire.transaction_messages import BEGAN, described, listing
 
 FIRST, SECOND = broker(1), broker(2)
-REFUSED, NOT_COORDINATOR, NOT_FOUND, LOADING = 53, 16, 105, 14
+REJECTED, NOT_COORDINATOR, NOT_FOUND, LOADING = 53, 16, 105, 14
 SILENT = Failure(GapCause.TIMEOUT, "127.0.0.1:9092: no answer within 5.0 s")
 HIDDEN = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on Topic __transaction_state")
 
@@ -140,7 +140,7 @@ def test_one_id_that_ended_and_one_that_is_hidden_cost_nothing_of_the_others() -
             1: [("ended", 5, "Ongoing"), ("hidden", 6, "Ongoing"), ("moved", 8, "Ongoing")],
             2: [("payments", 7, "Ongoing")],
         },
-        errors={"ended": NOT_FOUND, "hidden": REFUSED, "moved": NOT_COORDINATOR},
+        errors={"ended": NOT_FOUND, "hidden": REJECTED, "moved": NOT_COORDINATOR},
     )
     found, gaps, _ = look(cluster)
     assert found.known["payments"] == PAYMENTS

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from collectors.broker_log.parser import LineParser
-from rules.facts.broker_log import SequenceForm, SequenceRefused
+from rules.facts.broker_log import SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId, TopicId
 from tests.log_lines import (
     AT,
@@ -30,7 +30,7 @@ OLD_SECOND = thrown(
     "Out of order sequence number for producerId 2001: 27 (incoming seq. number),"
     " 2 (current end sequence number)"
 )
-REFUSED = SequenceRefused(
+REJECTED = SequenceRejected(
     origin=origin(),
     form=SequenceForm.OUT_OF_ORDER,
     producer_id=2001,
@@ -41,7 +41,7 @@ REFUSED = SequenceRefused(
     incoming_sequence=27,
     current_sequence=2,
 )
-ALONE = replace(REFUSED, origin=origin(at=None, broker_id=None), topic_id=None)
+ALONE = replace(REJECTED, origin=origin(at=None, broker_id=None), topic_id=None)
 ORDINARY = stamped("[GroupCoordinator 1]: Preparing to rebalance group g in state Empty")
 BROKEN = thrown("Out of order sequence number for producer 2001 at offset")
 
@@ -51,15 +51,15 @@ def read(*lines: str) -> list[bytes]:
 
 
 def test_a_second_line_takes_time_broker_and_topic_id_of_the_first() -> None:
-    assert events_of(ORDINARY, FIRST, SECOND, ORDINARY) == [REFUSED]
+    assert events_of(ORDINARY, FIRST, SECOND, ORDINARY) == [REJECTED]
 
 
 def test_records_that_follow_each_other_keep_their_own_times() -> None:
     later = append_failed("10MutW2kQReRXczn4GtumQ:orders-a-0", time="2026-11-21 11:56:41,000")
     after = datetime(2026, 11, 21, 11, 56, 41, tzinfo=UTC)
     assert events_of(FIRST, SECOND, later, SECOND) == [
-        REFUSED,
-        replace(REFUSED, origin=origin(after)),
+        REJECTED,
+        replace(REJECTED, origin=origin(after)),
     ]
 
 
@@ -67,7 +67,7 @@ def test_lines_that_come_in_different_calls_belong_together() -> None:
     made = parser()
     assert made.feed(read(FIRST)) == []
     assert made.feed([]) == []
-    assert made.feed(read(SECOND)) == [REFUSED]
+    assert made.feed(read(SECOND)) == [REJECTED]
 
 
 def test_a_first_line_is_forgotten_with_the_next_line_whatever_it_is() -> None:
@@ -89,16 +89,16 @@ def test_a_first_line_lends_nothing_to_a_line_with_a_time_of_its_own() -> None:
 
 def test_a_first_line_of_another_partition_lends_no_topic_id() -> None:
     (event,) = events_of(FIRST.replace("orders-a-0", "orders-b-0"), SECOND)
-    assert event == replace(REFUSED, topic_id=None)
+    assert event == replace(REJECTED, topic_id=None)
 
 
 def test_a_first_line_that_is_cut_still_tells_its_time() -> None:
     (event,) = events_of(FIRST[: FIRST.index("10Mut")], SECOND)
-    assert event == replace(REFUSED, topic_id=None)
+    assert event == replace(REJECTED, topic_id=None)
 
 
 def test_a_parser_that_is_resumed_goes_on_between_the_lines_of_a_record() -> None:
-    for second, expected in ((SECOND, REFUSED), (OLD_SECOND, replace(REFUSED, offset=None))):
+    for second, expected in ((SECOND, REJECTED), (OLD_SECOND, replace(REJECTED, offset=None))):
         made = parser()
         made.feed(read(FIRST))
         resumed = LineParser.resumed(SOURCE, None, UTC, made.state())
@@ -175,7 +175,7 @@ def test_a_state_that_no_parser_wrote_is_none(state: str) -> None:
     ],
 )
 def test_what_shippers_put_around_lines_changes_nothing(lines: tuple[str, ...], what: str) -> None:
-    assert events_of(*lines) == [REFUSED], what
+    assert events_of(*lines) == [REJECTED], what
 
 
 def test_a_second_line_alone_takes_the_time_that_a_container_runtime_put_before_it() -> None:
@@ -185,7 +185,7 @@ def test_a_second_line_alone_takes_the_time_that_a_container_runtime_put_before_
 
 def test_bytes_that_are_no_text_around_a_line_change_nothing() -> None:
     made = parser()
-    assert made.feed([b"\xff\x00" + FIRST.encode(), SECOND.encode() + b"\xfe\xff"]) == [REFUSED]
+    assert made.feed([b"\xff\x00" + FIRST.encode(), SECOND.encode() + b"\xfe\xff"]) == [REJECTED]
 
 
 def test_lines_are_counted_as_they_come() -> None:
@@ -205,7 +205,7 @@ def test_of_lines_that_cannot_be_read_the_last_five_are_kept_and_cut() -> None:
 
 def test_a_line_that_cannot_be_read_does_not_keep_the_next_from_being_read() -> None:
     made = parser()
-    assert made.feed(read(BROKEN, FIRST, SECOND, BROKEN)) == [REFUSED]
+    assert made.feed(read(BROKEN, FIRST, SECOND, BROKEN)) == [REJECTED]
     assert made.unparsed == 2
 
 
@@ -232,7 +232,7 @@ def test_a_record_is_found_wherever_the_text_that_is_looked_through_at_once_ends
     for length in range(199_700, 200_300, 7):
         made = parser()
         filler = "x" * length
-        assert made.feed(read(filler, FIRST, SECOND, filler)) == [REFUSED]
+        assert made.feed(read(filler, FIRST, SECOND, filler)) == [REJECTED]
 
 
 def test_the_last_time_that_a_line_told_is_known() -> None:
@@ -305,26 +305,26 @@ def test_parsers_share_nothing() -> None:
 
 # ------------------------------------------------------------------ several records on one line
 LATER = append_failed("10MutW2kQReRXczn4GtumQ:orders-a-0", time="2026-11-21 11:56:41,000")
-AFTER = replace(REFUSED, origin=origin(datetime(2026, 11, 21, 11, 56, 41, tzinfo=UTC)))
+AFTER = replace(REJECTED, origin=origin(datetime(2026, 11, 21, 11, 56, 41, tzinfo=UTC)))
 
 
 @pytest.mark.parametrize(
     ("lines", "events", "joined"),
     [
-        ([FIRST + " " + SECOND], [REFUSED], 1),
-        ([FIRST + SECOND], [REFUSED], 1),
-        ([FIRST + "\\n" + SECOND], [REFUSED], 1),
-        ([f"{FIRST} {SECOND} {LATER} {SECOND}"], [REFUSED, AFTER], 3),
-        ([FIRST, SECOND + " " + LATER, SECOND], [REFUSED, AFTER], 1),
+        ([FIRST + " " + SECOND], [REJECTED], 1),
+        ([FIRST + SECOND], [REJECTED], 1),
+        ([FIRST + "\\n" + SECOND], [REJECTED], 1),
+        ([f"{FIRST} {SECOND} {LATER} {SECOND}"], [REJECTED, AFTER], 3),
+        ([FIRST, SECOND + " " + LATER, SECOND], [REJECTED, AFTER], 1),
         ([SECOND + SECOND], [ALONE, ALONE], 1),
-        ([ORDINARY + " " + FIRST, SECOND], [REFUSED], 0),
-        ([f"2026-11-21T11:56:40Z stderr F {FIRST}", f"broker-1 {SECOND}"], [REFUSED], 0),
-        ([FIRST, f"ERROR x: {SECOND} and more of org.apache.kafka.common.errors."], [REFUSED], 0),
+        ([ORDINARY + " " + FIRST, SECOND], [REJECTED], 0),
+        ([f"2026-11-21T11:56:40Z stderr F {FIRST}", f"broker-1 {SECOND}"], [REJECTED], 0),
+        ([FIRST, f"ERROR x: {SECOND} and more of org.apache.kafka.common.errors."], [REJECTED], 0),
     ],
     ids=str,
 )
 def test_records_that_have_come_onto_one_line_are_read_apart(
-    lines: list[str], events: list[SequenceRefused], joined: int
+    lines: list[str], events: list[SequenceRejected], joined: int
 ) -> None:
     made = parser()
     assert made.feed(read(*lines)) == events

@@ -54,7 +54,7 @@ def test_what_is_read_is_what_was_written() -> None:
         '{"format":1,"sources":{"a":[0,{"b":["",0,null,0,[["x"]]]}]}}',
     ],
 )
-def test_what_is_none_is_refused(text: str) -> None:
+def test_what_is_none_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         decode(text)
 

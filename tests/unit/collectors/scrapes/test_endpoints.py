@@ -1,4 +1,4 @@
-"""Addresses of endpoints: what is asked, what it is called, and what is refused."""
+"""Addresses of endpoints: what is asked, what it is called, and what is rejected."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("url", BAD.values(), ids=BAD)
-def test_an_address_that_cannot_be_asked_is_refused_without_its_secret(url: str) -> None:
+def test_an_address_that_cannot_be_asked_is_rejected_without_its_secret(url: str) -> None:
     with pytest.raises(BadAddressError) as caught:
         page_at(url)
     assert "very-secret" not in str(caught.value)
@@ -111,7 +111,7 @@ NO_TARGETS = [
 
 
 @pytest.mark.parametrize("target", NO_TARGETS)
-def test_a_target_that_is_no_host_and_port_is_refused(target: str) -> None:
+def test_a_target_that_is_no_host_and_port_is_rejected(target: str) -> None:
     with pytest.raises(BadAddressError) as caught:
         target_of(target, {})
     assert "very-secret" not in str(caught.value)

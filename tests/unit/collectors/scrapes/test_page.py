@@ -80,7 +80,7 @@ def test_answers_without_an_error_are_left_out() -> None:
     ]
 
 
-def test_a_broker_that_never_refused_anything_has_an_answer() -> None:
+def test_a_broker_that_never_rejected_anything_has_an_answer() -> None:
     seen = read(b'kafka_network_requestmetrics_errors_total{error="NONE",request="Fetch"} 1\n')
     assert (seen.values, seen.is_whole, seen.troubles) == ({}, True, ())
 

@@ -315,29 +315,35 @@ def test_a_client_tells_of_each_topic_and_of_all_together() -> None:
     assert [one.topic for one in seen.readings.clients] == [None, "orders", "other"]
 
 
-def test_brokers_tell_their_refusals_and_controllers_their_elections() -> None:
-    refusals = (
+def test_brokers_tell_their_rejections_and_controllers_their_elections() -> None:
+    rejections = (
         "kafka_network_requestmetrics_errors_total",
         {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
     )
     elections = "kafka_controller_controllerstats_uncleanleaderelections_total", {"a": "b"}
-    seen = Looked().answer((elections, 1)).answer((refusals, 4), (elections, 2))
-    (refused,), (elected,) = seen.readings.request_errors, seen.readings.unclean_elections
-    assert (refused.request, refused.error) == ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER")
+    seen = Looked().answer((elections, 1)).answer((rejections, 4), (elections, 2))
+    (rejected,), (elected,) = seen.readings.request_errors, seen.readings.unclean_elections
+    assert (rejected.request, rejected.error) == ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER")
     # The error's series appears with its first occurrence.
-    assert (refused.counted.total, refused.counted.increase) == (4, 4)
+    assert (rejected.counted.total, rejected.counted.increase) == (4, 4)
     assert (elected.counted.increase, elected.address) == (1, "app-1:8081")
 
 
 def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
-    refusals = (
+    rejections = (
         "kafka_network_requestmetrics_errors_total",
         {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
     )
     elections = "kafka_controller_controllerstats_uncleanleaderelections_total", {"a": "b"}
     seen = Looked()
     for value in (1, 3, 4):
-        found = [labelled(), labelled(RETRIES), labelled(RATE, client_id="x"), refusals, elections]
+        found = [
+            labelled(),
+            labelled(RETRIES),
+            labelled(RATE, client_id="x"),
+            rejections,
+            elections,
+        ]
         seen.answer(*((one, value) for one in found))
     hour, now_us = timedelta(hours=1), round((seen.now + 1) * SECOND_US)
     ahead_us = AHEAD_US + round(hour.total_seconds() * SECOND_US)

@@ -112,12 +112,12 @@ def test_an_older_broker_is_asked_in_the_version_that_it_knows() -> None:
     assert sent(setup, sasl_handshake_answer("PLAIN")).version == 1
 
 
-def test_a_mechanism_that_is_refused_names_those_that_are_offered() -> None:
+def test_a_mechanism_that_is_rejected_names_those_that_are_offered() -> None:
     answer = sasl_handshake_answer(
         "SCRAM-SHA-256", "SCRAM-SHA-512", error=UNSUPPORTED_SASL_MECHANISM
     )
     failure = failure_of(authenticating(), answer)
-    assert failure.refused
+    assert failure.rejected
     assert "UNSUPPORTED_SASL_MECHANISM for PLAIN" in failure.why
     assert "the listener offers: SCRAM-SHA-256, SCRAM-SHA-512" in failure.why
 
@@ -127,7 +127,7 @@ def test_a_listener_without_sasl_is_named_as_such() -> None:
     assert "none: the listener does not use SASL" in failure_of(authenticating(), answer).why
 
 
-def test_refused_credentials_name_the_user_and_never_the_password() -> None:
+def test_rejected_credentials_name_the_user_and_never_the_password() -> None:
     setup = authenticating()
     sent(setup, sasl_handshake_answer("PLAIN"))
     answer = sasl_answer(error=SASL_AUTHENTICATION_FAILED, message="Invalid username or password")
@@ -135,7 +135,7 @@ def test_refused_credentials_name_the_user_and_never_the_password() -> None:
     assert failure == Failure(
         GapCause.NOT_AUTHORIZED,
         "SASL_AUTHENTICATION_FAILED for user billing (Invalid username or password)",
-        refused=True,
+        rejected=True,
     )
 
 

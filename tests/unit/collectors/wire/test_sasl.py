@@ -74,17 +74,17 @@ def test_scram_never_sends_the_password(mechanism: SaslMechanism) -> None:
     assert PHRASE.encode() not in first + exchange.send(server.first(first))
 
 
-def test_a_wrong_password_is_refused_by_the_server_and_told() -> None:
+def test_a_wrong_password_is_rejected_by_the_server_and_told() -> None:
     mechanism = SaslMechanism.SCRAM_SHA_256
     server = Server(mechanism)
     exchange = sasl.start(security(mechanism, phrase="pencils"))
-    refusal = server_refusal(server, exchange.send(server.first(next(exchange))))
-    failure = failure_of(exchange, refusal)
-    assert failure.refused
+    rejection = server_rejection(server, exchange.send(server.first(next(exchange))))
+    failure = failure_of(exchange, rejection)
+    assert failure.rejected
     assert failure.cause is GapCause.NOT_AUTHORIZED
 
 
-def server_refusal(server: Server, final: bytes) -> bytes:
+def server_rejection(server: Server, final: bytes) -> bytes:
     """Return the server's last message when it does not accept the proof."""
     with pytest.raises(ScramException):
         server.final(final)
@@ -97,18 +97,18 @@ def test_a_server_that_knows_another_password_does_not_prove_itself() -> None:
     exchange.send(impostor.first(next(exchange)))
     failure = failure_of(exchange, b"v=" + b"A" * 86 + b"==")
     assert "does not prove" in failure.why
-    assert failure.refused
+    assert failure.rejected
 
 
-def test_an_answer_to_another_clients_nonce_is_refused() -> None:
+def test_an_answer_to_another_clients_nonce_is_rejected() -> None:
     mechanism = SaslMechanism.SCRAM_SHA_256
     mine, theirs = sasl.start(security(mechanism)), sasl.start(security(mechanism))
     next(mine)
-    assert failure_of(mine, Server(mechanism).first(next(theirs))).refused
+    assert failure_of(mine, Server(mechanism).first(next(theirs))).rejected
 
 
 @pytest.mark.parametrize("answer", [b"", b"\xff\xfe", b"HTTP/1.1 400", b"r=,s=,i=0", b"e=nope"])
-def test_an_answer_that_is_no_scram_is_refused(answer: bytes) -> None:
+def test_an_answer_that_is_no_scram_is_rejected(answer: bytes) -> None:
     exchange = sasl.start(security(SaslMechanism.SCRAM_SHA_256))
     next(exchange)
     assert failure_of(exchange, answer).cause is GapCause.NOT_AUTHORIZED

@@ -58,7 +58,7 @@ def test_a_step_must_divide_a_quarter_of_an_hour() -> None:
         day_of(0).samples(7_000)
 
 
-def test_a_zone_that_does_not_exist_is_refused() -> None:
+def test_a_zone_that_does_not_exist_is_rejected() -> None:
     with pytest.raises(ValueError, match="no such time zone: Europe/Atlantis"):
         civil_day(date(2026, 1, 1), "Europe/Atlantis")
 

@@ -1,4 +1,4 @@
-"""A whole night: what is carried from one to the next, and what it refuses."""
+"""A whole night: what is carried from one to the next, and what it rejects."""
 
 from __future__ import annotations
 
@@ -93,7 +93,9 @@ def test_the_profile_stays_on_the_wall_clock_over_a_transition(first: int, sampl
         pytest.param(lambda day: replace(day, step_ms=7_000), "does not divide", id="step"),
     ],
 )
-def test_what_does_not_fit_is_refused(change: Callable[[DayBlock], DayBlock], message: str) -> None:
+def test_what_does_not_fit_is_rejected(
+    change: Callable[[DayBlock], DayBlock], message: str
+) -> None:
     day = day_of(0)
     made = change(block(daily(day, hours(day))))
     with pytest.raises(ValueError, match=message):

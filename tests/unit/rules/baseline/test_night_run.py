@@ -23,6 +23,6 @@ def test_a_record_is_read_as_it_was_written() -> None:
     ["", "{}", run().to_json()[:-30], run().to_json().replace('"rows": 3', '"rows": 4')],
     ids=["empty", "nothing in it", "torn", "sums that do not fit"],
 )
-def test_a_record_that_is_not_whole_is_refused(text: str) -> None:
+def test_a_record_that_is_not_whole_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         NightRun.from_json(text)

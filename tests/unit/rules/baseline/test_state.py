@@ -20,7 +20,7 @@ def test_states_come_back_from_bytes() -> None:
     )
 
 
-def test_a_state_of_another_format_or_size_is_refused() -> None:
+def test_a_state_of_another_format_or_size_is_rejected() -> None:
     other = StateBlock.new(1)
     other.records["format"] = FORMAT + 1
     with pytest.raises(ValueError, match="another format"):

@@ -95,7 +95,7 @@ def test_there_is_a_page_for_every_rule_and_no_other() -> None:
     assert {path.stem for path in PAGES.glob("*.md")} == set(ALL_IDS)
 
 
-def test_a_rule_that_does_not_say_its_runbook_is_refused() -> None:
+def test_a_rule_that_does_not_say_its_runbook_is_rejected() -> None:
     with pytest.raises(IncompleteRuleError, match="Runbook"):
         page(RULES[0].meta, __doc__, ["led"])
 

@@ -188,7 +188,7 @@ STALLED = [
         reason="cannot_tell",
     ),
     Case(
-        id="large-and-refused",
+        id="large-and-rejected",
         because="without READ ninety offsets may be aborted records alone",
         looks=(at(10), at(10, failed=True)),
         seconds=60,
@@ -196,7 +196,7 @@ STALLED = [
         reason="cannot_tell",
     ),
     Case(
-        id="refused-and-nobody-there",
+        id="rejected-and-nobody-there",
         because="an application that is down misses nothing if nothing is there to read",
         looks=(at(10, members=0), at(10, members=0, failed=True)),
         seconds=60,
@@ -204,7 +204,7 @@ STALLED = [
         reason="cannot_tell",
     ),
     Case(
-        id="refused-and-moves",
+        id="rejected-and-moves",
         because="what moves needs no look",
         looks=(at(10), at(20, failed=True)),
         seconds=60,

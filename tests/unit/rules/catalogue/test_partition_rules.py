@@ -73,7 +73,7 @@ UNDER_MIN_ISR = [
     ),
     Case(
         id="below",
-        because="one of two demanded refuses acks=all",
+        because="one of two demanded rejects acks=all",
         looks=(placed(isr=Ragged.of([(1,)])),),
         verdict=BREACH,
         reason="below_minimum",

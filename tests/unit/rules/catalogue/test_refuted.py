@@ -14,7 +14,7 @@ from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encod
 from tests.unit.rules.catalogue.sequence_rules import breaches
 from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, of_2
 from tests.unit.rules.sequence.cases import CASES
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import PATIENCE, batch, found, play
 
 TEXTBOOK: Final = CASES["textbook"].looks
@@ -51,7 +51,7 @@ def test_it_goes_on_as_information_with_the_evidence_of_what_it_was() -> None:
 
 
 def test_it_is_not_refuted_while_another_producer_has_lost_records() -> None:
-    both = (refused(27, 2, broker=2), refused(30, 2, broker=2, producer_id=9))
+    both = (rejected(27, 2, broker=2), rejected(30, 2, broker=2, producer_id=9))
     looks = (
         ALONE,
         of_2(11, lines=both, ends=((0, 5, 100),)),
@@ -64,7 +64,7 @@ def test_it_is_not_refuted_while_another_producer_has_lost_records() -> None:
 
 
 def test_what_is_only_suspected_of_another_producer_is_what_is_left() -> None:
-    both = (refused(27, 2, broker=2), refused(600, 2, broker=2, producer_id=9))
+    both = (rejected(27, 2, broker=2), rejected(600, 2, broker=2, producer_id=9))
     looks = (
         ALONE,
         of_2(11, lines=both, ends=((0, 5, 100),)),
@@ -82,7 +82,7 @@ def test_a_suspicion_that_was_told_is_refuted_too() -> None:
     late = 20 + PATIENCE
     looks = (
         *CASES["no-read-and-a-loss"].looks,
-        of_2(late, lines=(refused(28, 2, broker=2, second=late - 1),)),
+        of_2(late, lines=(rejected(28, 2, broker=2, second=late - 1),)),
         of_2(late + 1, found=[found(OLD_BATCH, CAME, batch(124, 27, 2, leader_epoch=6))]),
         of_2(late + 2),
     )

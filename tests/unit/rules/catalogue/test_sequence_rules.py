@@ -19,7 +19,7 @@ from rules.verdict import Severity, Verdict
 from tests.unit.rules.catalogue.sequence_rules import RULES, TEXTBOOK, breaches, told
 from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
 from tests.unit.rules.sequence.cases import CASES
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import Look, batch, found, play
 
 
@@ -160,7 +160,7 @@ def test_a_retry_that_is_sent_once_more_under_a_new_epoch_is_told_again() -> Non
     batches = [batch(94 + n, n) for n in range(6)]
     looks = (
         Look(second=0),
-        Look(second=11, lines=(refused(0, 5),)),
+        Look(second=11, lines=(rejected(0, 5),)),
         Look(second=12, found=[found(*batches)]),
         Look(second=13, found=[found(*batches, batch(100, 0, epoch=1))]),
         Look(second=14, found=[found(*batches, batch(100, 0, epoch=1))]),
@@ -172,7 +172,7 @@ def test_a_retry_that_is_sent_once_more_under_a_new_epoch_is_told_again() -> Non
 
 
 def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
-    lines = (refused(27, 2, broker=2), refused(6, 2, broker=2, producer_id=8, offset=110))
+    lines = (rejected(27, 2, broker=2), rejected(6, 2, broker=2, producer_id=8, offset=110))
     looks = (
         ALONE,
         replace(line_of_2(), lines=lines),
@@ -186,7 +186,7 @@ def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
     )
     view = play(looks)[-1]
     assert breaches([view]) == [(0, "loss", "lost"), (0, "reordering", "reordered")]
-    third = replace(looks[1], lines=(*lines, refused(30, 2, broker=2, producer_id=9)))
+    third = replace(looks[1], lines=(*lines, rejected(30, 2, broker=2, producer_id=9)))
     more = replace(looks[2], found=[*looks[2].found, found(OLD_BATCH, producer_id=9)])
     [finding] = sequence_gap_loss.judge(play((ALONE, third, more))[-1]).findings(Verdict.BREACH)
     assert finding.evidence["episode_count"] == 2

@@ -1,4 +1,4 @@
-"""What is told of refused sequences once, again, and never."""
+"""What is told of rejected sequences once, again, and never."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rules.catalogue import (
     sequence_gap_reordering,
 )
 from rules.completeness import Completeness
-from rules.facts.broker_log import BrokerLog, LogSource, SequenceRefused
+from rules.facts.broker_log import BrokerLog, LogSource, SequenceRejected
 from rules.facts.gap import GapScope
 from rules.judgement import Judgement
 from rules.open_findings import (
@@ -41,16 +41,16 @@ from tests.unit.rules.sequence.case_looks import (
     of_2,
 )
 from tests.unit.rules.sequence.cases import CASES
-from tests.unit.rules.sequence.lines import earliest_seen, refused
+from tests.unit.rules.sequence.lines import earliest_seen, rejected
 from tests.unit.rules.sequence.stage import PATIENCE, Look, batch, found, play
 
 
 def unread(numbers: Iterable[int], *, every: int) -> list[Look]:
-    """Return rounds in which broker 2 refuses another batch every few seconds; nobody may read its log."""
+    """Return rounds in which broker 2 rejects another batch every few seconds; nobody may read its log."""
     looks: list[Look] = []
     for number in numbers:
         begin = 10 + every * number
-        line = refused(600 + number, 2, second=begin, offset=100 + number, broker=2)
+        line = rejected(600 + number, 2, second=begin, offset=100 + number, broker=2)
         ends = LOST if number == 0 else ()
         looks.append(of_2(begin + 1, lines=(line,), gaps=(NOT_READABLE,), ends=ends))
         looks += [of_2(begin + 2 + n, gaps=(NOT_READABLE,)) for n in range(every - 1)]
@@ -58,9 +58,9 @@ def unread(numbers: Iterable[int], *, every: int) -> list[Look]:
 
 
 # ------------------------------------------------------------------ told once
-def test_a_confirmed_loss_stays_one_when_its_producer_is_refused_again() -> None:
-    """After an unclean change a later refusal starts the waiting anew, for itself alone."""
-    looks = (*CASES["unclean-and-unhealed"].looks, of_2(200, lines=(refused(9, 2, broker=2),)))
+def test_a_confirmed_loss_stays_one_when_its_producer_is_rejected_again() -> None:
+    """After an unclean change a later rejection starts the waiting anew, for itself alone."""
+    looks = (*CASES["unclean-and-unhealed"].looks, of_2(200, lines=(rejected(9, 2, broker=2),)))
     later = [of_2(201 + n, found=[found(OLD_BATCH)]) for n in range(6)]
     assert breaches(play((*looks, *later))) == [(3, "loss", "lost")]
 
@@ -72,25 +72,25 @@ def test_what_is_asked_again_and_answered_the_same_is_not_told_again() -> None:
     assert [said[1:] for said in breaches(play(looks))] == [("loss", "possibly_lost")]
 
 
-def test_a_producer_that_is_refused_again_and_again_is_one_event() -> None:
+def test_a_producer_that_is_rejected_again_and_again_is_one_event() -> None:
     views = play([ALONE, *unread(range(40), every=5)])
     assert [said[1:] for said in breaches(views)] == [("loss", "possibly_lost")]
 
 
-def test_a_producer_that_is_refused_on_a_log_that_nobody_may_read_warns_nobody() -> None:
+def test_a_producer_that_is_rejected_on_a_log_that_nobody_may_read_warns_nobody() -> None:
     """No leader changed: that a gap is large and its log unread is no ground to suspect a loss."""
     led = [replace(look, leader=1, epoch=5, isr=(1, 2, 3)) for look in unread(range(40), every=5)]
     told = breaches(play([Look(second=0), *led, Look(second=400), Look(second=600)]))
     assert [said[1:] for said in told] == [("undetermined", "undetermined")]
 
 
-def test_a_producer_that_is_refused_for_a_day_is_told_again() -> None:
+def test_a_producer_that_is_rejected_for_a_day_is_told_again() -> None:
     """A finding expires a day after it was told."""
     hour = 3600
     looks = [ALONE]
     for number in range(48):
         second = 11 + number * hour / 2
-        line = refused(600, 2, second=second - 1, broker=2)
+        line = rejected(600, 2, second=second - 1, broker=2)
         ends = LOST if number == 0 else ()
         looks.append(of_2(second, lines=(line,), gaps=(NOT_READABLE,), ends=ends))
         looks += [of_2(second + n, gaps=(NOT_READABLE,)) for n in range(1, 4)]
@@ -101,7 +101,7 @@ def test_a_producer_that_is_refused_for_a_day_is_told_again() -> None:
 
 
 def test_a_client_failure_stays_one_when_its_metrics_are_forgotten() -> None:
-    later = refused(9, 5, second=250, offset=110)
+    later = rejected(9, 5, second=250, offset=110)
     looks = (
         *CASES["same-leader-epoch"].looks,
         Look(second=251, lines=(later,)),
@@ -132,7 +132,7 @@ def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
     seconds = [12.0 + n for n in range(6)] + [12 + PATIENCE + n for n in range(6)]
     looks = [
         Look(second=0),
-        Look(second=11, lines=(refused(6, 2),)),
+        Look(second=11, lines=(rejected(6, 2),)),
         *(Look(second=second) for second in seconds),
     ]
     asked = [bool(sequence_gap_loss.judge(view).questions) for view in play(looks)]
@@ -162,7 +162,7 @@ def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
         ),
     ],
 )
-def test_where_nothing_was_refused(
+def test_where_nothing_was_rejected(
     judge: Callable[[View], Judgement],
     log: BrokerLog,
     gaps: tuple[Any, ...],
@@ -202,7 +202,7 @@ def test_a_loss_stays_a_breach_while_nothing_new_is_said() -> None:
 
 
 def test_a_suspicion_of_another_producer_leaves_a_confirmed_loss_first() -> None:
-    other = refused(600, 2, broker=2, producer_id=8, second=20, offset=130)
+    other = rejected(600, 2, broker=2, producer_id=8, second=20, offset=130)
     quiet = [of_2(22 + 30 * n, gaps=(NOT_READABLE,)) for n in range(12)]
     looks = [*TEXTBOOK, of_2(21, lines=(other,), gaps=(NOT_READABLE,)), *quiet]
     [entry] = carried(looks).values()
@@ -223,13 +223,13 @@ def test_a_partition_that_is_not_seen_keeps_its_finding() -> None:
     assert [entry.reason for entry in entries.values()] == ["lost"]
 
 
-def nameless(line: SequenceRefused) -> View:
+def nameless(line: SequenceRejected) -> View:
     return play((Look(second=0), Look(second=11, lines=(line,))))[-1]
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_a_line_without_its_partition_leaves_every_rule_unknown(name: str) -> None:
-    view = nameless(refused(60000, 2, topic=None))
+    view = nameless(rejected(60000, 2, topic=None))
     assert breaches([view]) == []
     assert len(view.memory.sequences.episodes) == 1
     finding = RULES[name](view).finding(0)
@@ -245,7 +245,7 @@ def test_a_proven_reordering_without_its_partition_puts_no_loss_in_question() ->
 
 
 def test_a_line_without_its_partition_may_be_of_any_partition() -> None:
-    unnamed = Look(second=20, lines=(refused(60000, 2, topic=None, producer_id=8),))
+    unnamed = Look(second=20, lines=(rejected(60000, 2, topic=None, producer_id=8),))
     view = play((*CASES["same-leader-epoch"].looks, unnamed))[-1]
     finding = sequence_gap_loss.judge(view).finding(0)
     assert finding.labels["topic"] == "orders"
@@ -253,7 +253,7 @@ def test_a_line_without_its_partition_may_be_of_any_partition() -> None:
 
 
 def test_lines_without_a_partition_are_in_question_for_a_day() -> None:
-    line = refused(60000, 2, topic=None)
+    line = rejected(60000, 2, topic=None)
     looks = (Look(second=0), Look(second=11, lines=(line,)), Look(second=4000))
     later = (*looks, Look(second=100_000))
     verdicts = [sequence_gap_loss.judge(view).finding(0).verdict for view in play(later)]
@@ -270,9 +270,9 @@ def test_a_log_that_cannot_be_read_is_unknown_beside_remembered_episodes(name: s
 
 
 # ------------------------------------------------------------------ too many
-def storm(count: int, second: float, **overrides: Any) -> list[SequenceRefused]:
+def storm(count: int, second: float, **overrides: Any) -> list[SequenceRejected]:
     return [
-        refused(600, 2, second=second, producer_id=1000 + number, **overrides)
+        rejected(600, 2, second=second, producer_id=1000 + number, **overrides)
         for number in range(count)
     ]
 

@@ -7,19 +7,19 @@ from dataclasses import replace
 import pytest
 
 from rules.facts.changed import changed
-from rules.facts.refusals import refusal_of
-from tests.unit.rules.sequence.lines import refused
+from rules.facts.rejections import rejection_of
+from tests.unit.rules.sequence.lines import rejected
 
-REFUSAL = refusal_of(refused(27, 2), 5)
+REJECTION = rejection_of(rejected(27, 2), 5)
 
 
 def test_it_is_what_replace_makes() -> None:
-    made = changed(REFUSAL, count=3, seen_us=7)
-    assert made == replace(REFUSAL, count=3, seen_us=7) != REFUSAL
-    assert type(made) is type(REFUSAL)
-    assert changed(REFUSAL) == REFUSAL
+    made = changed(REJECTION, count=3, seen_us=7)
+    assert made == replace(REJECTION, count=3, seen_us=7) != REJECTION
+    assert type(made) is type(REJECTION)
+    assert changed(REJECTION) == REJECTION
 
 
-def test_a_field_that_there_is_not_is_refused() -> None:
+def test_a_field_that_there_is_not_is_rejected() -> None:
     with pytest.raises(TypeError):
-        changed(REFUSAL, counts=3)
+        changed(REJECTION, counts=3)

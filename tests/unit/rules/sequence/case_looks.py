@@ -15,7 +15,7 @@ from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from tests.factories import at, gap
 from tests.unit.rules.sequence.lines import (
-    refused,
+    rejected,
 )
 from tests.unit.rules.sequence.stage import (
     Look,
@@ -31,9 +31,9 @@ LOST: Final = ((0, 5, 100),)  # broker 2 says that epoch 5 ended at 100: 24 offs
 
 
 def line_of_2(incoming: int = 27, current: int = 2, *, second: float = 10.0) -> Look:
-    """Return the round in which broker 2 leads and refuses the next batch; 24 offsets are lost."""
-    refusal = refused(incoming, current, broker=2, second=second)
-    return Look(second=second + 1, leader=2, epoch=6, isr=(2,), ends=LOST, lines=(refusal,))
+    """Return the round in which broker 2 leads and rejects the next batch; 24 offsets are lost."""
+    rejection = rejected(incoming, current, broker=2, second=second)
+    return Look(second=second + 1, leader=2, epoch=6, isr=(2,), ends=LOST, lines=(rejection,))
 
 
 def of_2(second: float, **more: object) -> Look:
@@ -81,7 +81,7 @@ RETURNED: Final = (
 )
 SEEMINGLY_CLEAN: Final = (
     Look(second=0),
-    Look(second=11, leader=2, epoch=6, ends=LOST, lines=(refused(27, 2, broker=2),)),
+    Look(second=11, leader=2, epoch=6, ends=LOST, lines=(rejected(27, 2, broker=2),)),
     Look(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
 )
-REORDERED: Final = Look(second=11, lines=(refused(6, 2),))
+REORDERED: Final = Look(second=11, lines=(rejected(6, 2),))

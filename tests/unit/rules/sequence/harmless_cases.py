@@ -19,7 +19,7 @@ from tests.unit.rules.sequence.lines import (
     earliest_seen,
     expected_zero,
     new_epoch,
-    refused,
+    rejected,
 )
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
@@ -46,13 +46,13 @@ HARMLESS: Final = {
         because="a leader loses nothing that it appended, however large the gap is",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(500, 2),)),
+            Look(second=11, lines=(rejected(500, 2),)),
             Look(second=12, found=[found(batch(97, 0, 3))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
     ),
     "filled": Case(
-        because="what was missing came after the refusal, in the same producer epoch",
+        because="what was missing came after the rejection, in the same producer epoch",
         looks=(
             Look(second=0),
             REORDERED,
@@ -79,7 +79,7 @@ HARMLESS: Final = {
         says=("reordering", CONFIRMED, "same_leader_epoch"),
     ),
     "filled-by-the-state": Case(
-        because="the leader remembered the last sequence after the refusal, and then a later one",
+        because="the leader remembered the last sequence after the rejection, and then a later one",
         looks=(
             Look(second=0),
             REORDERED,
@@ -105,8 +105,8 @@ HARMLESS: Final = {
             Look(
                 second=15,
                 lines=(
-                    refused(6, 2, second=10, offset=100),
-                    refused(12, 8, second=12, offset=106),
+                    rejected(6, 2, second=10, offset=100),
+                    rejected(12, 8, second=12, offset=106),
                 ),
             ),
             Look(second=16, found=[found(batch(97, 0, 3), looked=(0, 101))]),
@@ -117,7 +117,7 @@ HARMLESS: Final = {
         because="a partition that never had another leader has lost nothing",
         looks=(
             Look(second=0, epoch=0),
-            Look(second=11, epoch=0, lines=(refused(27, 2),)),
+            Look(second=11, epoch=0, lines=(rejected(27, 2),)),
             Look(second=12, epoch=0),
         ),
         says=("reordering", CONFIRMED, "first_leader_epoch"),
@@ -131,7 +131,7 @@ HARMLESS: Final = {
         because="0 follows 2^31-1",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(2, BIGGEST),)),
+            Look(second=11, lines=(rejected(2, BIGGEST),)),
             Look(second=12, found=[found(batch(98, BIGGEST - 1, 2), batch(100, 0, 2))]),
         ),
         says=("reordering", CONFIRMED, "filled"),
@@ -190,7 +190,7 @@ HARMLESS: Final = {
         because="the epoch of the last marker is the one of the next transaction",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(3, -1),)),
+            Look(second=11, lines=(rejected(3, -1),)),
             Look(
                 second=12,
                 found=[found(batch(100, 0, 6, epoch=1), markers=(marker(99, epoch=1),))],
@@ -200,10 +200,10 @@ HARMLESS: Final = {
     ),
     # ---------------------------------------------------------------- behind
     "stale-retry": Case(
-        because="the refused batch is in the log",
+        because="the rejected batch is in the log",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=11, lines=(rejected(0, 5),)),
             Look(second=12, found=[found(*(batch(94 + n, n) for n in range(6)))]),
         ),
         says=("stale_retry", CONFIRMED, "persisted"),
@@ -212,7 +212,7 @@ HARMLESS: Final = {
         because="the last one was appended in this leader epoch, and what is behind it before",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=11, lines=(rejected(0, 5),)),
             Look(second=12, found=[found(batch(99, 5))]),
         ),
         says=("stale_retry", CONFIRMED, "same_leader_epoch"),

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from rules.facts.broker_log import Origin, SequenceForm, SequenceRefused
+from rules.facts.broker_log import Origin, SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
 from tests.factories import at
 
 BIGGEST = 2**31 - 1
 
 
-def refused(
+def rejected(
     incoming: int, current: int | None, *, second: float = 10.0, broker: int = 1, **overrides: Any
-) -> SequenceRefused:
+) -> SequenceRejected:
     """Return the line of broker 1, 10 s after noon, about a batch that would have got offset 100."""
-    base = SequenceRefused(
+    base = SequenceRejected(
         origin=Origin(source="broker-1", broker_id=BrokerId(broker), at=at(second)),
         form=SequenceForm.OUT_OF_ORDER,
         producer_id=7,
@@ -29,17 +29,17 @@ def refused(
     return replace(base, **overrides)
 
 
-def new_epoch(incoming: int, epoch: int, **overrides: Any) -> SequenceRefused:
+def new_epoch(incoming: int, epoch: int, **overrides: Any) -> SequenceRejected:
     """Return the line of a new producer epoch that begins with another sequence than 0."""
     told: dict[str, Any] = {"producer_epoch": epoch, "current_epoch": epoch - 1}
-    return refused(incoming, None, form=SequenceForm.NEW_EPOCH, **told | overrides)
+    return rejected(incoming, None, form=SequenceForm.NEW_EPOCH, **told | overrides)
 
 
-def expected_zero(incoming: int, **overrides: Any) -> SequenceRefused:
+def expected_zero(incoming: int, **overrides: Any) -> SequenceRejected:
     """Return the line of a transaction whose first batch did not come first."""
-    return refused(incoming, None, form=SequenceForm.EXPECTED_ZERO, **overrides)
+    return rejected(incoming, None, form=SequenceForm.EXPECTED_ZERO, **overrides)
 
 
-def earliest_seen(incoming: int, earliest: int, **overrides: Any) -> SequenceRefused:
+def earliest_seen(incoming: int, earliest: int, **overrides: Any) -> SequenceRejected:
     """Return the line of a batch that waited for its verification behind an earlier one."""
-    return refused(incoming, earliest, form=SequenceForm.EARLIEST_SEEN, **overrides)
+    return rejected(incoming, earliest, form=SequenceForm.EARLIEST_SEEN, **overrides)

@@ -1,4 +1,4 @@
-"""Refusals after a change of leader: what was acknowledged is gone, may be, or the client gave it up."""
+"""Rejections after a change of leader: what was acknowledged is gone, may be, or the client gave it up."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.unit.rules.sequence.case_looks import (
 from tests.unit.rules.sequence.lines import (
     expected_zero,
     new_epoch,
-    refused,
+    rejected,
 )
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
@@ -103,7 +103,7 @@ AFTER_CHANGES: Final = {
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     "loss-of-all-that-a-producer-had": Case(
-        because="the log has nothing of it, from before the change up to the refusal",
+        because="the log has nothing of it, from before the change up to the rejection",
         looks=(
             ALONE,
             replace(line_of_2(), lines=(expected_zero(6, broker=2, offset=110),)),
@@ -112,10 +112,10 @@ AFTER_CHANGES: Final = {
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     "the-old-leader's-line": Case(
-        because="what broker 1 refused before it died has nothing to do with its death",
+        because="what broker 1 rejected before it died has nothing to do with its death",
         looks=(
             ALONE,
-            replace(line_of_2(), lines=(refused(6, 2),)),
+            replace(line_of_2(), lines=(rejected(6, 2),)),
             *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(4)),
         ),
         says=("reordering", SUSPECTED, "changed_since"),
@@ -124,7 +124,7 @@ AFTER_CHANGES: Final = {
         because="a reordering after a loss is a reordering",
         looks=(
             ALONE,
-            replace(line_of_2(), lines=(refused(6, 2, broker=2, offset=110),)),
+            replace(line_of_2(), lines=(rejected(6, 2, broker=2, offset=110),)),
             of_2(12, found=[found(batch(105, 0, 3, leader_epoch=6))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
@@ -167,7 +167,7 @@ AFTER_CHANGES: Final = {
                 epoch=7,
                 isr=(2,),
                 ends=((0, 5, 100),),
-                lines=(refused(27, 2, broker=2),),
+                lines=(rejected(27, 2, broker=2),),
             ),
             Look(second=12, leader=2, epoch=7, found=[found(OLD_BATCH)]),
             Look(second=11 + PATIENCE, leader=2, epoch=7, found=[found(OLD_BATCH)]),
@@ -184,7 +184,7 @@ AFTER_CHANGES: Final = {
                 epoch=7,
                 ends=((0, 5, 100),),
                 lines=(
-                    refused(27, 2, broker=2),
+                    rejected(27, 2, broker=2),
                     UncleanChange(
                         origin=Origin(source="controller", at=at(9)),
                         topic="orders",
@@ -211,7 +211,7 @@ AFTER_CHANGES: Final = {
                 epoch=6,
                 is_unclean_allowed=False,
                 ends=((0, 5, 100),),
-                lines=(refused(4, 2, broker=2),),
+                lines=(rejected(4, 2, broker=2),),
             ),
             Look(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
         ),
@@ -226,7 +226,7 @@ AFTER_CHANGES: Final = {
         because="nothing speaks for a loss",
         looks=(
             SEEMINGLY_CLEAN[0],
-            replace(SEEMINGLY_CLEAN[1], lines=(refused(4, 2, broker=2),)),
+            replace(SEEMINGLY_CLEAN[1], lines=(rejected(4, 2, broker=2),)),
             SEEMINGLY_CLEAN[2],
         ),
         says=("client_failure", SUSPECTED, "seemingly_clean"),
@@ -243,7 +243,7 @@ AFTER_CHANGES: Final = {
         because="how broker 1 came to lead in epoch 5 was not seen",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(27, 2),)),
+            Look(second=11, lines=(rejected(27, 2),)),
             Look(second=12, found=[found(batch(97, 0, 3, leader_epoch=4))]),
         ),
         says=("loss", SUSPECTED, "changes_unseen"),

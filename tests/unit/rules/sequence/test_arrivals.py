@@ -1,4 +1,4 @@
-"""Whether a refused batch came after all, where it is proven that nothing acknowledged is missing."""
+"""Whether a rejected batch came after all, where it is proven that nothing acknowledged is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rules.sequence.explained import explain_episode
 from rules.sequence.words import NOTHING
 from tests.unit.rules.catalogue.sequence_rules import breaches
 from tests.unit.rules.sequence.case_looks import NOT_READABLE
-from tests.unit.rules.sequence.lines import earliest_seen, expected_zero, new_epoch, refused
+from tests.unit.rules.sequence.lines import earliest_seen, expected_zero, new_epoch, rejected
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
     Look,
@@ -24,9 +24,9 @@ from tests.unit.rules.sequence.stage import (
 )
 
 BEFORE: Final = batch(97, 0, 3)
-REFUSED: Final = (
+REJECTED: Final = (
     Look(second=0),
-    Look(second=11, lines=[refused(33, 2, second=4 + n) for n in range(6)]),
+    Look(second=11, lines=[rejected(33, 2, second=4 + n) for n in range(6)]),
 )
 UNREAD: Final = Look(second=11 + PATIENCE)
 LATE: Final = 12 + PATIENCE
@@ -46,14 +46,14 @@ class Case:
 CASES: Final = {
     "not-yet": Case(
         because="its client may still send it",
-        looks=(*REFUSED, Look(second=12, found=[found(BEFORE)])),
+        looks=(*REJECTED, Look(second=12, found=[found(BEFORE)])),
         arrival="awaited",
         reason="same_leader_epoch",
     ),
     "given-up": Case(
         because="nothing came up to the end of the log, in the time of a client: 30 records and it",
         looks=(
-            *REFUSED,
+            *REJECTED,
             Look(second=12, found=[found(BEFORE)]),
             UNREAD,
             Look(second=LATE, found=[found(BEFORE)]),
@@ -78,7 +78,7 @@ CASES: Final = {
     "healed": Case(
         because="a later entry of the same epoch holds it",
         looks=(
-            *REFUSED,
+            *REJECTED,
             Look(second=12, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
         ),
         arrival="arrived",
@@ -87,7 +87,7 @@ CASES: Final = {
     "healed-at-the-second-look": Case(
         because="continuity was proven before it came",
         looks=(
-            *REFUSED,
+            *REJECTED,
             Look(second=12, found=[found(BEFORE)]),
             Look(second=13, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
         ),
@@ -97,7 +97,7 @@ CASES: Final = {
     "healed-by-the-state": Case(
         because="the leader remembers a later sequence",
         looks=(
-            *REFUSED,
+            *REJECTED,
             Look(second=12, states=remembered(2)),
             Look(second=13, states=remembered(62)),
         ),
@@ -106,13 +106,13 @@ CASES: Final = {
     ),
     "only-what-was-missing": Case(
         because="the batch itself has not come yet",
-        looks=(*REFUSED, Look(second=12, found=[found(BEFORE, batch(100, 3, 30))])),
+        looks=(*REJECTED, Look(second=12, found=[found(BEFORE, batch(100, 3, 30))])),
         arrival="awaited",
         reason="filled",
     ),
     "under-a-newer-epoch": Case(
         because="whether the client sent it once more is not told by the log",
-        looks=(*REFUSED, Look(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))])),
+        looks=(*REJECTED, Look(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))])),
         arrival="newer_epoch",
         reason="same_leader_epoch",
         unwritten=31,
@@ -190,7 +190,7 @@ CASES: Final = {
         because="the lines prove that nothing is lost, and nobody could look for the batch",
         looks=(
             Look(second=0, epoch=0),
-            Look(second=11, epoch=0, lines=(refused(33, 2),)),
+            Look(second=11, epoch=0, lines=(rejected(33, 2),)),
             *(
                 Look(second=second, epoch=0, gaps=(NOT_READABLE,))
                 for second in (12, 13, 14, 15, 150, 151, 152, 400)
@@ -233,7 +233,7 @@ def test_both_are_told_and_the_second_when_it_is_known() -> None:
     assert breaches(play(CASES["healed"].looks)) == [(2, "reordering", "reordered")]
 
 
-def test_a_batch_that_is_refused_once_more_is_awaited_again() -> None:
-    again = Look(second=LATE + 5, lines=(refused(33, 2, second=LATE + 4),))
+def test_a_batch_that_is_rejected_once_more_is_awaited_again() -> None:
+    again = Look(second=LATE + 5, lines=(rejected(33, 2, second=LATE + 4),))
     said = explain_episode(watched(*CASES["given-up"].looks, again))
     assert (said.reason, said.evidence["arrival"]) == ("same_leader_epoch", "awaited")

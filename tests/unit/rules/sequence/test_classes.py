@@ -1,7 +1,7 @@
 """A case per class: what the rounds saw, and what has to be said of the episode.
 
 Producer 7 writes to orders-0. Its last accepted sequence stands at offset 99 or below, and the
-refused batch would have got offset 100.
+rejected batch would have got offset 100.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.unit.rules.sequence.case_looks import (
 )
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import (
-    refused,
+    rejected,
 )
 from tests.unit.rules.sequence.stage import (
     Look,
@@ -79,7 +79,7 @@ def test_an_unclean_change_bounds_a_loss_by_the_gap_alone() -> None:
 
 def test_a_loss_and_a_later_reordering_are_a_loss() -> None:
     """Java raises its epoch after a true loss, goes on, and then a batch overtakes another."""
-    later = refused(12, 8, broker=2, second=30, offset=120)
+    later = rejected(12, 8, broker=2, second=30, offset=120)
     again = batch(100, 0, 9, leader_epoch=6, epoch=1)
     looks = (
         ALONE,
@@ -90,7 +90,7 @@ def test_a_loss_and_a_later_reordering_are_a_loss() -> None:
     )
     episode = watched(*looks)
     assert episode.verdict.class_ is SequenceClass.LOSS
-    assert [one.proof for one in episode.refusals] == [None, "same_leader_epoch"]
+    assert [one.proof for one in episode.rejections] == [None, "same_leader_epoch"]
 
 
 def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
@@ -114,7 +114,7 @@ def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
 
 
 def test_two_producers_on_one_partition_are_two_episodes() -> None:
-    lines = (refused(27, 2), refused(6, 2, producer_id=8))
+    lines = (rejected(27, 2), rejected(6, 2, producer_id=8))
     views = play(
         [
             Look(second=0),
@@ -130,7 +130,7 @@ def test_batches_of_a_hundred_make_a_gap_of_300_small() -> None:
     late = batch(0, 0, 100, leader_epoch=4)
     episode = watched(
         Look(second=0),
-        Look(second=11, lines=(refused(400, 99),)),
+        Look(second=11, lines=(rejected(400, 99),)),
         Look(second=12, found=[found(late, largest=100)]),
     )
     assert episode.largest_batch == 100

@@ -8,13 +8,13 @@ from typing import Final
 
 import pytest
 
-from rules.facts.broker_log import EpochRefused, Origin
+from rules.facts.broker_log import EpochRejected, Origin
 from rules.facts.column import Column
 from rules.facts.episodes import ChangeKind, Episode, SequenceMemory, sequences_under
 from rules.facts.identity import BrokerId
 from rules.facts.last_look import microseconds
 from rules.facts.memory import Memory, laid_under, shifted
-from rules.facts.refusals import TIMES_KEPT
+from rules.facts.rejections import TIMES_KEPT
 from rules.question import BatchesQuestion
 from rules.sequence.asking import questions_of
 from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
@@ -23,7 +23,7 @@ from rules.view import View
 from tests.factories import at, partitions, topic_id
 from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
 from tests.unit.rules.sequence.cases import CASES
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import (
     NAME,
     PATIENCE,
@@ -47,7 +47,7 @@ def after(*looks: Look) -> SequenceMemory:
 
 def test_a_batch_of_an_older_producer_epoch_opens_nothing() -> None:
     """After a clean failover one such line comes late, and means nothing."""
-    late = EpochRefused(
+    late = EpochRejected(
         origin=Origin(source="broker-1", broker_id=BrokerId(1), at=at(10)),
         producer_id=7,
         topic="orders",
@@ -60,24 +60,24 @@ def test_a_batch_of_an_older_producer_epoch_opens_nothing() -> None:
 
 
 def test_the_same_line_by_another_way_and_later_is_the_same_line() -> None:
-    line = refused(6, 2)
+    line = rejected(6, 2)
     by_http = replace(line, origin=replace(line.origin, source="shipper"))
     [episode] = after(
         Look(second=0), Look(second=11, lines=(line,)), Look(second=20, lines=(by_http,))
     ).episodes
-    assert (episode.refusal_count, len(episode.refusals)) == (1, 1)
+    assert (episode.rejection_count, len(episode.rejections)) == (1, 1)
     assert episode.last_seen_us == microseconds(at(11))
 
 
 def test_a_line_that_comes_by_another_way_after_the_end_opens_no_episode() -> None:
-    late = Look(second=20 * MINUTE, lines=(refused(6, 2),))
+    late = Look(second=20 * MINUTE, lines=(rejected(6, 2),))
     memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
     assert memory.open == {}
     assert len(memory.ended) == 1
 
 
-def test_another_refusal_after_the_end_is_another_episode() -> None:
-    late = Look(second=20 * MINUTE, lines=(refused(9, 5, second=1190, offset=130),))
+def test_another_rejection_after_the_end_is_another_episode() -> None:
+    late = Look(second=20 * MINUTE, lines=(rejected(9, 5, second=1190, offset=130),))
     memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
     [first], [second] = memory.ended, memory.open.values()
     assert first.id != second.id
@@ -105,7 +105,7 @@ def test_an_episode_ends_when_nothing_more_comes(
 
 def test_what_cannot_be_found_out_ends_too() -> None:
     unseen = {"partitions": partitions({"other": 1})}
-    looks = (Look(second=0, more=unseen), Look(second=11, lines=(refused(4, 2),), more=unseen))
+    looks = (Look(second=0, more=unseen), Look(second=11, lines=(rejected(4, 2),), more=unseen))
     memory = after(*looks, Look(second=10 * MINUTE, more=unseen))
     assert [str(one.verdict.class_) for one in memory.ended] == ["undetermined"]
 
@@ -117,27 +117,27 @@ def test_what_ended_is_kept_for_a_day() -> None:
 
 
 def test_a_storm_keeps_the_first_and_the_latest_and_counts_all() -> None:
-    lines = [refused(3 * n + 6, 3 * n + 2, second=n / 100, offset=100 + n) for n in range(1000)]
+    lines = [rejected(3 * n + 6, 3 * n + 2, second=n / 100, offset=100 + n) for n in range(1000)]
     [episode] = after(Look(second=0), Look(second=11, lines=lines)).episodes
-    assert episode.refusal_count == 1000
-    assert len(episode.refusals) == KEPT_FIRST + KEPT_LAST
-    assert episode.refusals[0].offset == 100
-    assert episode.refusals[-1].offset == 1099
+    assert episode.rejection_count == 1000
+    assert len(episode.rejections) == KEPT_FIRST + KEPT_LAST
+    assert episode.rejections[0].offset == 100
+    assert episode.rejections[-1].offset == 1099
 
 
-def test_the_same_batch_refused_for_ever_stays_small() -> None:
+def test_the_same_batch_rejected_for_ever_stays_small() -> None:
     rounds = [
-        Look(second=second, lines=[refused(27, 2, second=second - 1 + n / 10) for n in range(5)])
+        Look(second=second, lines=[rejected(27, 2, second=second - 1 + n / 10) for n in range(5)])
         for second in range(11, 41)
     ]
     [episode] = after(Look(second=0), *rounds).episodes
-    assert episode.refusal_count == 150
-    [refusal] = episode.refusals
-    assert (refusal.count, len(refusal.times_us)) == (150, TIMES_KEPT)
+    assert episode.rejection_count == 150
+    [rejection] = episode.rejections
+    assert (rejection.count, len(rejection.times_us)) == (150, TIMES_KEPT)
 
 
 def test_the_newest_of_many_ask_and_the_others_wait() -> None:
-    lines = [refused(6, 2, producer_id=number) for number in range(MAX_ASKING + 5)]
+    lines = [rejected(6, 2, producer_id=number) for number in range(MAX_ASKING + 5)]
     views = play([Look(second=0), Look(second=11, lines=lines)])
     known = views[-1].memory.sequences.episodes
     assert sum(one.is_asking for one in known) == MAX_ASKING
@@ -176,14 +176,14 @@ def test_a_loss_is_kept_where_harmless_episodes_have_to_go() -> None:
 
 def test_of_too_many_open_ones_those_that_are_proven_go_first() -> None:
     """A confirmed loss is looked at for an hour, and an unexplained gap needs the place more."""
-    lines = [refused(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
+    lines = [rejected(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
     memory = after(*HARMLESS, Look(second=21, lines=lines))
     assert [one.producer_id for one in memory.ended] == [7]
     assert (len(memory.open), memory.untold) == (MAX_OPEN, 0)
 
 
 def test_what_ends_before_it_is_explained_is_undetermined() -> None:
-    lines = [refused(4, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN + 1)]
+    lines = [rejected(4, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN + 1)]
     [first] = after(Look(second=0), Look(second=21, lines=lines)).ended
     assert str(first.verdict.class_) == "undetermined"
     assert first.told is not None
@@ -192,12 +192,12 @@ def test_what_ends_before_it_is_explained_is_undetermined() -> None:
 def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_one() -> None:
     new_id = topic_id("orders", creation=1)
     again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
-    lines = (refused(6, 2, topic_id=topic_id("orders")),)
+    lines = (rejected(6, 2, topic_id=topic_id("orders")),)
     memory = after(
         Look(second=0),
         Look(second=11, lines=lines),
         Look(second=12, found=[found(batch(97, 0, 3))], more=again),
-        Look(second=13, lines=(refused(4, 2, topic_id=new_id, second=12.5),), more=again),
+        Look(second=13, lines=(rejected(4, 2, topic_id=new_id, second=12.5),), more=again),
     )
     [old], [new] = memory.ended, memory.open.values()
     assert (old.verdict.reason, old.topic_id) == ("topic_recreated", topic_id("orders"))
@@ -205,21 +205,21 @@ def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_on
 
 
 def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> None:
-    """The same batch at the same offset, refused by the same broker that leads anew."""
-    again = refused(6, 2, second=40)
+    """The same batch at the same offset, rejected by the same broker that leads anew."""
+    again = rejected(6, 2, second=40)
     looks = (
         *HARMLESS,
         Look(second=30, epoch=7, ends=((0, 5, 100),)),
         Look(second=41, epoch=7, lines=(again,)),
     )
     [episode] = after(*looks).episodes
-    assert [one.proof for one in episode.refusals] == [None]
+    assert [one.proof for one in episode.rejections] == [None]
     assert episode.is_asking
 
 
 def test_who_was_not_asked_about_is_not_forgotten() -> None:
     """Of the producers of a partition only those are told that somebody asked about."""
-    lines = (refused(6, 2), refused(7, 2, producer_id=8))
+    lines = (rejected(6, 2), rejected(7, 2, producer_id=8))
     healed = found(batch(97, 0, 3), batch(100, 3, 3), batch(103, 6, 3))
     looks = (
         Look(second=0),
@@ -235,7 +235,7 @@ def test_who_was_not_asked_about_is_not_forgotten() -> None:
 
 
 # ------------------------------------------------------------------ changes of leader
-def test_a_bad_change_is_kept_for_refusals_that_come_after_it() -> None:
+def test_a_bad_change_is_kept_for_rejections_that_come_after_it() -> None:
     views = play([ALONE, replace(line_of_2(), lines=())])
     [change] = views[-1].memory.sequences.changes[NAME]
     assert (change.kind, change.leader_epoch, change.epoch_end) == (ChangeKind.LOST, 6, 100)
@@ -310,7 +310,7 @@ def test_times_of_the_future_are_pulled_back() -> None:
 
 def test_a_memory_that_is_read_late_is_laid_under() -> None:
     stored = play(CASES["textbook"].looks)[-1].memory
-    seen = play([of_2(20, lines=(refused(9, 8, producer_id=8, broker=2, second=19),))])[-1].memory
+    seen = play([of_2(20, lines=(rejected(9, 8, producer_id=8, broker=2, second=19),))])[-1].memory
     both = laid_under(stored, seen).sequences
     assert {one.producer_id for one in both.episodes} == {7, 8}
     assert both.changes == stored.sequences.changes
@@ -323,13 +323,13 @@ def both_memories(stored: list[Look], seen: list[Look]) -> SequenceMemory:
     return sequences_under(one, other)
 
 
-def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_refusal() -> None:
+def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_rejection() -> None:
     stored = [*CASES["textbook"].looks]
-    seen = [of_2(20, lines=(refused(9, 8, broker=2, second=19, offset=120),))]
+    seen = [of_2(20, lines=(rejected(9, 8, broker=2, second=19, offset=120),))]
     [episode] = both_memories(stored, seen).episodes
     assert (str(episode.verdict.class_), episode.verdict.is_confirmed) == ("loss", True)
     assert episode.shown.incoming_sequence == 27
-    assert (len(episode.refusals), episode.refusal_count) == (2, 2)
+    assert (len(episode.rejections), episode.rejection_count) == (2, 2)
     assert (episode.first_seen_us, episode.last_seen_us) == (
         microseconds(at(11)),
         microseconds(at(20)),
@@ -339,16 +339,16 @@ def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_re
 def test_a_line_that_two_processes_read_is_counted_once() -> None:
     stored = [*CASES["textbook"].looks]
     [episode] = both_memories(stored, [replace(stored[1], second=20)]).episodes
-    assert (len(episode.refusals), episode.refusal_count) == (1, 1)
-    assert episode.refusals[0].before is not None, "what was looked up before is kept"
+    assert (len(episode.rejections), episode.rejection_count) == (1, 1)
+    assert episode.rejections[0].before is not None, "what was looked up before is kept"
 
 
 def test_an_episode_of_an_older_topic_is_over_when_it_is_read_late() -> None:
-    lines = (refused(27, 2, broker=2, topic_id=topic_id("orders")),)
+    lines = (rejected(27, 2, broker=2, topic_id=topic_id("orders")),)
     stored = [ALONE, replace(line_of_2(), lines=lines), of_2(12, found=[found(OLD_BATCH)])]
     new_id = topic_id("orders", creation=1)
     again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
-    line = refused(4, 2, topic_id=new_id, second=19)
+    line = rejected(4, 2, topic_id=new_id, second=19)
     memory = both_memories(stored, [Look(second=20, lines=(line,), more=again)])
     [old], [new] = memory.ended, memory.open.values()
     assert (str(old.verdict.class_), old.ended_us) == ("loss", new.first_seen_us)
@@ -365,8 +365,8 @@ def test_the_watch_of_a_partition_that_only_one_of_two_memories_knows() -> None:
     assert both.epoch.to_list() == [None, 5]
 
 
-def test_an_episode_shows_the_refusal_that_decides() -> None:
-    later = refused(12, 8, broker=2, second=30, offset=120)
+def test_an_episode_shows_the_rejection_that_decides() -> None:
+    later = rejected(12, 8, broker=2, second=30, offset=120)
     went_on = batch(100, 0, 9, leader_epoch=6, epoch=1)
     episode: Episode = watched(
         *CASES["textbook"].looks,
@@ -374,4 +374,4 @@ def test_an_episode_shows_the_refusal_that_decides() -> None:
         of_2(32, found=[found(OLD_BATCH, went_on)]),
     )
     assert episode.shown.incoming_sequence == 27
-    assert episode.refusal_count == 2
+    assert episode.rejection_count == 2

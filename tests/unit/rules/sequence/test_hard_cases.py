@@ -30,7 +30,7 @@ from tests.unit.rules.sequence.case_looks import (
     of_2,
 )
 from tests.unit.rules.sequence.cases import CASES as CLASSES
-from tests.unit.rules.sequence.lines import expected_zero, new_epoch, refused
+from tests.unit.rules.sequence.lines import expected_zero, new_epoch, rejected
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
     Look,
@@ -77,7 +77,7 @@ CASES: Final = {
         because="that the new topic never had another leader says nothing of the old one",
         looks=(
             Look(second=0, epoch=0, more=again()),
-            Look(second=11, epoch=0, more=again(), lines=(refused(5000, 2, topic_id=OLD_ID),)),
+            Look(second=11, epoch=0, more=again(), lines=(rejected(5000, 2, topic_id=OLD_ID),)),
             Look(second=12, epoch=0, more=again()),
         ),
         says=("undetermined", SUSPECTED, "topic_recreated"),
@@ -86,7 +86,7 @@ CASES: Final = {
         because="the old topic lost its records, whatever the new one's leader epoch is",
         looks=(
             replace(ALONE, epoch=0),
-            of_2_in_1(11, ends=((0, 0, 100),), lines=(refused(27, 2, broker=2, topic_id=OLD_ID),)),
+            of_2_in_1(11, ends=((0, 0, 100),), lines=(rejected(27, 2, broker=2, topic_id=OLD_ID),)),
             of_2_in_1(12, found=[found(batch(97, 0, 3, leader_epoch=0))]),
             Look(second=60, epoch=0, end=0, more=again()),
             Look(second=61, epoch=0, end=0, more=again()),
@@ -98,17 +98,17 @@ CASES: Final = {
         because="Java goes on under epoch 1, and comes to the same numbers",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2), elected())),
+            replace(UNCLEAN[1], lines=(rejected(27, 2, broker=2), elected())),
             of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
             of_2(13, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(5, epoch=1)),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
     "the-state-of-an-epoch-that-is-not-known": Case(
-        because="which epoch was refused is not known, and the leader remembers a later one",
+        because="which epoch was rejected is not known, and the leader remembers a later one",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(27, 2, broker=2), elected())),
+            replace(UNCLEAN[1], lines=(rejected(27, 2, broker=2), elected())),
             of_2(12, states=remembered(2, epoch=1)),
             of_2(13, states=remembered(5, epoch=1)),
         ),
@@ -127,13 +127,13 @@ CASES: Final = {
         because="likewise, where nothing older is found",
         looks=(
             *UNCLEAN[:1],
-            replace(UNCLEAN[1], lines=(refused(24, -1, broker=2), elected())),
+            replace(UNCLEAN[1], lines=(rejected(24, -1, broker=2), elected())),
             of_2(12, found=[found(BEGUN_ANEW, looked=(90, 200))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
     "remembered-after-a-change-that-came-later": Case(
-        because="the leader that had the last batch refused the next one: no change lies between",
+        because="the leader that had the last batch rejected the next one: no change lies between",
         looks=(
             Look(second=0, is_unclean_allowed=False),
             Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
@@ -154,7 +154,7 @@ CASES: Final = {
         says=("undetermined", SUSPECTED, "changed_since"),
     ),
     # ---------------------------------------------------------------- nothing came, where it was looked
-    "looked-up-to-the-refused-batch-alone": Case(
+    "looked-up-to-the-rejected-batch-alone": Case(
         because="what is missing may have come in the part that was not looked through",
         looks=(
             *UNCLEAN[:2],
@@ -163,8 +163,8 @@ CASES: Final = {
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
-    "looked-behind-the-refused-batch-alone": Case(
-        because="what came right after the refusal is deleted",
+    "looked-behind-the-rejected-batch-alone": Case(
+        because="what came right after the rejection is deleted",
         looks=(
             *UNCLEAN[:2],
             of_2(12, found=[found(OLD_BATCH, looked=(0, 100))]),
@@ -217,7 +217,7 @@ CASES: Final = {
         because="a client that goes on does not hide that it sent a batch again",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(0, 5),)),
+            Look(second=11, lines=(rejected(0, 5),)),
             Look(second=12, found=[found(*(batch(94 + n, n) for n in range(7)))]),
         ),
         says=("stale_retry", CONFIRMED, "persisted"),
@@ -270,7 +270,7 @@ CASES: Final = {
         says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
     "no-state-and-a-change-after-it": Case(
-        because="a leader that changed after the refusal does not lie between",
+        because="a leader that changed after the rejection does not lie between",
         looks=(
             Look(second=0, is_unclean_allowed=False),
             Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
@@ -296,7 +296,7 @@ CASES: Final = {
         looks=(
             ALONE,
             of_2(5, ends=LOST),
-            of_2(11, lines=(refused(24, -1, broker=2, offset=101),)),
+            of_2(11, lines=(rejected(24, -1, broker=2, offset=101),)),
             *(of_2(second, found=[MARKED_BY_2]) for second in (12, 13, 14, 141, 142)),
         ),
         says=("loss", SUSPECTED, "change_not_known"),
@@ -315,7 +315,7 @@ CASES: Final = {
         because="what the transaction before it wrote is of the present epoch: all came later",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(3, -1),)),
+            Look(second=11, lines=(rejected(3, -1),)),
             Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99, epoch=1),))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
@@ -334,7 +334,7 @@ CASES: Final = {
         because="of transactions v1 the sequence goes on behind a marker: the batch decides",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(600, 2),)),
+            Look(second=11, lines=(rejected(600, 2),)),
             Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99),))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
@@ -344,7 +344,7 @@ CASES: Final = {
         looks=(
             ALONE,
             of_2(5, ends=LOST),
-            of_2(11, lines=(refused(27, 2, broker=2, offset=101),)),
+            of_2(11, lines=(rejected(27, 2, broker=2, offset=101),)),
             of_2(12, found=[replace(MARKED_BY_2, batches=(OLD_BATCH,))]),
         ),
         says=("loss", CONFIRMED, "loss_proven"),

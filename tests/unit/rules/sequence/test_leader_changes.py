@@ -12,7 +12,7 @@ from rules.facts.identity import BrokerId
 from rules.sequence import changes
 from tests.factories import at, offsets, topic_id
 from tests.unit.rules.sequence.case_looks import ALONE, LOST, OLD_BATCH, of_2
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import NAME, PATIENCE, Look, found, play, verdict
 
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
@@ -33,13 +33,13 @@ def elected(leader: int, leader_epoch: int, **more: Any) -> UncleanChange:
 
 
 def unhealed(before: Look, change: Look, *, incoming: int = 6) -> tuple[Look, ...]:
-    """Return the rounds of a change, a refusal after it, and what did not come in time."""
+    """Return the rounds of a change, a rejection after it, and what did not come in time."""
     later = replace(change, lines=(), ends=())
-    refusal = refused(incoming, 2, broker=change.leader or 1)
+    rejection = rejected(incoming, 2, broker=change.leader or 1)
     return (
         before,
         change,
-        replace(later, second=11, lines=(refusal,)),
+        replace(later, second=11, lines=(rejection,)),
         replace(later, second=12, found=[found(OLD_BATCH)]),
         replace(later, second=LATE - 1),
         replace(later, second=LATE, found=[found(OLD_BATCH)]),
@@ -123,7 +123,7 @@ LINES: Final = {
             Look(second=0),
             Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS),
             Look(second=7, leader=2, epoch=7, isr=(2,), lines=(elected(2, 7),)),
-            Look(second=11, leader=2, epoch=7, isr=(2,), lines=(refused(6, 2, broker=2),)),
+            Look(second=11, leader=2, epoch=7, isr=(2,), lines=(rejected(6, 2, broker=2),)),
             Look(second=12, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
             Look(second=LATE - 1, leader=2, epoch=7, isr=(2,)),
             Look(second=LATE, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
@@ -158,14 +158,14 @@ def moved(second: float, **more: Any) -> Look:
 
 
 SAME_PLACES: Final = {"partitions": moved(11).snapshot().partitions}
-REFUSED_BY_2: Final = (refused(27, 2, broker=2),)
+REJECTED_BY_2: Final = (rejected(27, 2, broker=2),)
 FOUND_BY_2: Final = moved(12, found=[found(OLD_BATCH)])
 WATCHED: Final = {
     "compared": Case(
         because="the last look, and the new leader's answer, show that nothing is gone",
         looks=(
             replace(FORBIDDEN, isr=(1, 2)),
-            moved(11, ends=ENDS, lines=REFUSED_BY_2),
+            moved(11, ends=ENDS, lines=REJECTED_BY_2),
             FOUND_BY_2,
         ),
         says=("client_failure", SUSPECTED, "clean_changes"),
@@ -174,7 +174,7 @@ WATCHED: Final = {
         because="nobody could compare: the change is as good as unseen",
         looks=(
             replace(FORBIDDEN, more=unstable(124)),
-            moved(11, ends=LOST, lines=REFUSED_BY_2),
+            moved(11, ends=LOST, lines=REJECTED_BY_2),
             FOUND_BY_2,
             moved(LATE),
         ),
@@ -184,7 +184,7 @@ WATCHED: Final = {
         because="broker 1 was alone, broker 2 may lack all that it had acknowledged",
         looks=(
             Look(second=0, isr=(1,), more=unstable(124)),
-            moved(11, isr=(2,), is_unclean_allowed=True, ends=LOST, lines=REFUSED_BY_2),
+            moved(11, isr=(2,), is_unclean_allowed=True, ends=LOST, lines=REJECTED_BY_2),
             replace(FOUND_BY_2, is_unclean_allowed=True),
             moved(LATE, is_unclean_allowed=True),
         ),
@@ -194,7 +194,7 @@ WATCHED: Final = {
         because="it may lack all of it, whichever round asked",
         looks=(
             replace(FORBIDDEN, isr=(1, 2)),
-            moved(11, lines=REFUSED_BY_2, more=SAME_PLACES),
+            moved(11, lines=REJECTED_BY_2, more=SAME_PLACES),
             moved(12, ends=((0, 5, None),), found=[found(OLD_BATCH)], more=SAME_PLACES),
             moved(LATE, more=SAME_PLACES),
         ),
@@ -211,13 +211,13 @@ def test_only_a_change_that_was_compared_is_clean(case: Case) -> None:
 # ------------------------------------------------------------------ too many at once
 OTHERS: Final = tuple(replace(elected(2, 7), topic=f"other-{n}", topic_id=None) for n in range(4))
 CROWDED: Final = {
-    "refused-in-the-same-round": (
+    "rejected-in-the-same-round": (
         Look(second=0),
-        Look(second=11, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7), *REFUSED_BY_2)),
+        Look(second=11, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7), *REJECTED_BY_2)),
     ),
-    "refused-before": (
+    "rejected-before": (
         Look(second=0),
-        Look(second=11, lines=(refused(27, 2),)),
+        Look(second=11, lines=(rejected(27, 2),)),
         Look(second=12, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7))),
     ),
     "lost": (ALONE, of_2(11, ends=LOST), of_2(12, lines=OTHERS)),

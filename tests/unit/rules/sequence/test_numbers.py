@@ -1,4 +1,4 @@
-"""What the numbers of refused batches say without any cluster."""
+"""What the numbers of rejected batches say without any cluster."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from rules.facts.broker_log import SequenceRefused
-from rules.facts.refusals import refusal_of
+from rules.facts.broker_log import SequenceRejected
+from rules.facts.rejections import rejection_of
 from rules.facts.sequence_verdicts import SequenceClass, SequenceReason
 from rules.sequence.explained import explain
 from rules.sequence.numbers import by_numbers, gap_of, is_ahead
@@ -19,7 +19,7 @@ from tests.unit.rules.sequence.lines import (
     earliest_seen,
     expected_zero,
     new_epoch,
-    refused,
+    rejected,
 )
 
 REORDERING, LOSS = SequenceClass.REORDERING, SequenceClass.LOSS
@@ -27,10 +27,10 @@ REORDERING, LOSS = SequenceClass.REORDERING, SequenceClass.LOSS
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """What was refused, and what the numbers say of it."""
+    """What was rejected, and what the numbers say of it."""
 
     because: str
-    lines: tuple[SequenceRefused, ...]
+    lines: tuple[SequenceRejected, ...]
     class_: SequenceClass
     reason: str
     gap: int | None
@@ -40,42 +40,42 @@ class Case:
 CASES: Final = {
     "expected-3-got-27": Case(
         because="24 records are more than five batches of one record",
-        lines=(refused(27, 2),),
+        lines=(rejected(27, 2),),
         class_=LOSS,
         reason="large_gap",
         gap=24,
     ),
     "expected-2-got-3": Case(
         because="one batch overtook another",
-        lines=(refused(3, 1),),
+        lines=(rejected(3, 1),),
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "as-many-as-in-flight": Case(
         because="the last of five batches arrived first",
-        lines=(refused(5, 0),),
+        lines=(rejected(5, 0),),
         class_=REORDERING,
         reason="small_gap",
         gap=4,
     ),
     "one-more-than-in-flight": Case(
         because="six batches are not in flight at once",
-        lines=(refused(6, 0),),
+        lines=(rejected(6, 0),),
         class_=LOSS,
         reason="large_gap",
         gap=5,
     ),
     "batches-of-100": Case(
         because="the step between two batches in flight is the size of one",
-        lines=(refused(101, 0), refused(201, 0, second=10.1), refused(301, 0, second=10.2)),
+        lines=(rejected(101, 0), rejected(201, 0, second=10.1), rejected(301, 0, second=10.2)),
         class_=REORDERING,
         reason="small_gap",
         gap=100,
     ),
     "known-batches": Case(
         because="batches of this partition were seen to have 10 records",
-        lines=(refused(27, 2),),
+        lines=(rejected(27, 2),),
         class_=REORDERING,
         reason="small_gap",
         gap=24,
@@ -83,64 +83,64 @@ CASES: Final = {
     ),
     "known-single-records": Case(
         because="batches of this partition were never seen to have more than one",
-        lines=(refused(10, 4), refused(15, 4)),
+        lines=(rejected(10, 4), rejected(15, 4)),
         class_=LOSS,
         reason="large_gap",
         gap=5,
         largest_batch=1,
     ),
     "the-nearest-counts": Case(
-        because="those behind the nearest one had it refused before them",
-        lines=(refused(2, 0), refused(3, 0), refused(4, 0), refused(5, 0)),
+        because="those behind the nearest one had it rejected before them",
+        lines=(rejected(2, 0), rejected(3, 0), rejected(4, 0), rejected(5, 0)),
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "the-same-three-times": Case(
         because="what is missing does not come",
-        lines=tuple(refused(4, 2, second=second) for second in (1, 2, 3)),
+        lines=tuple(rejected(4, 2, second=second) for second in (1, 2, 3)),
         class_=LOSS,
         reason="same_again",
         gap=1,
     ),
     "the-same-twice": Case(
-        because="a reordering may be refused twice before it heals",
-        lines=(refused(4, 2, second=1), refused(4, 2, second=2)),
+        because="a reordering may be rejected twice before it heals",
+        lines=(rejected(4, 2, second=1), rejected(4, 2, second=2)),
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "the-same-line-by-two-ways": Case(
         because="a line that comes by file and by HTTP is one line",
-        lines=(refused(4, 2),) * 3,
+        lines=(rejected(4, 2),) * 3,
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "moves-on": Case(
         because="what was missing came, and then something else",
-        lines=(refused(27, 2), refused(32, 30, second=11)),
+        lines=(rejected(27, 2), rejected(32, 30, second=11)),
         class_=REORDERING,
         reason="moves_on",
         gap=24,
     ),
     "moved-on-and-stuck": Case(
         because="the last of several gaps is a large one",
-        lines=(refused(5, 2), refused(300, 30, second=11)),
+        lines=(rejected(5, 2), rejected(300, 30, second=11)),
         class_=LOSS,
         reason="large_gap",
         gap=269,
     ),
     "retry-of-what-is-there": Case(
         because="the sixth batch before the last one is not remembered",
-        lines=(refused(0, 5),),
+        lines=(rejected(0, 5),),
         class_=SequenceClass.STALE_RETRY,
         reason="behind",
         gap=None,
     ),
     "retry-again-and-again": Case(
         because="it is there however often it comes",
-        lines=tuple(refused(4, 5, second=second) for second in range(5)),
+        lines=tuple(rejected(4, 5, second=second) for second in range(5)),
         class_=SequenceClass.STALE_RETRY,
         reason="behind",
         gap=None,
@@ -217,43 +217,43 @@ CASES: Final = {
         gap=8,
     ),
     "no-batch-of-the-epoch": Case(
-        because="-1 is no sequence: all before the refused one is missing",
-        lines=(refused(3, -1),),
+        because="-1 is no sequence: all before the rejected one is missing",
+        lines=(rejected(3, -1),),
         class_=REORDERING,
         reason="transaction_start",
         gap=3,
     ),
     "behind-markers": Case(
         because="Kafka 4.0 has -1 at the start of each transaction",
-        lines=tuple(refused(3, -1, second=n, offset=100 + 7 * n) for n in range(4)),
+        lines=tuple(rejected(3, -1, second=n, offset=100 + 7 * n) for n in range(4)),
         class_=REORDERING,
         reason="transaction_start",
         gap=3,
     ),
     "the-same-sequences-in-one-transaction-after-the-other": Case(
         because="each transaction counts from 0: at another offset it is another batch",
-        lines=tuple(refused(4, 2, second=n, offset=100 + 9 * n) for n in range(4)),
+        lines=tuple(rejected(4, 2, second=n, offset=100 + 9 * n) for n in range(4)),
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "wrap": Case(
         because="0 follows 2^31-1",
-        lines=(refused(1, BIGGEST),),
+        lines=(rejected(1, BIGGEST),),
         class_=REORDERING,
         reason="small_gap",
         gap=1,
     ),
     "wrap-behind": Case(
         because="2^31-1 lies before 1",
-        lines=(refused(BIGGEST, 1),),
+        lines=(rejected(BIGGEST, 1),),
         class_=SequenceClass.STALE_RETRY,
         reason="behind",
         gap=None,
     ),
     "wrap-moves-on": Case(
         because="the last sequence moved over the wrap",
-        lines=(refused(3, BIGGEST - 1), refused(9, 5, second=11)),
+        lines=(rejected(3, BIGGEST - 1), rejected(9, 5, second=11)),
         class_=REORDERING,
         reason="moves_on",
         gap=4,
@@ -285,13 +285,13 @@ def test_only_the_brokers_own_word_confirms_without_a_cluster(case: Case) -> Non
 
 
 def test_the_textbook_case_is_explained_with_its_figures() -> None:
-    told = explain([refused(27, 2)])
+    told = explain([rejected(27, 2)])
     assert (told.gap, told.producer_id, told.topic, told.partition) == (24, 7, "orders", 0)
     assert (told.offset, told.incoming_sequence, told.current_sequence) == (100, 27, 2)
     assert told.verdict.at_most_records == 24
     assert told.evidence == {
-        "refusals": 1,
-        "distinct_refusals": 1,
+        "rejections": 1,
+        "distinct_rejections": 1,
         "smallest_gap": 24,
         "largest_batch": None,
         "records_per_batch": 1,
@@ -315,9 +315,9 @@ def test_what_comes_after_what_goes_around(sequence: int, of: int, *, is_it: boo
 
 @pytest.mark.parametrize(("incoming", "current", "gap"), [(0, BIGGEST - 1, 1), (5, BIGGEST, 5)])
 def test_a_gap_goes_over_the_wrap(incoming: int, current: int, gap: int) -> None:
-    assert gap_of(refusal_of(refused(incoming, current))) == gap
+    assert gap_of(rejection_of(rejected(incoming, current))) == gap
 
 
 def test_ten_thousand_lines_are_judged_at_once() -> None:
-    lines = [refused(number + 3, number, offset=number) for number in range(10_000)]
+    lines = [rejected(number + 3, number, offset=number) for number in range(10_000)]
     assert by_numbers(lines).class_ is REORDERING

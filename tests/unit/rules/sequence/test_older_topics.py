@@ -6,29 +6,29 @@ from itertools import permutations
 
 import pytest
 
-from rules.facts.broker_log import SequenceRefused
+from rules.facts.broker_log import SequenceRejected
 from tests.factories import topic_id
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import Look, play
 
 OLDER, PRESENT = topic_id("orders"), topic_id("orders", creation=1)
 LINES = (
-    refused(9, 2, topic_id=OLDER, second=5),
-    refused(12, 2, topic_id=OLDER, second=6),
-    refused(6, 2, topic_id=PRESENT, second=10),
+    rejected(9, 2, topic_id=OLDER, second=5),
+    rejected(12, 2, topic_id=OLDER, second=6),
+    rejected(6, 2, topic_id=PRESENT, second=10),
 )
 
 
 @pytest.mark.parametrize("lines", list(permutations(LINES)))
 @pytest.mark.parametrize("is_known", [False, True])
 def test_the_present_topic_s_stay_open_in_whatever_order_they_come(
-    lines: tuple[SequenceRefused, ...], *, is_known: bool
+    lines: tuple[SequenceRejected, ...], *, is_known: bool
 ) -> None:
-    first = Look(second=4, lines=(refused(9, 2, topic_id=OLDER, second=3),) if is_known else ())
+    first = Look(second=4, lines=(rejected(9, 2, topic_id=OLDER, second=3),) if is_known else ())
     memory = play((first, Look(second=11, creation=1, lines=lines)))[-1].memory.sequences
     [present], [older] = memory.open.values(), memory.ended
-    assert (present.topic_id, present.refusal_count) == (PRESENT, 1)
-    assert (older.topic_id, older.refusal_count) == (OLDER, 3 if is_known else 2)
+    assert (present.topic_id, present.rejection_count) == (PRESENT, 1)
+    assert (older.topic_id, older.rejection_count) == (OLDER, 3 if is_known else 2)
 
 
 def test_late_lines_of_the_older_topic_leave_the_present_one_s_open() -> None:
@@ -41,4 +41,4 @@ def test_late_lines_of_the_older_topic_leave_the_present_one_s_open() -> None:
     views = play(looks)
     first, last = (views[number].memory.sequences for number in (1, 3))
     assert [one.id for one in last.open.values()] == [one.id for one in first.open.values()]
-    assert [one.refusal_count for one in last.ended] == [2]
+    assert [one.rejection_count for one in last.ended] == [2]

@@ -1,4 +1,4 @@
-"""Refusals of which something is missing that would decide them."""
+"""Rejections of which something is missing that would decide them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.unit.rules.sequence.case_looks import (
 from tests.unit.rules.sequence.lines import (
     expected_zero,
     new_epoch,
-    refused,
+    rejected,
 )
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
@@ -92,7 +92,7 @@ UNSEEN: Final = {
         because="there is only the line: that nothing is seen is no ground to suspect a loss",
         looks=tuple(
             Look(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
-            for second, lines in ((0, ()), (11, (refused(27, 2),)), (12, ()), (300, ()))
+            for second, lines in ((0, ()), (11, (rejected(27, 2),)), (12, ()), (300, ()))
         ),
         says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
@@ -100,7 +100,7 @@ UNSEEN: Final = {
         because="nothing speaks for a loss, and nothing is proven",
         looks=tuple(
             Look(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
-            for second, lines in ((0, ()), (11, (refused(4, 2),)), (12, ()), (300, ()))
+            for second, lines in ((0, ()), (11, (rejected(4, 2),)), (12, ()), (300, ()))
         ),
         says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
@@ -137,7 +137,7 @@ UNSEEN: Final = {
         because="the leader did not tell its batches",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(27, 2),)),
+            Look(second=11, lines=(rejected(27, 2),)),
             *(Look(second=12 + n, gaps=(SILENT,)) for n in range(4)),
         ),
         says=("undetermined", SUSPECTED, "look_failed"),
@@ -156,14 +156,14 @@ UNSEEN: Final = {
         because="the line is of a topic that is gone",
         looks=(
             Look(second=0),
-            Look(second=11, lines=(refused(27, 2, topic_id=topic_id("orders", creation=1)),)),
+            Look(second=11, lines=(rejected(27, 2, topic_id=topic_id("orders", creation=1)),)),
             Look(second=12, found=[found(batch(97, 0, 3))]),
         ),
         says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
     "partition-not-told": Case(
         because="a broker before 2.2 does not tell it",
-        looks=(Look(second=0), Look(second=11, lines=(refused(27, 2, topic=None),))),
+        looks=(Look(second=0), Look(second=11, lines=(rejected(27, 2, topic=None),))),
         says=("undetermined", SUSPECTED, "partition_not_told"),
     ),
     "producer-not-told": Case(

@@ -22,7 +22,7 @@ from service.api.core.ports import History, InThread, Sources
 from service.api.core.rights import Tokens
 from service.api.document import openapi_page
 from service.metrics.exposition import Exposition
-from service.observe.log_submissions import Delivery, Refusal
+from service.observe.log_submissions import Delivery, Rejection
 from service.rounds.latest import Latest, Look, RoundOutcome
 from service.rounds.persistence import KeepingState, KeepingStatus
 from service.storage.alerting.alert_lists import AlertList
@@ -40,7 +40,7 @@ from tests.factories import CLUSTER_ID, NOON, at, snapshot
 OPENAPI_PAGE: Final = Path(__file__).parents[4] / "docs" / "openapi.json"
 NAME: Final = "on-call"  # of every token
 STATIC: Final = "static-secret-of-the-scraper"
-AWAY: Final = StoreError("database x cannot be reached: refused", retryable=True)
+AWAY: Final = StoreError("database x cannot be reached: rejected", retryable=True)
 
 T = TypeVar("T")
 
@@ -175,11 +175,11 @@ class FakeTokens:
 class FakeInbox:
     """Takes every delivery, each line as an event, unless it is told otherwise."""
 
-    outcome: Counts | Refusal | None = None
+    outcome: Counts | Rejection | None = None
     trouble: StoreError | None = None
     deliveries: list[Delivery] = field(default_factory=list)
 
-    def accept(self, delivery: Delivery) -> Counts | Refusal:
+    def accept(self, delivery: Delivery) -> Counts | Rejection:
         if self.trouble is not None:
             raise self.trouble
         self.deliveries.append(delivery)

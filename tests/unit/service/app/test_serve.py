@@ -21,7 +21,7 @@ from service.runtime.supervisor import OnDeath, Supervisor, Task
 from service.runtime.threads import in_thread
 from tests.unit.service.runtime.told import Told
 
-REFUSED = StoreError("the database has schema 0099, unknown here", retryable=False)
+REJECTED = StoreError("the database has schema 0099, unknown here", retryable=False)
 LONG, SHORT = 30.0, 0.02  # seconds: never reached in a test that passes, and soon over
 
 
@@ -292,9 +292,9 @@ def test_who_hurries_does_not_wait_for_long_while_something_is_closed() -> None:
     process.closing.set()
 
 
-def test_a_refusal_at_the_start_is_raised_and_everything_closed() -> None:
+def test_a_rejection_at_the_start_is_raised_and_everything_closed() -> None:
     process = Process()
-    process.pipeline.load_error = REFUSED
+    process.pipeline.load_error = REJECTED
     with pytest.raises(StoreError, match="0099"):
         process.run()
     assert sorted(process.calls) == ["close", "front begins", "load at start"]

@@ -88,7 +88,7 @@ def delivery(**overrides: Any) -> dict[str, Any]:
 
 
 def attempt(**overrides: Any) -> dict[str, Any]:
-    """Return an attempt that a receiver refused."""
+    """Return an attempt that a receiver rejected."""
     given: dict[str, Any] = {
         "at": at(1),
         "took_ms": 12,

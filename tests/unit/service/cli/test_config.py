@@ -139,7 +139,7 @@ def test_what_looks_wrong_is_told_and_is_no_failure(
         (["--bootstrap-servers", "a:1", "--data-dir", __file__], "cannot be used: "),
     ],
 )
-def test_what_a_service_would_refuse_is_refused_after_the_table(
+def test_what_a_service_would_refuse_is_rejected_after_the_table(
     arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, out, err = check(capsys, *arguments)
@@ -148,7 +148,7 @@ def test_what_a_service_would_refuse_is_refused_after_the_table(
     assert told in err
 
 
-def test_a_database_url_that_is_none_is_refused_without_showing_it(
+def test_a_database_url_that_is_none_is_rejected_without_showing_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TIDEMARK_DATABASE__URL", "mysql://me:s3cret@db/x")

@@ -24,7 +24,7 @@ DAY = 86_400
         pytest.param(500, 1, RowState.WAITING, at(3.5), None, id="half of five seconds"),
         pytest.param(None, 1, RowState.WAITING, at(3.5), None, id="no answer"),
         pytest.param(401, 1, RowState.WAITING, at(901), None, id="a person mends it: seldom"),
-        pytest.param(400, 1, RowState.DEAD, None, DeadReason.REFUSED, id="never taken"),
+        pytest.param(400, 1, RowState.DEAD, None, DeadReason.REJECTED, id="never taken"),
         pytest.param(410, 1, RowState.DEAD, None, DeadReason.GONE, id="gone"),
         pytest.param(500, DAY, RowState.DEAD, None, DeadReason.TOO_OLD, id="for a day"),
     ],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from rules.baseline.series import Metric, Series
-from rules.facts.broker_log import BrokerLog, LogSource, Origin, SequenceForm, SequenceRefused
+from rules.facts.broker_log import BrokerLog, LogSource, Origin, SequenceForm, SequenceRejected
 from rules.facts.column import Column
 from rules.facts.groups import GroupType
 from rules.facts.memory import Memory, advance
@@ -178,9 +178,9 @@ def test_another_cluster_of_the_same_name_shares_no_rate() -> None:
     assert np.isnan(rounds.value(found, Metric.CONSUME_RATE, "orders", 0, "billing"))
 
 
-# ------------------------------------------------------------------ refusals, errors, aborts
-def refused(partition: int = 0) -> SequenceRefused:
-    return SequenceRefused(
+# ------------------------------------------------------------------ rejections, errors, aborts
+def rejected(partition: int = 0) -> SequenceRejected:
+    return SequenceRejected(
         origin=Origin(source="a"),
         form=SequenceForm.OUT_OF_ORDER,
         producer_id=1,
@@ -192,15 +192,15 @@ def refused(partition: int = 0) -> SequenceRefused:
     )
 
 
-def log(*events: SequenceRefused, trouble: str | None = None) -> BrokerLog:
+def log(*events: SequenceRejected, trouble: str | None = None) -> BrokerLog:
     return BrokerLog(is_read=True, events=events, sources=(LogSource(name="a", trouble=trouble),))
 
 
-def test_refused_batches_are_a_rate_from_the_first_one_on() -> None:
+def test_rejected_batches_are_a_rate_from_the_first_one_on() -> None:
     rounds = Rounds()
     quiet = rounds.make(0, broker_log=log())
     assert not np.any(quiet.metric == list(Metric).index(Metric.SEQUENCE_ERRORS))
-    seen = rounds.make(15, broker_log=log(refused(), refused(), refused()))
+    seen = rounds.make(15, broker_log=log(rejected(), rejected(), rejected()))
     assert rounds.value(seen, Metric.SEQUENCE_ERRORS) == pytest.approx(0.2)
     assert rounds.value(rounds.make(30, broker_log=log()), Metric.SEQUENCE_ERRORS) == 0
     blind = rounds.make(45, broker_log=log(trouble="not there"))

@@ -17,7 +17,7 @@ BOUNDS: Final = (
     *("1.0", "2.5", "5.0", "10.0", "20.0", "+Inf"),
 )
 FAILURES: Final = (
-    *("timeout", "connection", "tls", "name", "address_refused", "redirect"),
+    *("timeout", "connection", "tls", "name", "address_denied", "redirect"),
     *("auth", "not_found", "rate_limited", "client_error", "server_error", "gone"),
 )
 ALERTS: Final = AlertFigures(

@@ -75,7 +75,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
         ),
         "shipper": LogFigures(trouble="not there"),
     },
-    sequences=SequenceFigures(refusals=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
+    sequences=SequenceFigures(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,

@@ -206,8 +206,8 @@ def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
 
 
 def sequence_samples(found: SequenceFigures) -> Iterator[Sample]:
-    if found.refusals is not None:
-        yield "tidemark_kafka_sequence_refusals_total", {}, found.refusals
+    if found.rejections is not None:
+        yield "tidemark_kafka_sequence_rejections_total", {}, found.rejections
     for (class_, phase), count in found.episodes.items():
         yield "tidemark_kafka_sequence_episodes", {"class": class_, "phase": phase}, count
 

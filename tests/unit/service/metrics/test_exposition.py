@@ -275,7 +275,7 @@ def test_a_round_that_saw_nothing_repeats_no_old_value() -> None:
     exposition.update(busy_snapshot(), TOTALS_OF_A_DAY, OPEN)
     found = blind(exposition, replace(TOTALS_OF_A_DAY, last_success=NOON, took_seconds=10.0))
     observed = {name for name in found if name.startswith("tidemark_kafka_")}
-    counted = (*names.ENDED_METRICS, names.SEQUENCE_REFUSALS)
+    counted = (*names.ENDED_METRICS, names.SEQUENCE_REJECTIONS)
     assert observed == {metric.name.removesuffix("_total") for metric in counted}
     assert {found[name].type for name in observed} == {"counter", "histogram"}
     assert labelled(found, "tidemark_kafka_transaction_commits_total") == {(): 2.0}

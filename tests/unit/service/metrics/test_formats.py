@@ -62,7 +62,7 @@ BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
         pytest.param(
             "application/openmetrics-text;version=1.0.0;q=0, text/plain;version=0.0.4;q=0.1",
             PLAIN,
-            id="quality 0 is a refusal",
+            id="quality 0 is a rejection",
         ),
         pytest.param(
             "application/openmetrics-text;q=high, text/plain;version=1.0.0;q=0.1",

@@ -1,4 +1,4 @@
-"""Refused sequences are counted, and shown by what they were."""
+"""Rejected sequences are counted, and shown by what they were."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_lines_add_up_and_episodes_are_shown_as_they_are_judged() -> None:
     figures = SequenceFigures()
     for view in play(CASES["textbook"].looks):
         figures = figures.after(view)
-    assert figures.refusals == 1
+    assert figures.rejections == 1
     assert figures.episodes[SequenceClass.LOSS, Phase.CONFIRMED] == 1
     assert sum(figures.episodes.values()) == 1
 
@@ -21,7 +21,7 @@ def test_lines_add_up_and_episodes_are_shown_as_they_are_judged() -> None:
 def test_every_class_has_a_number_so_that_an_alert_need_not_wait_for_its_first() -> None:
     [view] = play([Look(second=0)])
     figures = SequenceFigures().after(view)
-    assert figures.refusals == 0
+    assert figures.rejections == 0
     assert len(figures.episodes) == len(SequenceClass) * len(Phase)
 
 
@@ -32,5 +32,5 @@ def test_nothing_is_shown_where_no_log_is_read() -> None:
 
 def test_a_round_that_saw_nothing_repeats_no_episode() -> None:
     views = play(CASES["textbook"].looks)
-    seen = SequenceFigures(refusals=4).after(views[-1])
-    assert seen.after(None) == SequenceFigures(refusals=4)
+    seen = SequenceFigures(rejections=4).after(views[-1])
+    assert seen.after(None) == SequenceFigures(rejections=4)

@@ -23,11 +23,11 @@ ASKED = BatchesQuestion(
     ("gaps", "is_early"),
     [
         pytest.param((), True, id="asked"),
-        pytest.param((gap(scope=GapScope.BATCHES),), False, id="refused"),
-        pytest.param((gap(scope=GapScope.EPOCHS),), True, id="something-else-is-refused"),
+        pytest.param((gap(scope=GapScope.BATCHES),), False, id="rejected"),
+        pytest.param((gap(scope=GapScope.EPOCHS),), True, id="something-else-is-rejected"),
     ],
 )
-def test_batches_that_a_rule_asks_for_are_worth_a_round_unless_they_are_refused(
+def test_batches_that_a_rule_asks_for_are_worth_a_round_unless_they_are_rejected(
     gaps: tuple[Gap, ...], *, is_early: bool
 ) -> None:
     judgement = decide(

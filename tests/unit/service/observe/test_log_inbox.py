@@ -9,17 +9,17 @@ from typing import Any, Final, TypeVar
 import pytest
 
 from rules.errors import StoreError
-from rules.facts.broker_log import LogSource, SequenceRefused
+from rules.facts.broker_log import LogSource, SequenceRejected
 from rules.facts.gap import GapCause, GapScope
 from rules.facts.identity import BrokerId
 from service.observe.log_inbox import LogInbox
-from service.observe.log_submissions import Delivery, Refusal, Stream
+from service.observe.log_submissions import Delivery, Rejection, Stream
 from service.runtime.threads import without_limit
 from service.storage.rounds.inbox import Counts
 from tests.factories import NOON
 from tests.fakes import MemoryInbox
 
-AWAY: Final = StoreError("database x cannot be reached: refused", retryable=True)
+AWAY: Final = StoreError("database x cannot be reached: rejected", retryable=True)
 ONE: Final = Stream("broker-1", BrokerId(1))
 ORDINARY: Final = (
     b"[2026-11-21 11:56:39,000] INFO [Partition a-0 broker=1] ordinary (kafka.cluster)"
@@ -68,13 +68,13 @@ def inbox(store: MemoryInbox, **given: Any) -> LogInbox:
     return LogInbox(store, **{**base, **given})
 
 
-def accepted(made: LogInbox, *deliveries: Delivery) -> list[Counts | Refusal]:
+def accepted(made: LogInbox, *deliveries: Delivery) -> list[Counts | Rejection]:
     return [made.accept(one) for one in deliveries]
 
 
 def sequences(made: LogInbox, position: str | None = None) -> list[int]:
     events = made.read(position).events
-    return [one.incoming_sequence for one in events if isinstance(one, SequenceRefused)]
+    return [one.incoming_sequence for one in events if isinstance(one, SequenceRejected)]
 
 
 # ------------------------------------------------------------------ taking
@@ -83,7 +83,7 @@ def test_what_lines_tell_is_stored_and_counted() -> None:
     lines = [ORDINARY, *record(), b"", ORDINARY, *record(7, 41)]
     assert inbox(store).accept(delivery(lines)) == Counts(lines=7, events=2, unparsed=0)
     (event, _) = inbox(store).read(None).events
-    assert isinstance(event, SequenceRefused)
+    assert isinstance(event, SequenceRejected)
     assert (event.topic, event.partition, event.producer_id) == ("orders", 0, 2001)
     assert (event.incoming_sequence, event.current_sequence) == (6, 2)
     assert (event.origin.source, event.origin.broker_id) == ("broker-1", 1)
@@ -162,10 +162,10 @@ def test_a_key_that_comes_again_is_answered_as_before_and_stored_once() -> None:
     assert sequences(made) == [6]
 
 
-def test_a_key_that_comes_with_other_lines_is_refused() -> None:
+def test_a_key_that_comes_with_other_lines_is_rejected() -> None:
     made = inbox(MemoryInbox())
     answers = accepted(made, delivery(record(), key="k"), delivery(record(7), key="k"))
-    assert answers[1] is Refusal.KEY_REUSED
+    assert answers[1] is Rejection.KEY_REUSED
     assert sequences(made) == [6]
 
 
@@ -191,7 +191,7 @@ def test_a_second_line_alone_may_come_again_after_another_first_line() -> None:
     assert [one.origin.at for one in made.read(None).events] == [
         at_second(40),
         at_second(41),
-    ], "two refusals of one batch"
+    ], "two rejections of one batch"
 
 
 def test_lines_without_a_time_are_never_taken_for_a_repetition() -> None:
@@ -211,9 +211,11 @@ def test_what_two_sources_tell_of_one_moment_is_given_once() -> None:
 def test_when_too_much_waits_no_more_is_taken_until_a_round_has_read() -> None:
     made = inbox(MemoryInbox(), max_waiting=5)
     full = [delivery(record(n)) for n in range(4)]
-    assert accepted(made, *full)[2:] == [Counts(lines=2, events=1, unparsed=0), Refusal.FULL]
+    assert accepted(made, *full)[2:] == [Counts(lines=2, events=1, unparsed=0), Rejection.FULL]
     fed = made.read(None)
-    assert accepted(made, full[3]) == [Refusal.FULL], "a round that is not stored reads them again"
+    assert accepted(made, full[3]) == [Rejection.FULL], (
+        "a round that is not stored reads them again"
+    )
     made.read(fed.position)
     assert accepted(made, full[3]) == [Counts(lines=2, events=1, unparsed=0)]
 
@@ -230,7 +232,7 @@ def test_names_that_change_with_every_request_do_not_fill_the_database(
     made = inbox(MemoryInbox())
     streams = [Stream(f"pod-{number}") for number in range(4)]
     answers = accepted(made, *(delivery([ORDINARY], stream) for stream in streams))
-    assert answers[-2:] == [Counts(lines=1, events=0, unparsed=0), Refusal.TOO_MANY_STREAMS]
+    assert answers[-2:] == [Counts(lines=1, events=0, unparsed=0), Rejection.TOO_MANY_STREAMS]
     assert accepted(made, delivery([ORDINARY], streams[0]))[0] == answers[0], "known ones go on"
 
 

@@ -191,7 +191,7 @@ def test_an_endpoint_that_hangs_delays_no_other() -> None:
     assert found.most_side_by_side <= AT_ONCE + 2 * FAILED_AT_ONCE
 
 
-@pytest.mark.parametrize("failures", [1, 4], ids=["refused once", "started again"])
+@pytest.mark.parametrize("failures", [1, 4], ids=["rejected once", "started again"])
 def test_one_that_answered_lately_waits_for_none_that_are_dead(failures: int) -> None:
     async def test() -> Endpoints:
         watched = Watched(*DEAD, APP)

@@ -338,7 +338,7 @@ def test_after_the_database_would_not_have_alerts_all_of_them_are_written_anew()
             if not self.refuses:
                 return super().store(rounds)
             stored = super().store([replace(one, alerts=None) for one in rounds])
-            return replace(stored, refused=(CLUSTER_ID,), trouble="no")
+            return replace(stored, rejected=(CLUSTER_ID,), trouble="no")
 
     store = Refuses()
     watched = Watched(store)

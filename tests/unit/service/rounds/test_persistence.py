@@ -21,7 +21,7 @@ from tests.integration.storage.given import Story
 
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 AWAY = StoreError("database x at y cannot be reached: connection refused", retryable=True)
-REFUSED = StoreError("the round cannot be stored: permission denied", retryable=False)
+REJECTED = StoreError("the round cannot be stored: permission denied", retryable=False)
 
 
 class Kept:
@@ -73,7 +73,7 @@ def tries(kept: Kept, seconds: int) -> list[float]:
     return asked
 
 
-@pytest.mark.parametrize("why", [AWAY, REFUSED], ids=["away", "refused"])
+@pytest.mark.parametrize("why", [AWAY, REJECTED], ids=["away", "rejected"])
 def test_a_store_that_fails_is_asked_ever_later_but_not_later_than_half_a_minute(
     why: StoreError,
 ) -> None:
@@ -111,14 +111,14 @@ def test_after_a_late_start_the_next_try_is_soon_again() -> None:
     assert tries(kept, 4) == [begin + 1, begin + 2, begin + 4]
 
 
-def test_a_refusal_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost() -> None:
+def test_a_rejection_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost() -> None:
     store = MemoryStore()
     kept = Kept(store, limit=4)
-    store.fails = REFUSED
+    store.fails = REJECTED
     for number in range(10):
         kept.keep({"a": BREACH if number % 2 == 0 else OK})
     status = kept.keeper.status
-    assert (status.state, status.trouble) == (KeepingState.REFUSED, str(REFUSED))
+    assert (status.state, status.trouble) == (KeepingState.REJECTED, str(REJECTED))
     assert (status.waiting_rounds, status.lost_rounds, status.lost_transitions) == (4, 6, 6)
 
 
@@ -169,15 +169,15 @@ def test_it_is_read_once() -> None:
     assert store.calls == 1
 
 
-def test_a_refusal_is_raised_at_the_start_and_told_later() -> None:
+def test_a_rejection_is_raised_at_the_start_and_told_later() -> None:
     store = MemoryStore()
-    store.fails = REFUSED
+    store.fails = REJECTED
     kept = Kept(store, loaded=False)
     with pytest.raises(StoreError, match="permission"):
         kept.keeper.load(is_start=True)
     kept.now += 100
     assert kept.keeper.load() is None
-    assert kept.keeper.status.trouble == str(REFUSED)
+    assert kept.keeper.status.trouble == str(REJECTED)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> Non
     older.keep({"a": BREACH})
     newer = Kept(store)
     older.keep({"a": OK})
-    assert older.state is KeepingState.REFUSED
+    assert older.state is KeepingState.REJECTED
     assert "another Tidemark service keeps cluster default" in str(older.keeper.status.trouble)
     assert older.keeper.status.waiting_rounds == 1
     newer.keep({"b": BREACH})

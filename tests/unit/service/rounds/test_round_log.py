@@ -13,7 +13,7 @@ from rules.facts.broker_log import (
     LogSource,
     Origin,
     SequenceForm,
-    SequenceRefused,
+    SequenceRejected,
 )
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Step
@@ -151,9 +151,9 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
     made = Told()
     log = RoundLog(made.log)
     away = KeepingStatus(state=KeepingState.WAITING, trouble="connection refused")
-    refused = KeepingStatus(state=KeepingState.REFUSED, trouble="read-only")
+    rejected = KeepingStatus(state=KeepingState.REJECTED, trouble="read-only")
     unread = KeepingStatus(trouble="connection refused")
-    for status in (unread, unread, STORED, STORED, away, away, refused, STORED):
+    for status in (unread, unread, STORED, STORED, away, away, rejected, STORED):
         log.tell(made_round(replace(look(), keeping=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
@@ -170,7 +170,7 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
 
 # ------------------------------------------------------------------ log lines
 def test_a_round_counts_log_lines_where_any_are_read() -> None:
-    refused = SequenceRefused(
+    rejected = SequenceRejected(
         origin=Origin(source="a"),
         form=SequenceForm.OUT_OF_ORDER,
         producer_id=1,
@@ -182,7 +182,7 @@ def test_a_round_counts_log_lines_where_any_are_read() -> None:
     )
     log = BrokerLog(
         is_read=True,
-        events=(refused,),
+        events=(rejected,),
         sources=(LogSource(name="a", lines=5), LogSource(name="b", lines=2, unparsed=3)),
     )
     seen = snapshot(taken_at=NOON, broker_log=log)

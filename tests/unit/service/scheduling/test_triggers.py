@@ -86,12 +86,12 @@ def test_what_passed_in_years_is_not_counted_to_its_end() -> None:
 
 
 @pytest.mark.parametrize("field", [{"hour": "25"}, {"weekday": "someday"}, {"minute": "x"}])
-def test_a_field_that_cannot_be_read_is_refused(field: dict[str, str]) -> None:
+def test_a_field_that_cannot_be_read_is_rejected(field: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"."):
         Cron(zone=BERLIN, **field)
 
 
-def test_an_interval_of_nothing_is_refused() -> None:
+def test_an_interval_of_nothing_is_rejected() -> None:
     with pytest.raises(ValueError, match="longer than nothing"):
         Every(interval=timedelta(0))
 

@@ -1,4 +1,4 @@
-"""Who is told of alerts: receivers and routes from settings, and what is refused by its entry."""
+"""Who is told of alerts: receivers and routes from settings, and what is rejected by its entry."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(**told: object) -> AlertingSettings:
     return read_settings(given).alerting
 
 
-def refusal(**told: object) -> str:
+def rejection(**told: object) -> str:
     with pytest.raises(SettingsError) as caught:
         read(**told)
     return str(caught.value)
@@ -166,8 +166,8 @@ def test_a_rule_that_is_kept_firing_has_to_exist() -> None:
         ({"receivers": "{"}, "alerting.receivers: not a list of tables"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_its_entry(told: Mapping[str, Any], why: str) -> None:
-    text = refusal(**told)
+def test_what_cannot_be_used_is_rejected_by_its_entry(told: Mapping[str, Any], why: str) -> None:
+    text = rejection(**told)
     assert why in text
     assert not any(hidden in text for hidden in ("hidden-path", KEY, "oops"))
 

@@ -1,4 +1,4 @@
-"""Which log files are read: a list of tables from a file or as JSON, and what is refused."""
+"""Which log files are read: a list of tables from a file or as JSON, and what is rejected."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILES = "TIDEMARK_BROKER_LOGS__FILES"
 KAFKA = "/var/log/kafka/*.log"
 
 
-def refusal(told: object) -> str:
+def rejection(told: object) -> str:
     text = told if isinstance(told, str) else json.dumps(told)
     with pytest.raises(SettingsError) as caught:
         read_settings({FILES: text})
@@ -77,8 +77,8 @@ def test_the_environment_replaces_the_whole_list(tmp_path: Path) -> None:
         ([{"path": "/a"}, {"path": "/b", "name": "/a"}], "broker_logs: two of"),
     ],
 )
-def test_what_cannot_be_used_is_refused_by_its_place(told: object, why: str) -> None:
-    assert refusal(told).startswith(why)
+def test_what_cannot_be_used_is_rejected_by_its_place(told: object, why: str) -> None:
+    assert rejection(told).startswith(why)
 
 
 def test_a_list_is_shown_as_it_was_set() -> None:

@@ -1,4 +1,4 @@
-"""The groups of a service: defaults, bounds, and what a refusal says."""
+"""The groups of a service: defaults, bounds, and what a rejection says."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from service.settings.groups import Settings
 TOKEN = "0123456789abcdef"  # noqa: S105 - for tests
 
 
-def refusal(**environment: str) -> str:
+def rejection(**environment: str) -> str:
     with pytest.raises(SettingsError) as caught:
         read_settings({f"TIDEMARK_{name}": value for name, value in environment.items()})
     return str(caught.value)
@@ -54,7 +54,7 @@ def test_a_given_data_directory_beats_the_state_folder() -> None:
     assert read_settings(environment).service.data_directory() == Path.home() / "kept"
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ what is rejected
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
@@ -75,8 +75,8 @@ def test_a_given_data_directory_beats_the_state_folder() -> None:
         ("METRICS__MAX_SERIES", "-1"),
     ],
 )
-def test_a_value_outside_its_bounds_is_refused_by_name(variable: str, value: str) -> None:
-    assert refusal(**{variable: value}).startswith(f"{variable.lower().replace('__', '.')}: ")
+def test_a_value_outside_its_bounds_is_rejected_by_name(variable: str, value: str) -> None:
+    assert rejection(**{variable: value}).startswith(f"{variable.lower().replace('__', '.')}: ")
 
 
 def test_any_free_port_can_be_asked_for() -> None:
@@ -93,7 +93,7 @@ def test_any_free_port_can_be_asked_for() -> None:
     ],
 )
 def test_a_bad_expression_is_told_with_its_place(text: str, told: str) -> None:
-    assert refusal(SERVICE__TOPICS=text) == f"service.topics: {told}"
+    assert rejection(SERVICE__TOPICS=text) == f"service.topics: {told}"
 
 
 @pytest.mark.parametrize(
@@ -105,13 +105,13 @@ def test_a_bad_expression_is_told_with_its_place(text: str, told: str) -> None:
         ("0123456789abcdeé", "a token is printable ASCII without spaces"),
     ],
 )
-def test_a_weak_token_is_refused_unseen(token: str, told: str) -> None:
-    assert refusal(HTTP__TOKEN=token) == f"http.token: {told}"
+def test_a_weak_token_is_rejected_unseen(token: str, told: str) -> None:
+    assert rejection(HTTP__TOKEN=token) == f"http.token: {told}"
 
 
 @pytest.mark.parametrize("url", ["mysql://me:s3cret@db/x", "s3cret", ""])
-def test_a_url_of_another_database_is_refused_unseen(url: str) -> None:
-    told = refusal(DATABASE__URL=url)
+def test_a_url_of_another_database_is_rejected_unseen(url: str) -> None:
+    told = rejection(DATABASE__URL=url)
     assert told == "database.url: write postgresql://user:password@host/name"
 
 

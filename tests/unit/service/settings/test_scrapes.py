@@ -1,4 +1,4 @@
-"""Which endpoints are set up, what is refused, and where secrets do not appear."""
+"""Which endpoints are set up, what is rejected, and where secrets do not appear."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START = "TIDEMARK_SCRAPES__"
 SECRET = "very-secret-token"  # noqa: S105 - of this test alone
 
 
-def refusal(**given: str) -> str:
+def rejection(**given: str) -> str:
     with pytest.raises(SettingsError) as caught:
         read_settings({f"{START}{key.upper()}": value for key, value in given.items()})
     return str(caught.value)
@@ -48,37 +48,37 @@ def test_pages_and_servers_are_endpoints_of_their_kind() -> None:
 
 @pytest.mark.parametrize("key", ["pages", "prometheus"])
 @pytest.mark.parametrize("url", ["app-1:8081", "ftp://app-1", "http://app-1,http://"])
-def test_an_address_that_is_none_is_refused(key: str, url: str) -> None:
-    assert f"scrapes.{key}: " in refusal(**{key: url})
+def test_an_address_that_is_none_is_rejected(key: str, url: str) -> None:
+    assert f"scrapes.{key}: " in rejection(**{key: url})
 
 
 @pytest.mark.parametrize("start", ["http://", "http:/", "", "ftp://"])
-def test_a_password_in_an_address_is_refused_and_not_repeated(start: str) -> None:
-    told = refusal(pages=f"http://app-0,{start}me:{SECRET}@app-1:8081/metrics")
+def test_a_password_in_an_address_is_rejected_and_not_repeated(start: str) -> None:
+    told = rejection(pages=f"http://app-0,{start}me:{SECRET}@app-1:8081/metrics")
     assert "address 2: no address may hold @" in told
     assert SECRET not in told
 
 
-def test_a_token_that_cannot_be_sent_is_refused_and_not_repeated() -> None:
+def test_a_token_that_cannot_be_sent_is_rejected_and_not_repeated() -> None:
     for bad in (f"{SECRET} x", f"{SECRET}\n", f"{SECRET}é", ""):
-        told = refusal(bearer_token=bad)
+        told = rejection(bearer_token=bad)
         assert "printable ASCII" in told
         assert SECRET not in told
 
 
 @pytest.mark.parametrize("which", ["", "prometheus_"])
-def test_two_ways_to_be_known_are_refused(which: str) -> None:
-    told = refusal(**{f"{which}bearer_token": SECRET, f"{which}username": "me"})
+def test_two_ways_to_be_known_are_rejected(which: str) -> None:
+    told = rejection(**{f"{which}bearer_token": SECRET, f"{which}username": "me"})
     assert f"{which}bearer_token or {which}username" in told
     assert SECRET not in told
 
 
 @pytest.mark.parametrize("which", ["", "prometheus_"])
-def test_a_password_without_a_user_is_refused_since_it_would_not_be_sent(which: str) -> None:
-    told = refusal(**{f"{which}password": SECRET})
+def test_a_password_without_a_user_is_rejected_since_it_would_not_be_sent(which: str) -> None:
+    told = rejection(**{f"{which}password": SECRET})
     assert f"{which}password needs {which}username" in told
     assert SECRET not in told
-    beside = refusal(**{f"{which}password": SECRET, f"{which}bearer_token": "x"})
+    beside = rejection(**{f"{which}password": SECRET, f"{which}bearer_token": "x"})
     assert f"{which}password needs {which}username" in beside
 
 

@@ -1,4 +1,4 @@
-"""Settings: which source wins, what is refused, and that secrets stay secret."""
+"""Settings: which source wins, what is rejected, and that secrets stay secret."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def config(tmp_path: Path) -> Path:
     return path
 
 
-def refusal(environment: dict[str, str], path: Path | None = None) -> str:
+def rejection(environment: dict[str, str], path: Path | None = None) -> str:
     with pytest.raises(SettingsError) as caught:
         read_settings(environment, path=path)
     return str(caught.value)
@@ -93,7 +93,7 @@ def test_settings_are_frozen() -> None:
         read_settings({}).kafka.name = "other"
 
 
-# ------------------------------------------------------------------ what is refused
+# ------------------------------------------------------------------ what is rejected
 @pytest.mark.parametrize(
     ("variable", "named"),
     [
@@ -104,7 +104,7 @@ def test_settings_are_frozen() -> None:
     ],
 )
 def test_an_unknown_variable_is_named(variable: str, named: str) -> None:
-    assert named in refusal({variable: PHRASE})
+    assert named in rejection({variable: PHRASE})
 
 
 def test_whom_commands_ask_is_no_setting() -> None:
@@ -114,30 +114,30 @@ def test_whom_commands_ask_is_no_setting() -> None:
 def test_an_unknown_key_of_the_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text('[kafka]\nbootstrap = "a:1"\n[notify]\nurl = "x"\n', encoding="utf-8")
-    told = refusal({}, path)
+    told = rejection({}, path)
     assert "unknown setting kafka.bootstrap" in told
     assert "unknown setting notify" in told
 
 
-def test_an_unknown_flag_is_refused() -> None:
+def test_an_unknown_flag_is_rejected() -> None:
     with pytest.raises(SettingsError, match=r"unknown setting kafka\.speed"):
         read_settings({}, flags={"kafka": {"speed": 3}})
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "3601", "nan", "inf", "soon"])
-def test_a_time_limit_outside_its_bounds_is_refused(seconds: str) -> None:
-    told = refusal({"TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": seconds})
+def test_a_time_limit_outside_its_bounds_is_rejected(seconds: str) -> None:
+    told = rejection({"TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": seconds})
     assert told.startswith("kafka.request_timeout_seconds: input should be")
 
 
 def test_permitted_values_are_told_as_they_must_be_written() -> None:
-    told = refusal({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "plaintext"})
+    told = rejection({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "plaintext"})
     assert "kafka.security_protocol" in told
     assert "'PLAINTEXT'" in told
 
 
 def test_all_wrong_values_are_told_at_once() -> None:
-    told = refusal(
+    told = rejection(
         {"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "X", "TIDEMARK_KAFKA__ROUND_TIMEOUT_SECONDS": "x"}
     )
     assert "kafka.security_protocol" in told
@@ -152,7 +152,7 @@ def test_every_source_is_told_at_once(tmp_path: Path) -> None:
         "TIDEMARK_HTTP__TOKEN_FILE": str(tmp_path / "missing"),
         "TIDEMARK_KAFKA__NMAE": "x",
     }
-    told = refusal(environment, path).split("; ")
+    told = rejection(environment, path).split("; ")
     assert [line.partition(":")[0] for line in told] == [
         "unknown setting TIDEMARK_DEBUG",
         "TIDEMARK_HTTP__TOKEN_FILE names a file that cannot be read",
@@ -164,7 +164,7 @@ def test_every_source_is_told_at_once(tmp_path: Path) -> None:
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     path = tmp_path / "missing.toml"
-    assert refusal({}, path) == f"settings file {path}: no such file or directory"
+    assert rejection({}, path) == f"settings file {path}: no such file or directory"
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_file_that_is_not_toml_is_named(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_bytes(content)
-    assert refusal({}, path).startswith(f"settings file {path} is not TOML")
+    assert rejection({}, path).startswith(f"settings file {path} is not TOML")
 
 
 @pytest.mark.parametrize(
@@ -189,21 +189,21 @@ def test_a_mistake_in_the_file_is_told_with_its_place(
 ) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_bytes(content)
-    assert refusal({}, path).endswith(place)
+    assert rejection({}, path).endswith(place)
 
 
 @pytest.mark.parametrize("content", ["a = " + "[" * 10_000, "a = " + "1" * 5_000])
 def test_a_file_that_the_parser_gives_up_on_is_named(content: str, tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text(content, encoding="utf-8")
-    assert refusal({}, path).startswith(f"settings file {path} is ")
+    assert rejection({}, path).startswith(f"settings file {path} is ")
 
 
 @pytest.mark.parametrize("content", ["kafka = 5", "[[kafka]]", "kafka = ['a']"])
-def test_a_value_in_the_place_of_a_table_is_refused(content: str, tmp_path: Path) -> None:
+def test_a_value_in_the_place_of_a_table_is_rejected(content: str, tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text(content, encoding="utf-8")
-    assert refusal({}, path).startswith("kafka: ")
+    assert rejection({}, path).startswith("kafka: ")
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ def test_a_value_in_the_place_of_a_table_is_not_hidden_by_a_later_source(
 ) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text(content, encoding="utf-8")
-    assert refusal({BOOTSTRAP: "env:2"}, path) == told
+    assert rejection({BOOTSTRAP: "env:2"}, path) == told
     with pytest.raises(SettingsError) as caught:
         read_settings({}, path=path, flags={"kafka": {"bootstrap_servers": "flag:3"}})
     assert str(caught.value) == told
@@ -245,8 +245,8 @@ def test_a_secret_reaches_the_security_and_nothing_that_is_shown() -> None:
         assert PHRASE not in shown
 
 
-def test_a_refusal_never_shows_a_value() -> None:
-    told = refusal(
+def test_a_rejection_never_shows_a_value() -> None:
+    told = rejection(
         sasl_environment()
         | {
             "TIDEMARK_KAFKA__REQUEST_TIMEOUT_SECONDS": PHRASE,
@@ -261,7 +261,7 @@ def test_a_refusal_never_shows_a_value() -> None:
 def test_a_secret_of_the_wrong_type_in_the_file_is_not_shown(tmp_path: Path) -> None:
     path = tmp_path / "tidemark.toml"
     path.write_text("[kafka]\nsasl_password = 123456789\n", encoding="utf-8")
-    assert "123456789" not in refusal({}, path)
+    assert "123456789" not in rejection({}, path)
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
@@ -282,7 +282,7 @@ def test_any_setting_can_come_from_a_file(tmp_path: Path) -> None:
 
 
 def test_a_secret_file_that_is_not_there_is_named_with_its_setting(tmp_path: Path) -> None:
-    told = refusal({f"{PASSWORD_VARIABLE}_FILE": str(tmp_path / "missing")})
+    told = rejection({f"{PASSWORD_VARIABLE}_FILE": str(tmp_path / "missing")})
     assert told.startswith(f"{PASSWORD_VARIABLE}_FILE names a file that cannot be read")
 
 
@@ -294,13 +294,13 @@ def test_an_endless_secret_file_is_cut(tmp_path: Path) -> None:
     assert len(settings.kafka.sasl_password.get_secret_value()) == MAX_SECRET_BYTES
 
 
-def test_sasl_without_a_password_is_refused_when_security_is_made() -> None:
+def test_sasl_without_a_password_is_rejected_when_security_is_made() -> None:
     settings = read_settings({"TIDEMARK_KAFKA__SECURITY_PROTOCOL": "SASL_SSL"})
     with pytest.raises(SettingsError, match="needs a SASL user name and password"):
         settings.kafka.security()
 
 
-def test_a_value_given_twice_in_the_environment_is_refused() -> None:
+def test_a_value_given_twice_in_the_environment_is_rejected() -> None:
     environment = {
         "TIDEMARK_KAFKA__SASL_PASSWORD": "one",
         "TIDEMARK_KAFKA__SASL_PASSWORD_FILE": "/run/secrets/other",

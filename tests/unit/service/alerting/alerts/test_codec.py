@@ -1,4 +1,4 @@
-"""Alerting's memory as JSON: restored exactly, and refused where it cannot be read."""
+"""Alerting's memory as JSON: restored exactly, and rejected where it cannot be read."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_nothing_is_restored_as_nothing() -> None:
 
 
 @pytest.mark.parametrize("version", [None, 0, 2, "1"])
-def test_another_version_is_refused(version: object) -> None:
+def test_another_version_is_rejected(version: object) -> None:
     with pytest.raises(StoreError, match="were stored in form"):
         decode({**encode(AlertingState()), "version": version})
 
@@ -58,14 +58,14 @@ DAMAGES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_refused_and_not_guessed(damage: dict[str, Any]) -> None:
+def test_what_is_damaged_is_rejected_and_not_guessed(damage: dict[str, Any]) -> None:
     with pytest.raises(StoreError, match="cannot be read") as caught:
         decode({**encode(lived().state), **damage})
     assert not caught.value.retryable
 
 
 @pytest.mark.parametrize("field", ["state", "severity", "end"])
-def test_words_that_are_not_ours_are_refused(field: str) -> None:
+def test_words_that_are_not_ours_are_rejected(field: str) -> None:
     plain = encode(lived().state)
     plain["alerts"][0][field] = "strange"
     with pytest.raises(StoreError, match="strange"):

@@ -35,7 +35,7 @@ MATCHES = (
     ("zähler|ω+", "ωω", True),
     ("a.*", "a\udc80", True),  # no Unicode
 )
-REFUSED = (
+REJECTED = (
     ("a(b", "missing \\): 'a\\(b'"),
     ("a)|(b", "unexpected \\): 'a\\)|"),
     ("*a", "no argument for repetition operator: '\\*'"),
@@ -68,8 +68,8 @@ def test_a_pattern_matches_whole_values(pattern: str, value: str, is_match: bool
     assert compile_pattern(pattern)(value) is is_match
 
 
-@pytest.mark.parametrize(("pattern", "reason"), REFUSED)
-def test_what_cannot_be_used_is_refused_with_a_reason(pattern: str, reason: str) -> None:
+@pytest.mark.parametrize(("pattern", "reason"), REJECTED)
+def test_what_cannot_be_used_is_rejected_with_a_reason(pattern: str, reason: str) -> None:
     with pytest.raises(PatternError, match=reason):
         compile_pattern(pattern)
 

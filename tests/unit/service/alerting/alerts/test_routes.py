@@ -125,7 +125,7 @@ def test_losses_of_one_incident_are_told_together_unless_somebody_says_otherwise
     assert dict(route(**said).group_labels(labels)) == expected
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
+REJECTED: list[tuple[dict[str, Any], str]] = [
     ({"receiver": ""}, "needs a receiver"),
     ({"group_by": ("a", "a")}, "twice"),
     ({"group_by": ("...", "a")}, "other labels"),
@@ -135,8 +135,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "reason"), REFUSED)
-def test_a_route_that_cannot_work_is_refused(wrong: dict[str, Any], reason: str) -> None:
+@pytest.mark.parametrize(("wrong", "reason"), REJECTED)
+def test_a_route_that_cannot_work_is_rejected(wrong: dict[str, Any], reason: str) -> None:
     with pytest.raises(RouteError, match=reason):
         route(**wrong)
 

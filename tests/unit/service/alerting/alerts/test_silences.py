@@ -1,4 +1,4 @@
-"""Silences: when they are in force, and which are refused."""
+"""Silences: when they are in force, and which are rejected."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_silence_mutes_only_what_all_its_matchers_match() -> None:
 
 
 @pytest.mark.parametrize("text", ['topic=""', 'topic=~".*"', 'topic!="x"', 'topic=~"a|",a!~"b"'])
-def test_a_silence_that_matches_everything_is_refused(text: str) -> None:
+def test_a_silence_that_matches_everything_is_rejected(text: str) -> None:
     with pytest.raises(SilenceError, match="matches everything"):
         silence(text)
 
@@ -45,7 +45,7 @@ def test_one_matcher_that_names_something_is_enough() -> None:
     assert silence('topic=~".*",alertname="some_rule"').mutes(LABELS, at(0))
 
 
-REFUSED: list[tuple[dict[str, Any], str]] = [
+REJECTED: list[tuple[dict[str, Any], str]] = [
     ({"matchers": ()}, "matches everything"),
     ({"ends_at": at(0)}, "ends before"),
     ({"created_by": " "}, "author"),
@@ -55,8 +55,8 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("wrong", "reason"), REFUSED)
-def test_a_silence_that_nobody_could_answer_for_is_refused(
+@pytest.mark.parametrize(("wrong", "reason"), REJECTED)
+def test_a_silence_that_nobody_could_answer_for_is_rejected(
     wrong: dict[str, Any], reason: str
 ) -> None:
     right: dict[str, Any] = {

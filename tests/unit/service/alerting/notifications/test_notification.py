@@ -30,12 +30,12 @@ def test_only_what_all_alerts_share_is_common() -> None:
     assert common([]) == {}
 
 
-def test_a_notification_without_alerts_is_refused() -> None:
+def test_a_notification_without_alerts_is_rejected() -> None:
     with pytest.raises(ValueError, match="tells nothing"):
         notification(alerts=())
 
 
-def test_times_without_a_zone_are_refused() -> None:
+def test_times_without_a_zone_are_rejected() -> None:
     naive = at(0).replace(tzinfo=None)
     with pytest.raises(ValueError, match="time zone"):
         alert(starts_at=naive)

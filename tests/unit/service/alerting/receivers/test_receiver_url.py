@@ -34,7 +34,7 @@ from service.alerting.receivers.receiver_url import ReceiverUrl
         ("https://hooks.example.org/" + "secret" * 400, "longer than 2048"),
     ],
 )
-def test_an_unusable_address_is_refused_without_repeating_it(text: str, problem: str) -> None:
+def test_an_unusable_address_is_rejected_without_repeating_it(text: str, problem: str) -> None:
     with pytest.raises(SettingsError, match=problem) as caught:
         ReceiverUrl(text)
     assert "secret" not in str(caught.value)

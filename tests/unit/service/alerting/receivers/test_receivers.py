@@ -46,7 +46,9 @@ URL = ReceiverUrl("https://am.example.org/")
         ),
     ],
 )
-def test_a_receiver_that_cannot_work_is_refused(make: Callable[[], Receiver], problem: str) -> None:
+def test_a_receiver_that_cannot_work_is_rejected(
+    make: Callable[[], Receiver], problem: str
+) -> None:
     with pytest.raises(SettingsError, match=problem) as caught:
         make()
     assert "secret" not in str(caught.value)

@@ -124,7 +124,7 @@ def test_a_secret_may_lack_base64s_padding() -> None:
         ("whsec_" + base64.b64encode(bytes(65)).decode(), "24 to 64 bytes, not 65"),
     ],
 )
-def test_a_secret_that_is_none_is_refused(text: str, problem: str) -> None:
+def test_a_secret_that_is_none_is_rejected(text: str, problem: str) -> None:
     with pytest.raises(SettingsError, match=problem) as caught:
         SigningSecret(text)
     assert caught.value.__cause__ is None

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from rules.errors import SettingsError
-from service.alerting.sending.address_guard import AddressGuard, AddressRefusedError, Kind
+from service.alerting.sending.address_guard import AddressDeniedError, AddressGuard, Kind
 
 CLOSED = AddressGuard()
 
@@ -18,7 +18,7 @@ CLOSED = AddressGuard()
         ("127.0.0.1", Kind.LOOPBACK),
         ("127.255.255.254", Kind.LOOPBACK),
         ("::1", Kind.LOOPBACK),
-        ("0.0.0.0", Kind.UNSPECIFIED),  # noqa: S104 - refused, not bound
+        ("0.0.0.0", Kind.UNSPECIFIED),  # noqa: S104 - denied, not bound
         ("0.1.2.3", Kind.UNSPECIFIED),
         ("::", Kind.UNSPECIFIED),
         ("10.0.0.1", Kind.PRIVATE),
@@ -72,9 +72,9 @@ CLOSED = AddressGuard()
         ("2001:0:7f00:1::f7f7:f7f7", Kind.LOOPBACK),  # and the server's is not
     ],
 )
-def test_an_address_that_is_not_public_is_refused(address: str, kind: Kind) -> None:
-    assert CLOSED.refused(ip_address(address)) is kind
-    with pytest.raises(AddressRefusedError, match="may not be called"):
+def test_an_address_that_is_not_public_is_denied(address: str, kind: Kind) -> None:
+    assert CLOSED.denied(ip_address(address)) is kind
+    with pytest.raises(AddressDeniedError, match="may not be called"):
         CLOSED.checked(address)
 
 
@@ -114,7 +114,7 @@ def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
         ("0.0.0.0/0", "100.100.100.200"),
         ("0.0.0.0/0", "168.63.129.16"),
         ("0.0.0.0/0", "169.254.7.7"),
-        ("0.0.0.0/0", "0.0.0.0"),  # noqa: S104 - refused, not bound
+        ("0.0.0.0/0", "0.0.0.0"),  # noqa: S104 - denied, not bound
         ("0.0.0.0/0", "::ffff:169.254.169.254"),
         ("::/0", "fd00:ec2::254"),
         ("::/0", "fd20:ce::254"),
@@ -127,11 +127,11 @@ def test_a_range_is_opened_by_settings(opened: str, address: str) -> None:
     ],
 )
 def test_a_range_opens_no_more_than_it_says_and_never_metadata(opened: str, address: str) -> None:
-    with pytest.raises(AddressRefusedError):
+    with pytest.raises(AddressDeniedError):
         AddressGuard.of([opened]).checked(address)
 
 
 @pytest.mark.parametrize("text", ["", "10.0.0.0/33", "10.0.0.1/8", "internal", "fd00::/129"])
-def test_what_is_no_range_is_refused(text: str) -> None:
+def test_what_is_no_range_is_denied(text: str) -> None:
     with pytest.raises(SettingsError, match="is no range of addresses"):
         AddressGuard.of([text])

@@ -131,7 +131,7 @@ def test_an_answer_decides_what_follows(
         Failure.CONNECTION,
         Failure.TLS,
         Failure.NAME,
-        Failure.ADDRESS_REFUSED,
+        Failure.ADDRESS_DENIED,
     ],
 )
 def test_no_answer_is_never_the_end(failure: Failure) -> None:
@@ -139,5 +139,5 @@ def test_no_answer_is_never_the_end(failure: Failure) -> None:
 
 
 def test_only_what_a_person_has_to_mend_is_slow() -> None:
-    assert {Failure.AUTH, Failure.NOT_FOUND, Failure.ADDRESS_REFUSED} < SLOW
+    assert {Failure.AUTH, Failure.NOT_FOUND, Failure.ADDRESS_DENIED} < SLOW
     assert not SLOW & {Failure.TIMEOUT, Failure.CONNECTION, Failure.SERVER_ERROR, Failure.NAME}

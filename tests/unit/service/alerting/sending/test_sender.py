@@ -80,8 +80,8 @@ def test_no_answer_is_an_attempt_too() -> None:
 
 
 def test_no_secret_is_kept_of_what_is_said() -> None:
-    refused = Reply(status=400, body=b"bad token query-secret at /path-secret")
-    assert "secret" not in repr(attempt(refused))
+    rejected = Reply(status=400, body=b"bad token query-secret at /path-secret")
+    assert "secret" not in repr(attempt(rejected))
     broken = CallError("cannot reach /path-secret?key=query-secret", Failure.CONNECTION)
     assert "secret" not in repr(attempt(broken))
 

@@ -50,7 +50,7 @@ def test_on_loopback_nobody_needs_a_token() -> None:
     assert status(World().client(host="[::1]:8780"), "a token that is none") == 200
 
 
-def test_on_loopback_another_name_is_refused_without_a_token() -> None:
+def test_on_loopback_another_name_is_rejected_without_a_token() -> None:
     client = World().client(host="evil.example")
     assert status(client) == 403
     assert status(client, path="/metrics") == 403
@@ -96,7 +96,7 @@ def test_what_is_no_secret_of_ours_is_not_asked_for() -> None:
     assert 'error="invalid_token"' in answer.headers["www-authenticate"]
 
 
-def test_a_token_without_scope_read_is_refused() -> None:
+def test_a_token_without_scope_read_is_rejected() -> None:
     world = World()
     world.tokens.known[SECRET] = frozenset({Scope.ADMIN, Scope.INGEST})
     answer = world.client(is_loopback=False).get(

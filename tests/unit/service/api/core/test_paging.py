@@ -43,7 +43,7 @@ def test_a_cursor_brings_its_key_back() -> None:
         cursor_of("[" * 20_000),
     ],
 )
-def test_what_is_no_cursor_of_the_list_is_refused(cursor: str) -> None:
+def test_what_is_no_cursor_of_the_list_is_rejected(cursor: str) -> None:
     with pytest.raises(ProblemError) as caught:
         decode_cursor(cursor, "list", str, int)
     assert caught.value.status == 400
@@ -64,7 +64,7 @@ def test_the_newest_first() -> None:
 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1", "x", ""])
-def test_a_limit_out_of_bounds_is_refused(limit: str) -> None:
+def test_a_limit_out_of_bounds_is_rejected(limit: str) -> None:
     answer = client_of().get("/api/v1/partitions", params={"limit": limit})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "limit"

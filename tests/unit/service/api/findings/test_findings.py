@@ -167,7 +167,7 @@ def test_stored_findings_are_as_of_the_last_round_that_was_stored() -> None:
     assert told["storage"] == "waiting"
 
 
-def test_a_cursor_with_an_impossible_time_is_refused() -> None:
+def test_a_cursor_with_an_impossible_time_is_rejected() -> None:
     client = world(findings=[past(1), past(2)]).client()
     from_the_end_of_time = "WyJmaW5kaW5ncy1hbGwiLDkyMjMzNzIwMzY4NTQ3NzU4MDcsMV0"
     answer = client.get(f"/api/v1/findings?state=all&cursor={from_the_end_of_time}")

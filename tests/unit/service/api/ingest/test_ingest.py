@@ -1,4 +1,4 @@
-"""POST /api/v1/ingest/broker-log: who may, what is answered, and how every refusal is told."""
+"""POST /api/v1/ingest/broker-log: who may, what is answered, and how every rejection is told."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from rules.facts.identity import BrokerId
 from service.api.core.edge import INGESTS_AT_ONCE, MAX_LOG_BODY
 from service.api.core.problems import TooLateError
-from service.observe.log_submissions import Refusal, Stream
+from service.observe.log_submissions import Rejection, Stream
 from service.storage.rounds.inbox import Counts
 from service.storage.tokens.tokens import Scope
 from tests.unit.service.api.given import AWAY, STATIC, World
@@ -83,18 +83,18 @@ def test_nothing_is_taken_without_asking_the_database(
     assert answer.json() == {"lines": 0, "events": 0, "unparsed": 0}
 
 
-# ------------------------------------------------------------------ refusals
+# ------------------------------------------------------------------ rejections
 @pytest.mark.parametrize(
-    ("refusal", "status", "detail"),
+    ("rejection", "status", "detail"),
     [
-        (Refusal.FULL, 429, "too many log lines wait for a round"),
-        (Refusal.KEY_REUSED, 422, "another request had this Idempotency-Key"),
-        (Refusal.TOO_MANY_STREAMS, 422, "too many sources"),
+        (Rejection.FULL, 429, "too many log lines wait for a round"),
+        (Rejection.KEY_REUSED, 422, "another request had this Idempotency-Key"),
+        (Rejection.TOO_MANY_STREAMS, 422, "too many sources"),
     ],
 )
-def test_what_the_inbox_refuses_is_told(refusal: Refusal, status: int, detail: str) -> None:
+def test_what_the_inbox_refuses_is_told(rejection: Rejection, status: int, detail: str) -> None:
     world = World()
-    world.inbox.outcome = refusal
+    world.inbox.outcome = rejection
     answer = post(world.client())
     found = told(answer)
     assert (found[0], found[1].startswith(detail)) == (status, True)
@@ -132,7 +132,7 @@ def test_too_many_at_once_shall_come_again() -> None:
     answers: list[Response] = []
 
     async def asks_again(function: Callable[[], Any], /) -> Any:
-        if not answers:  # until one is refused
+        if not answers:  # until one is rejected
             answers.append(post(client))
         return function()
 
@@ -172,7 +172,7 @@ def test_who_brings_lines_takes_no_place_of_those_who_read() -> None:
         ({"broker_id": ["1", "2"]}, 422),
     ],
 )
-def test_a_query_that_cannot_be_used_is_refused(query: dict[str, Any], status: int) -> None:
+def test_a_query_that_cannot_be_used_is_rejected(query: dict[str, Any], status: int) -> None:
     world = World()
     answer = post(world.client(), params=query)
     assert told(answer)[0] == status
@@ -181,7 +181,7 @@ def test_a_query_that_cannot_be_used_is_refused(query: dict[str, Any], status: i
 
 
 @pytest.mark.parametrize("key", ["", " ", "x" * 201, "a\tb", "ä".encode("latin-1"), " a"])
-def test_a_key_that_cannot_be_used_is_refused(key: str | bytes) -> None:
+def test_a_key_that_cannot_be_used_is_rejected(key: str | bytes) -> None:
     answer = post(World().client(), headers={"Idempotency-Key": key})
     expected = (202, 400) if key == " a" else (400,)  # a header's value begins behind its spaces
     assert answer.status_code in expected
@@ -251,7 +251,7 @@ def test_a_web_page_may_not_send_lines_to_loopback(origin: str) -> None:
     assert client.get("/api/v1/status", headers={"Origin": origin}).status_code == 200
 
 
-def test_another_name_of_loopback_is_refused() -> None:
+def test_another_name_of_loopback_is_rejected() -> None:
     assert status(World().client(host="evil.example")) == 403
 
 
@@ -259,16 +259,16 @@ def test_elsewhere_a_token_with_scope_ingest_is_needed() -> None:
     world = World()
     world.tokens.known[SECRET] = frozenset({Scope.INGEST})
     client = world.client(is_loopback=False, host="10.0.0.1")
-    refused = post(client)
-    assert told(refused) == (401, "A bearer token with scope ingest is needed.")
-    assert refused.headers["www-authenticate"] == 'Bearer realm="tidemark"'
+    rejected = post(client)
+    assert told(rejected) == (401, "A bearer token with scope ingest is needed.")
+    assert rejected.headers["www-authenticate"] == 'Bearer realm="tidemark"'
     assert status(client, "tidemark_unknown") == 401
     assert status(client, SECRET) == 202
     assert client.get("/metrics", headers={"Authorization": f"Bearer {SECRET}"}).status_code == 403
 
 
 @pytest.mark.parametrize("secret", [STATIC, SECRET])
-def test_a_token_without_scope_ingest_is_refused(secret: str) -> None:
+def test_a_token_without_scope_ingest_is_rejected(secret: str) -> None:
     world = World()
     world.tokens.known[SECRET] = frozenset(Scope) - {Scope.INGEST}
     answer = post(world.client(is_loopback=False), headers={"Authorization": f"Bearer {secret}"})

@@ -42,7 +42,7 @@ def lines(body: object, kind: str = JSON, **query: Any) -> dict[Stream, list[byt
     return {stream: list(held) for stream, held in found.items()}
 
 
-def refusal(body: str | bytes, kind: str = JSON, **query: Any) -> ProblemError:
+def rejection(body: str | bytes, kind: str = JSON, **query: Any) -> ProblemError:
     with pytest.raises(ProblemError) as told:
         delivery_of(sent(body, kind, **query))
     return told.value
@@ -207,7 +207,7 @@ def test_the_line_is_the_first_text_of_three_names(record: dict[str, Any], line:
 def test_a_record_that_cannot_be_used_is_told_with_its_line(
     record: dict[str, Any], why: str
 ) -> None:
-    told = refusal('{"message": "first"}\n' + json.dumps(record), NDJSON)
+    told = rejection('{"message": "first"}\n' + json.dumps(record), NDJSON)
     assert told.status == 400
     assert told.detail.startswith(f"line 2 of the body: {why}")
 
@@ -226,8 +226,8 @@ def test_a_record_that_cannot_be_used_is_told_with_its_line(
         "\0",
     ],
 )
-def test_another_kind_of_body_is_refused(kind: str) -> None:
-    told = refusal("a", kind)
+def test_another_kind_of_body_is_rejected(kind: str) -> None:
+    told = rejection("a", kind)
     assert (told.status, "text/plain in UTF-8" in told.detail) == (415, True)
 
 
@@ -237,8 +237,8 @@ def test_what_is_packed_is_unpacked_first(kind: str) -> None:
     assert len(delivery_of(sent(body, kind, encoding="gzip")).lines) == 1
 
 
-def test_a_million_tiny_lines_are_refused() -> None:
-    told = refusal("a\n" * 1_000_000, TEXT)
+def test_a_million_tiny_lines_are_rejected() -> None:
+    told = rejection("a\n" * 1_000_000, TEXT)
     assert (told.status, told.detail) == (413, f"a request may bring {MAX_LINES} lines")
     assert len(lines("a\n" * MAX_LINES, TEXT)[Stream("http")]) == MAX_LINES
 
@@ -252,12 +252,12 @@ def test_a_million_tiny_lines_are_refused() -> None:
     ],
 )
 def test_so_are_as_many_in_json(body: str) -> None:
-    assert refusal(body, JSON).status == 413
+    assert rejection(body, JSON).status == 413
 
 
-def test_too_many_sources_in_one_request_are_refused() -> None:
+def test_too_many_sources_in_one_request_are_rejected() -> None:
     records = [json.dumps({"message": "m", "host": f"h{n}"}) for n in range(MAX_STREAMS + 1)]
-    told = refusal("\n".join(records), NDJSON)
+    told = rejection("\n".join(records), NDJSON)
     assert told.status == 400
     assert told.detail == f"line {MAX_STREAMS + 1} of the body: a request may name 100 sources"
 

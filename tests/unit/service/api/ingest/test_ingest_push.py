@@ -94,15 +94,15 @@ def test_an_empty_push_holds_nothing() -> None:
     ],
 )
 def test_what_is_no_push_is_told(body: bytes, status: int, told: str) -> None:
-    with pytest.raises(ProblemError) as refused:
+    with pytest.raises(ProblemError) as rejected:
         lines(body)
-    assert (refused.value.status, told in refused.value.detail) == (status, True)
+    assert (rejected.value.status, told in rejected.value.detail) == (status, True)
 
 
-def test_a_push_that_is_packed_otherwise_is_refused() -> None:
-    with pytest.raises(ProblemError, match="packed by Snappy") as refused:
+def test_a_push_that_is_packed_otherwise_is_rejected() -> None:
+    with pytest.raises(ProblemError, match="packed by Snappy") as rejected:
         lines(REAL, encoding="gzip")
-    assert refused.value.status == 415
+    assert rejected.value.status == 415
 
 
 # ------------------------------------------------------------------ Snappy

@@ -34,7 +34,7 @@ def test_an_empty_body_is_empty() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["deflate", "zstd", "snappy", "br", "gzip, gzip", "\0"])
-def test_another_encoding_is_refused(encoding: str) -> None:
+def test_another_encoding_is_rejected(encoding: str) -> None:
     with pytest.raises(ProblemError, match="Content-Encoding may be gzip") as told:
         unpacked(LINE, encoding)
     assert told.value.status == 415
@@ -50,7 +50,7 @@ def test_another_encoding_is_refused(encoding: str) -> None:
         (b"PK\x03\x04" + LINE, "identity", "a zip archive"),
     ],
 )
-def test_a_packed_body_that_does_not_say_so_is_refused(
+def test_a_packed_body_that_does_not_say_so_is_rejected(
     body: bytes, encoding: str, kind: str
 ) -> None:
     with pytest.raises(ProblemError, match=f"the body is {kind}, which no Content-Enc") as told:
@@ -83,7 +83,7 @@ def test_as_many_bytes_as_the_limit_are_unpacked() -> None:
 
 
 @pytest.mark.parametrize("parts", [[MAX_UNPACKED + 1], [MAX_UNPACKED, 1], [MAX_UNPACKED * 3]])
-def test_more_is_refused_however_small_it_was(parts: list[int]) -> None:
+def test_more_is_rejected_however_small_it_was(parts: list[int]) -> None:
     body = b"".join(gzip.compress(bytes(size), 1) for size in parts)
     with pytest.raises(ProblemError, match="when it is unpacked") as told:
         unpacked(body, "gzip")

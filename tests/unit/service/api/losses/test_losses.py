@@ -213,7 +213,7 @@ def test_open_losses_are_filtered_worst_first(query: str, expected: list[str]) -
         "topic=a&topic=b",
     ],
 )
-def test_what_cannot_be_asked_is_refused(query: str) -> None:
+def test_what_cannot_be_asked_is_rejected(query: str) -> None:
     answer = client_of().get(f"/api/v1/losses?{query}")
     assert (answer.status_code, answer.json()["status"]) == (422, 422)
 

@@ -12,12 +12,12 @@ from rules.facts.broker_log import BrokerLog
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.view import View
 from tests.unit.rules.sequence.case_looks import ALONE, line_of_2
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import Look, batch, found, play
 from tests.unit.service.api.given import client_of
 
 OLD_BATCH: Final = batch(97, 0, 3)  # sequences 0 to 2, of leader epoch 5
-# Broker 1 alone has [100, 124); broker 2 becomes leader without them, and refuses sequence 27.
+# Broker 1 alone has [100, 124); broker 2 becomes leader without them, and rejects sequence 27.
 LOSS: Final = (
     Look(second=0, isr=(1,), end=124),
     Look(
@@ -26,18 +26,18 @@ LOSS: Final = (
         epoch=6,
         isr=(2,),
         ends=((0, 5, 100),),
-        lines=(refused(27, 2, broker=2), refused(27, 2, broker=2, second=10.5)),
+        lines=(rejected(27, 2, broker=2), rejected(27, 2, broker=2, second=10.5)),
     ),
     Look(second=12, leader=2, epoch=6, isr=(2,), found=[found(OLD_BATCH)]),
 )
 # The leader stayed, and its log has the last sequence: only the order was wrong.
 REORDERING: Final = (
     Look(second=0),
-    Look(second=11, lines=(refused(6, 2),)),
+    Look(second=11, lines=(rejected(6, 2),)),
     Look(second=12, found=[found(OLD_BATCH, batch(100, 3, 3), batch(103, 6, 3))]),
 )
 SUSPECTED: Final = (ALONE, line_of_2())
-INVESTIGATED: Final = (Look(second=0), Look(second=11, lines=(refused(27, 2),)))
+INVESTIGATED: Final = (Look(second=0), Look(second=11, lines=(rejected(27, 2),)))
 
 
 def after(*looks: Look) -> View:

@@ -74,7 +74,7 @@ def test_the_textbook_case_says_24() -> None:
         "lost_to": 124,
         "lost_offsets": 24,
         "at_most_records": 24,
-        "refusals": 2,
+        "rejections": 2,
         "leader_epoch": 6,
         "brokers": [2],
         "first_seen": "2025-06-02T12:00:11Z",
@@ -89,7 +89,7 @@ def test_the_textbook_case_says_24() -> None:
 def test_every_field_that_was_agreed_on_is_there() -> None:
     fields = SequenceEvent.model_fields
     names = {field.alias or name for name, field in fields.items()}
-    assert names >= {*ASKED_FOR, "id", "first_seen", "last_seen", "refusals", "settles"}
+    assert names >= {*ASKED_FOR, "id", "first_seen", "last_seen", "rejections", "settles"}
 
 
 def test_what_is_harmless_says_why_and_needs_no_command() -> None:
@@ -127,7 +127,7 @@ def test_one_event_is_told_with_its_lines_and_leader_changes() -> None:
             "offset": 100,
             "broker": 2,
             "source": "broker-1",
-            "refusals": 2,
+            "rejections": 2,
             "first_at": "2025-06-02T12:00:10Z",
             "last_at": "2025-06-02T12:00:10.500000Z",
             "proof": None,
@@ -204,7 +204,7 @@ def test_a_cursor_belongs_to_its_list() -> None:
     "query",
     ["class=lost", "partition=-1", "producer_id=-1", "state=past", "since=now", "phase=sure"],
 )
-def test_what_cannot_be_asked_is_refused(query: str) -> None:
+def test_what_cannot_be_asked_is_rejected(query: str) -> None:
     answer = client_of().get(f"/api/v1/sequences?{query}")
     assert (answer.status_code, answer.json()["status"]) == (422, 422)
 

@@ -25,7 +25,7 @@ def test_livez_is_ok_before_anything_was_seen() -> None:
         (look(), 200),
         (look(outcome=RoundOutcome.FAILED, snapshot=None, trouble="no broker"), 200),
         (look(keeping=KeepingStatus(state=KeepingState.WAITING, trouble="away")), 200),
-        (look(keeping=KeepingStatus(state=KeepingState.REFUSED, trouble="full")), 200),
+        (look(keeping=KeepingStatus(state=KeepingState.REJECTED, trouble="full")), 200),
     ],
 )
 def test_ready_after_the_first_round_with_what_was_remembered(seen: Look, status: int) -> None:

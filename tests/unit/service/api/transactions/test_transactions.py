@@ -202,7 +202,7 @@ def test_what_cannot_be_asked_is_a_problem(
     )
 
 
-def test_a_cursor_of_another_list_is_refused(client: TestClient) -> None:
+def test_a_cursor_of_another_list_is_rejected(client: TestClient) -> None:
     other = client.get("/api/v1/partitions?limit=1").json()["next"]
     assert client.get(f"/api/v1/transactions?cursor={other}").status_code == 400
 

@@ -14,7 +14,7 @@ from tests.factories import gap, group, partitions, snapshot
 
 TOPICS, GROUPS = Scope(topics=re.compile("audit")), Scope(groups=re.compile("audit"))
 SILENT = gap(what="groups coordinated by broker 2", why="no answer within 5.0 s", broker_id=2)
-REFUSED = gap(
+REJECTED = gap(
     what="topic audit", why="needs DESCRIBE on Topic audit", topic="audit",
     cause=GapCause.NOT_AUTHORIZED, broker_id=None,
 )  # fmt: skip
@@ -56,11 +56,11 @@ def test_what_was_not_seen_may_match_so_an_incomplete_round_never_says_nothing_d
 def test_a_gap_about_what_was_asked_for_is_the_one_that_is_told(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    seen = snapshot(partitions=partitions({}), gaps=(SILENT, REFUSED))
+    seen = snapshot(partitions=partitions({}), gaps=(SILENT, REJECTED))
     assert verdict(seen, TOPICS) is ExitCode.INCOMPLETE
     assert "topic audit: needs DESCRIBE on Topic audit" in capsys.readouterr().err
 
 
 def test_a_single_gap_is_not_called_the_first(capsys: pytest.CaptureFixture[str]) -> None:
-    verdict(snapshot(partitions=partitions({}), gaps=(REFUSED,)), TOPICS)
+    verdict(snapshot(partitions=partitions({}), gaps=(REJECTED,)), TOPICS)
     assert "the round has 1 gap: topic audit: needs" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from tests.factories import at, commits, group, offsets, partitions, snapshot
 
 Outcome = Snapshot | Exception
 AWAY = UnreachableError("no bootstrap address answered")
-REFUSED = AuthenticationError("wrong password")
+REJECTED = AuthenticationError("wrong password")
 
 
 def reading(outcomes: Sequence[Outcome]) -> tuple[Callable[[], Snapshot], Callable[[], bool]]:
@@ -40,7 +40,7 @@ def run(outcomes: Sequence[Outcome]) -> None:
         view.run(read, interval_seconds=0, unfinished=unfinished)
 
 
-@pytest.mark.parametrize("error", [AWAY, REFUSED, CollectError("no answer")])
+@pytest.mark.parametrize("error", [AWAY, REJECTED, CollectError("no answer")])
 def test_a_view_that_saw_the_cluster_once_survives_every_error_of_a_round(
     error: CollectError, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -55,9 +55,9 @@ def test_a_cluster_that_is_away_at_first_is_waited_for(capsys: pytest.CaptureFix
     assert len(capsys.readouterr().out.splitlines()) == 1
 
 
-def test_a_refusal_at_first_ends_the_view() -> None:
+def test_a_rejection_at_first_ends_the_view() -> None:
     with pytest.raises(AuthenticationError):
-        run([REFUSED, snapshot()])
+        run([REJECTED, snapshot()])
 
 
 def test_an_error_that_is_not_of_a_round_ends_the_view() -> None:

@@ -12,9 +12,9 @@ from rules.errors import SettingsError
 from service.cli.options.folder_check import require_usable
 
 
-def all_but(refused: Path) -> Callable[[Path], bool]:
+def all_but(rejected: Path) -> Callable[[Path], bool]:
     """Return rights as a user has them that is not root: one folder cannot be written."""
-    return lambda folder: folder != refused
+    return lambda folder: folder != rejected
 
 
 def test_a_folder_that_is_there_or_can_be_made_is_usable_and_not_made(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_a_link_to_nowhere_is_in_the_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("below", "doing"), [("", "used"), ("a/b", "made")])
-def test_a_folder_without_rights_is_refused(tmp_path: Path, below: str, doing: str) -> None:
+def test_a_folder_without_rights_is_rejected(tmp_path: Path, below: str, doing: str) -> None:
     told = f"cannot be {doing}: {tmp_path} cannot be written"
     with pytest.raises(SettingsError, match=re.escape(told)):
         require_usable(str(tmp_path / below), may_write=all_but(tmp_path))

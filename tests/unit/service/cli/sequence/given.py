@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
 from typing import Any
 
-from rules.facts.broker_log import LogEvent, Origin, SequenceForm, SequenceRefused
+from rules.facts.broker_log import LogEvent, Origin, SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
 from service.cli.sequence.explaining import Read, ReadEvent, Reading, events_of
 from service.cli.sequence.given_logs import GivenLog
@@ -17,7 +17,7 @@ TOPIC_ID = "10MutW2kQReRXczn4GtumQ"
 OUT_OF_ORDER = "org.apache.kafka.common.errors.OutOfOrderSequenceException"
 
 
-def refused(
+def rejected(
     incoming: int,
     current: int,
     *,
@@ -27,7 +27,7 @@ def refused(
     second: int = 0,
     broker: int = 1,
 ) -> list[str]:
-    """Return the two lines of a refusal by Kafka 4.1, at so many seconds after noon."""
+    """Return the two lines of a rejection by Kafka 4.1, at so many seconds after noon."""
     name, minute = f"{topic}-0", f"{second // 60:02}:{second % 60:02}"
     return [
         (
@@ -42,8 +42,8 @@ def refused(
     ]
 
 
-def event(**overrides: Any) -> SequenceRefused:
-    """Return the textbook refusal: expected 3, got 27."""
+def event(**overrides: Any) -> SequenceRejected:
+    """Return the textbook rejection: expected 3, got 27."""
     base: dict[str, Any] = {
         "origin": Origin(source="server.log", broker_id=BrokerId(1), at=at(0)),
         "form": SequenceForm.OUT_OF_ORDER,
@@ -54,7 +54,7 @@ def event(**overrides: Any) -> SequenceRefused:
         "incoming_sequence": 27,
         "current_sequence": 2,
     }
-    return SequenceRefused(**base | overrides)
+    return SequenceRejected(**base | overrides)
 
 
 def reading(lines: Sequence[str], source: str = "server.log") -> Read:

@@ -122,5 +122,5 @@ def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> 
 
 
 @pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])
-def test_what_is_neither_an_id_nor_a_partition_is_refused(name: str) -> None:
+def test_what_is_neither_an_id_nor_a_partition_is_rejected(name: str) -> None:
     assert asking.look_up(api(quiet()), name) is None

@@ -10,11 +10,11 @@ from service.cli.sequence.beside import Answers, beside, known_to
 from service.cli.sequence.explaining import ReadEvent
 from tests.unit.service.api.sequences.sequences import LOSS, after, client_for
 from tests.unit.service.cli.app_api import AppApi, judgements
-from tests.unit.service.cli.sequence.given import reading, refused
+from tests.unit.service.cli.sequence.given import reading, rejected
 
 
 def pasted(incoming: int = 27, producer: int = 7) -> list[ReadEvent]:
-    return list(reading(refused(incoming, 2, producer=producer)).events)
+    return list(reading(rejected(incoming, 2, producer=producer)).events)
 
 
 def row(events: list[ReadEvent]) -> dict[str, Any]:

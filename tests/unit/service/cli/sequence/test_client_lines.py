@@ -1,4 +1,4 @@
-"""A client's own lines tell that a batch was refused: it is said whose log tells by which numbers."""
+"""A client's own lines tell that a batch was rejected: it is said whose log tells by which numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from service.cli.sequence.client_lines import is_clients
 from service.cli.sequence.explaining import remarks
 from service.cli.terminal.exit_codes import ExitCode
-from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, refused
+from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, rejected
 
 JAVA_RETRY = (
     "[2026-11-21 12:00:00,159] WARN [Producer clientId=p] Got error produce response with correlation "
@@ -37,7 +37,7 @@ def test_a_client_s_line_is_known(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        *refused(27, 2),
+        *rejected(27, 2),
         OUT_OF_ORDER + ":",
         f"{OUT_OF_ORDER}: Out of order seq",
         f"{OUT_OF_ORDER}: Out of order sequence number for producer 2001 at",
@@ -55,7 +55,7 @@ def test_it_is_said_which_log_tells_more() -> None:
     assert list(remarks(found)) == [
         "no line about sequences among 3 lines",
         (
-            "3 lines are a client's: what was refused stands in the log of the broker that led the "
+            "3 lines are a client's: what was rejected stands in the log of the broker that led the "
             "partition then, as"
         ),
         (
@@ -71,6 +71,6 @@ def test_it_is_said_which_log_tells_more() -> None:
 
 
 def test_beside_a_broker_s_lines_it_is_only_counted() -> None:
-    found = reading([*refused(27, 2), GO])
+    found = reading([*rejected(27, 2), GO])
     assert found.exit_code == ExitCode.OK
     assert any(line.startswith("1 line is a client's") for line in remarks(found))

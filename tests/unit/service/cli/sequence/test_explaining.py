@@ -13,7 +13,7 @@ import pytest
 
 from service.cli.main import run
 from service.cli.terminal.exit_codes import ExitCode
-from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, TOPIC_ID, reading, refused
+from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, TOPIC_ID, reading, rejected
 
 ORDINARY = "[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group a (kafka)"
 UNREADABLE = f"{OUT_OF_ORDER}: Out of order sequence number for producer 99999999999999999999 at"
@@ -45,7 +45,7 @@ def told(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
 
 def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "server.log"
-    file.write_text("\n".join([ORDINARY, *refused(27, 2), ORDINARY]), encoding="utf-8")
+    file.write_text("\n".join([ORDINARY, *rejected(27, 2), ORDINARY]), encoding="utf-8")
     assert run(["sequence", "explain", str(file), "-o", "json"]) == ExitCode.OK
     (row,) = told(capsys)
     for prose in ("means", "settles", "check"):
@@ -63,8 +63,8 @@ def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture
         "phase": "suspected",
         "reason": "large_gap",
         "evidence": {
-            "refusals": 1,
-            "distinct_refusals": 1,
+            "rejections": 1,
+            "distinct_rejections": 1,
             "smallest_gap": 24,
             "largest_batch": None,
             "records_per_batch": 1,
@@ -74,7 +74,7 @@ def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture
         "lost_to": None,
         "lost_offsets": None,
         "at_most_records": 24,
-        "refusals": 1,
+        "rejections": 1,
         "first_seen": "2026-11-21T12:00:00.159000Z",
         "last_seen": "2026-11-21T12:00:00.159000Z",
         "brokers": [1],
@@ -90,7 +90,7 @@ def test_the_textbook_case_says_24(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_a_pipe_is_read_with_and_without_a_dash(
     arguments: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    piped(monkeypatch, "\r\n".join(refused(3, 1)).encode())
+    piped(monkeypatch, "\r\n".join(rejected(3, 1)).encode())
     assert run(["sequence", "explain", *arguments, "-o", "json"]) == ExitCode.OK
     assert [(row["gap"], row["class"]) for row in told(capsys)] == [(1, "reordering")]
 
@@ -98,7 +98,7 @@ def test_a_pipe_is_read_with_and_without_a_dash(
 def test_times_are_in_the_zone_of_the_broker(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    piped(monkeypatch, "\n".join(refused(27, 2)).encode())
+    piped(monkeypatch, "\n".join(rejected(27, 2)).encode())
     run(["sequence", "explain", "-", "--time-zone", "+01:00", "-o", "json"])
     assert told(capsys)[0]["first_seen"] == "2026-11-21T11:00:00.159000Z"
 
@@ -106,7 +106,7 @@ def test_times_are_in_the_zone_of_the_broker(
 def test_a_line_that_names_no_broker_is_of_the_one_that_is_given(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    piped(monkeypatch, refused(27, 2)[1].encode())
+    piped(monkeypatch, rejected(27, 2)[1].encode())
     run(["sequence", "explain", "-", "--broker-id", "7", "-o", "json"])
     assert told(capsys)[0]["brokers"] == [7]
 
@@ -118,7 +118,7 @@ def test_a_line_that_names_no_broker_is_of_the_one_that_is_given(
         (b"hello\n", "1 line"),
         (b"\x00\xff\xfe\n" * 3, "3 lines"),
         ("\n".join([ORDINARY] * 2).encode(), "2 lines"),
-        (refused(27, 2)[0].encode(), "1 line"),
+        (rejected(27, 2)[0].encode(), "1 line"),
     ],
 )
 def test_a_text_about_something_else_says_so(
@@ -143,13 +143,13 @@ def test_what_cannot_be_read_is_shown_and_counted(
         "tidemark: 1 line could not be read, the last of them:",
         f"tidemark:   {UNREADABLE}",
         (
-            "tidemark: 1 line refused an older producer epoch (INVALID_PRODUCER_EPOCH): ordinary once, "
+            "tidemark: 1 line rejected an older producer epoch (INVALID_PRODUCER_EPOCH): ordinary once, "
             "after a client gave up a batch"
         ),
     ]
 
 
-def test_a_compressed_log_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_compressed_log_is_rejected(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "server.log.gz"
     file.write_bytes(gzip.compress(b"a\n"))
     assert run(["sequence", "explain", str(file)]) == ExitCode.USAGE
@@ -180,7 +180,7 @@ def test_a_closed_input_shows_how_to(
 def test_a_person_reads_what_it_is_and_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lines = [*refused(5, 3, topic="a"), UNCLEAN, *refused(27, 2), *refused(27, 2, second=1)]
+    lines = [*rejected(5, 3, topic="a"), UNCLEAN, *rejected(27, 2), *rejected(27, 2, second=1)]
     piped(monkeypatch, "\n".join(lines).encode())
     assert run(["sequence", "explain"]) == ExitCode.OK
     output = capsys.readouterr().out.splitlines()
@@ -203,9 +203,9 @@ def test_a_person_reads_what_it_is_and_what_to_do(
 @pytest.mark.parametrize(
     ("lines", "command"),
     [
-        (refused(27, 2), "tidemark sequence explain 'my log' --bootstrap-servers HOST:PORT"),
+        (rejected(27, 2), "tidemark sequence explain 'my log' --bootstrap-servers HOST:PORT"),
         (
-            refused(1, 9),
+            rejected(1, 9),
             (
                 "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers --topic orders "
                 "--partition 0"
@@ -228,5 +228,5 @@ def test_the_next_command_fits_the_case(lines: list[str], command: str | None) -
 
 
 def test_a_retry_of_what_is_there_has_no_gap() -> None:
-    (event,) = reading(refused(1, 9)).events
+    (event,) = reading(rejected(1, 9)).events
     assert (event.row["class"], event.row["gap"]) == ("stale_retry", None)

@@ -1,4 +1,4 @@
-"""What given lines tell of a leader that changed uncleanly, and what a refusal after it then is."""
+"""What given lines tell of a leader that changed uncleanly, and what a rejection after it then is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rules.facts.broker_log import UncleanChange
 from rules.facts.episodes import ChangeKind
 from rules.facts.identity import BrokerId
 from service.cli.sequence.given_changes import changes_told
-from tests.unit.service.cli.sequence.given import TOPIC_ID, reading_all, refused
+from tests.unit.service.cli.sequence.given import TOPIC_ID, reading_all, rejected
 from tests.unit.service.cli.sequence.lost import (
     ALONE,
     ASKED,
@@ -23,7 +23,7 @@ from tests.unit.service.cli.sequence.lost import (
     line_events,
 )
 
-REFUSED = {"broker-2.log": refused(27, 2, offset=3, second=600, broker=2)}
+REJECTED = {"broker-2.log": rejected(27, 2, offset=3, second=600, broker=2)}
 
 
 def test_a_controller_and_the_old_leader_tell_the_exact_range() -> None:
@@ -76,7 +76,7 @@ def test_lines_of_one_election_are_one_change_of_the_earliest_time() -> None:
 
 # ------------------------------------------------------------------ with no cluster at all
 def test_lines_of_several_logs_are_held_together() -> None:
-    found = reading_all(REFUSED | CONTROLLER | OLD_LEADER)
+    found = reading_all(REJECTED | CONTROLLER | OLD_LEADER)
     (event,) = found.events
     assert event.is_by_lines
     row = event.row
@@ -90,7 +90,9 @@ def test_lines_of_several_logs_are_held_together() -> None:
 
 
 def test_a_small_gap_after_an_unclean_change_is_no_reordering() -> None:
-    (event,) = reading_all({"b": refused(4, 2, offset=3, second=600, broker=2)} | CONTROLLER).events
+    (event,) = reading_all(
+        {"b": rejected(4, 2, offset=3, second=600, broker=2)} | CONTROLLER
+    ).events
     assert event.by_numbers.class_ == "reordering"
     assert (event.row["class"], event.row["at_most_records"]) == (
         "loss",
@@ -103,16 +105,16 @@ def test_a_controller_s_log_without_a_change_is_not_asked_for() -> None:
         f"[2026-11-21 {time},000] INFO [QuorumController id=100] Replayed nothing (org.apache)"
         for time in ("11:00:00", "13:00:00")
     ]
-    (event,) = reading_all(REFUSED | {"c.log": around}).events
+    (event,) = reading_all(REJECTED | {"c.log": around}).events
     assert event.row["check"].startswith(
         "That of the controller, c.log, tells of no unclean change from 2026-11-21 11:00:00 to "
         "2026-11-21 13:00:00 UTC: look whether"
     )
-    (later,) = reading_all(REFUSED | {"c.log": around[1:]}).events
+    (later,) = reading_all(REJECTED | {"c.log": around[1:]}).events
     assert "UNCLEAN partition change" in later.row["check"]
 
 
 def test_a_change_of_an_older_topic_says_nothing() -> None:
     other = UNCLEAN.replace(TOPIC_ID, "A" * 21 + "B")
-    (event,) = reading_all(REFUSED | {"controller.log": [other]}).events
+    (event,) = reading_all(REJECTED | {"controller.log": [other]}).events
     assert (event.changes, event.is_by_lines) == ((), False)

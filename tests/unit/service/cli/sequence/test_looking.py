@@ -25,7 +25,7 @@ from service.cli.sequence.given_logs import GivenLog
 from service.cli.sequence.looking import AT_MOST, look
 from service.observe.cluster_reader import Scope
 from tests.factories import at, gap
-from tests.unit.rules.sequence.lines import refused
+from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import Look, batch, found, remembered
 from tests.unit.service.cli.sequence.given import read_events
 
@@ -53,7 +53,7 @@ class Brokers:
 
 
 def seen(
-    *looks: Look, lines: Sequence[LogEvent] = (refused(27, 2),), is_zone_told: bool = False
+    *looks: Look, lines: Sequence[LogEvent] = (rejected(27, 2),), is_zone_told: bool = False
 ) -> dict[str, Any]:
     (row,) = look(Brokers(looks), read_events(lines), is_zone_told=is_zone_told).rows
     return row
@@ -65,7 +65,7 @@ def said(row: dict[str, Any]) -> tuple[str, str, str]:
 
 def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
     brokers = Brokers([Look(second=0), Look(second=0, found=[OLD], states=remembered(2))])
-    (row,) = look(brokers, read_events([refused(27, 2)])).rows
+    (row,) = look(brokers, read_events([rejected(27, 2)])).rows
     assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
     assert brokers.asked == [set(), {BatchesQuestion, ProducersQuestion}]
     evidence = row["evidence"]
@@ -78,7 +78,7 @@ def test_only_the_topics_of_the_lines_are_looked_at() -> None:
     brokers = Brokers([Look(second=0)])
     look(
         brokers,
-        read_events([refused(27, 2), refused(27, 2, topic="a.b"), refused(27, 2, topic=None)]),
+        read_events([rejected(27, 2), rejected(27, 2, topic="a.b"), rejected(27, 2, topic=None)]),
     )
     pattern = brokers.scopes[0].topics
     assert pattern is not None
@@ -93,7 +93,7 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
     found_old = Look(second=0, epoch=7, found=[OLD])
     told = replace(found_old, ends=((0, 5, 100),))
     brokers = Brokers([Look(second=0, epoch=7), found_old, told])
-    (row,) = look(brokers, read_events([refused(27, 2)])).rows
+    (row,) = look(brokers, read_events([rejected(27, 2)])).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert row["evidence"]["appended_epoch_end"] == 100
     assert EpochEndQuestion in brokers.asked[2]
@@ -103,7 +103,7 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
 # ------------------------------------------------------------------ other logs were given
 BY_BROKER_2 = Look(second=0, leader=2, epoch=6)
 AFTERWARDS = replace(BY_BROKER_2, found=[OLD])
-LATE = refused(27, 2, broker=2, second=-1000)
+LATE = rejected(27, 2, broker=2, second=-1000)
 UNCLEAN = UncleanChange(
     origin=Origin(source="controller.log", at=at(-1010)),
     topic="orders",
@@ -146,7 +146,7 @@ def test_what_came_after_all_refutes_it() -> None:
 
 
 def test_a_client_that_may_still_try_is_waited_for() -> None:
-    line = refused(27, 2, broker=2, second=950)
+    line = rejected(27, 2, broker=2, second=950)
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(UNCLEAN, line), is_zone_told=True)
     assert said(row) == ("loss", "suspected", "unclean_change")
     assert "--time-zone" not in row["settles"]
@@ -158,7 +158,7 @@ def test_lines_of_a_zone_that_nobody_told_are_old_enough_after_half_a_day(
 ) -> None:
     ago = -3600.0 * hours
     old = replace(UNCLEAN, origin=Origin(source="controller.log", at=at(ago - 10)))
-    line = refused(27, 2, broker=2, second=ago)
+    line = rejected(27, 2, broker=2, second=ago)
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(old, line))
     assert (row["class"], row["phase"]) == ("loss", phase)
     assert ("--time-zone" in (row["settles"] or "")) == (phase == "suspected")
@@ -174,7 +174,7 @@ def test_the_old_leader_s_lines_tell_the_exact_range() -> None:
 
 
 def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it() -> None:
-    before = refused(1, 2, second=-5000)
+    before = rejected(1, 2, second=-5000)
     row = seen(BY_BROKER_2, AFTERWARDS, lines=(before, UNCLEAN, *RETURNED, LATE))
     assert said(row) == ("loss", "confirmed", "loss_proven")
     assert row["incoming_sequence"] == 27
@@ -191,27 +191,27 @@ def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
 
 def test_no_more_rounds_are_made_than_may_help() -> None:
     brokers = Brokers([Look(second=0)])
-    look(brokers, read_events([refused(27, 2)]))
+    look(brokers, read_events([rejected(27, 2)]))
     assert 1 < len(brokers.scopes) <= AT_MOST
 
 
 def test_a_partition_that_is_not_there_is_asked_for_once() -> None:
     brokers = Brokers([Look(second=0)])
-    (row,) = look(brokers, read_events([refused(27, 2, topic="gone")])).rows
+    (row,) = look(brokers, read_events([rejected(27, 2, topic="gone")])).rows
     assert row["phase"] == "suspected"
     assert row["evidence"]["leader_epoch_now"] is None
     assert len(brokers.scopes) == 1
 
 
 def test_what_may_not_be_read_is_said_to_be() -> None:
-    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), read_events([refused(27, 2)]))
+    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), read_events([rejected(27, 2)]))
     assert [one.scope for one in looked.gaps] == [GapScope.BATCHES]
     assert looked.rows[0]["phase"] == "suspected"
 
 
 def test_a_time_that_is_still_to_come_is_none() -> None:
     """Lines of another zone would seem to be of the present leader epoch."""
-    row = seen(Look(second=0), lines=(refused(27, 2, second=5000), refused(28, 2, second=-5000)))
+    row = seen(Look(second=0), lines=(rejected(27, 2, second=5000), rejected(28, 2, second=-5000)))
     times = {line["incoming_sequence"]: line["first_at"] is None for line in row["lines"]}
     assert times == {27: True, 28: False}
 
@@ -222,4 +222,4 @@ def test_a_cluster_that_is_away_is_an_error() -> None:
             raise UnreachableError("no broker")
 
     with pytest.raises(UnreachableError):
-        look(Away([]), read_events([refused(27, 2)]))
+        look(Away([]), read_events([rejected(27, 2)]))

@@ -1,4 +1,4 @@
-"""Lines beside a refusal, in words: what a returning replica cut away is the loss."""
+"""Lines beside a rejection, in words: what a returning replica cut away is the loss."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from service.cli.sequence.other_lines import WORDS
-from tests.unit.service.cli.sequence.given import TOPIC_ID, reading, refused
+from tests.unit.service.cli.sequence.given import TOPIC_ID, reading, rejected
 
 AT = "[2026-11-21 12:00:05,000]"
 STARTS = (
@@ -59,7 +59,7 @@ UNCLEAN = (
 
 
 def beside(*lines: str) -> list[dict[str, Any]]:
-    (event,) = reading([*lines, *refused(27, 2)]).events
+    (event,) = reading([*lines, *rejected(27, 2)]).events
     rows: list[dict[str, Any]] = event.row["other_lines"]
     return rows
 
@@ -74,7 +74,7 @@ def beside(*lines: str) -> list[dict[str, Any]]:
         (SHRUNK, "isr_shrunk", "a leader asks for an ISR of 1, which the controller may refuse"),
         (UPDATED, "isr_updated", "the ISR is 1: what all of these have is acknowledged"),
         (LOADED, "log_loaded", "a broker has started, and its log ends at 37"),
-        (OLD_EPOCH, "epoch_refused", "a batch of the older producer epoch 0 was refused"),
+        (OLD_EPOCH, "epoch_rejected", "a batch of the older producer epoch 0 was rejected"),
         (UNCLEAN, "unclean_change", "broker 2 became leader after broker 1 by an unclean"),
     ],
 )

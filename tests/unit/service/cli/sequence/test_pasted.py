@@ -1,4 +1,4 @@
-"""Which refusals belong together, and that what is kept is bounded."""
+"""Which rejections belong together, and that what is kept is bounded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rules.facts.broker_log import EpochRefused, Origin, SequenceForm, UncleanChange
+from rules.facts.broker_log import EpochRejected, Origin, SequenceForm, UncleanChange
 from rules.facts.identity import BrokerId, TopicId
 from service.cli.sequence import pasted
 from service.cli.sequence.pasted import Pasted
@@ -22,7 +22,7 @@ def at_second(second: float | None) -> dict[str, Any]:
 def sizes(*events: Any) -> list[int]:
     found = Pasted()
     found.add(events)
-    return [len(one.refusals) for one in found.events]
+    return [len(one.rejections) for one in found.events]
 
 
 @pytest.mark.parametrize(
@@ -62,17 +62,17 @@ def test_a_late_line_belongs_to_the_event_of_its_time() -> None:
         event(**at_second(1000), incoming_sequence=80, current_sequence=50),
         event(**at_second(1), incoming_sequence=30),
     ])  # fmt: skip
-    assert [len(one.refusals) for one in found.events] == [2, 1]
+    assert [len(one.rejections) for one in found.events] == [2, 1]
     first = found.events[0]
     assert (first.first_at, first.last_at, first.brokers) == (at(0), at(1), [1])
 
 
 def test_what_finds_no_room_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pasted, "EVENTS", 2)
-    monkeypatch.setattr(pasted, "REFUSALS", 3)
+    monkeypatch.setattr(pasted, "REJECTIONS", 3)
     found = Pasted()
     found.add(event(producer_id=producer) for producer in (1, 2, 3) for _ in range(5))
-    assert [(len(one.refusals), one.not_kept) for one in found.events] == [(3, 2), (3, 2)]
+    assert [(len(one.rejections), one.not_kept) for one in found.events] == [(3, 2), (3, 2)]
     assert found.not_kept == 5
 
 
@@ -117,7 +117,7 @@ def test_of_many_other_lines_the_last_are_kept(monkeypatch: pytest.MonkeyPatch) 
 def test_an_older_epoch_is_no_event() -> None:
     found = Pasted()
     found.add([
-        EpochRefused(
+        EpochRejected(
             origin=Origin(source="server.log"),
             producer_id=1,
             topic="orders",

@@ -61,12 +61,12 @@ def test_a_long_line_is_cut_and_the_next_one_is_whole(length: int) -> None:
         (codecs.BOM_UTF16_LE + "a\n".encode("utf-16-le"), "a", "iconv -f UTF-16 -t UTF-8 a | "),
     ],
 )
-def test_what_is_no_text_is_refused_with_the_command_that_helps(
+def test_what_is_no_text_is_rejected_with_the_command_that_helps(
     data: bytes, name: str, told: str
 ) -> None:
-    with pytest.raises(UnusableInputError) as refused:
+    with pytest.raises(UnusableInputError) as rejected:
         lines_of(data, name)
-    assert told in str(refused.value)
+    assert told in str(rejected.value)
 
 
 def test_a_file_that_fails_is_told() -> None:

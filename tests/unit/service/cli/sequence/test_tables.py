@@ -65,7 +65,7 @@ def test_the_list_counts_the_worst_first_and_says_whether_that_is_all() -> None:
 def test_one_in_full_says_what_speaks_for_it_and_what_to_do() -> None:
     episode = episode_of(*LOSS)
     more = {
-        "lines": [line_row(one) for one in episode.refusals],
+        "lines": [line_row(one) for one in episode.rejections],
         "changes": [change_row(one) for one in episode.changes],
     }
     told = printed(tables.in_full(row() | more))
@@ -89,7 +89,7 @@ def test_one_is_no_plural() -> None:
     one = row() | {"lost_from": 100, "lost_to": 101, "lost_offsets": 1}
     assert tables.lost(one) == "[100, 101) 1 offset"
     assert tables.lost({"class": "loss", "at_most_records": 1}) == "at most 1 record"
-    told = printed(tables.in_full(row() | {"lines": [{"incoming_sequence": 4, "refusals": 1}]}))
+    told = printed(tables.in_full(row() | {"lines": [{"incoming_sequence": 4, "rejections": 1}]}))
     assert "sequence 4 after -, 1 time\n" in told
 
 

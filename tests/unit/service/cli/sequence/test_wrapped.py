@@ -7,7 +7,7 @@ import textwrap
 import pytest
 
 from service.cli.sequence.wrapped import unwrapped
-from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, refused
+from tests.unit.service.cli.sequence.given import OUT_OF_ORDER, reading, rejected
 
 UNCLEAN = (
     "[2026-11-21 12:00:01,000] INFO [QuorumController id=100] UNCLEAN partition change for orders-0 "
@@ -39,9 +39,9 @@ def wrapped_at(width: int, lines: list[str]) -> list[str]:
 
 @pytest.mark.parametrize("width", range(60, 200, 7))
 @pytest.mark.parametrize("wrap", [cut_at, wrapped_at])
-def test_a_wrapped_refusal_is_read_with_its_time_and_broker(wrap: object, width: int) -> None:
+def test_a_wrapped_rejection_is_read_with_its_time_and_broker(wrap: object, width: int) -> None:
     assert callable(wrap)
-    found = reading(wrap(width, [ORDINARY, *refused(27, 2), UNCLEAN]))
+    found = reading(wrap(width, [ORDINARY, *rejected(27, 2), UNCLEAN]))
     (event,) = found.events
     assert (event.explained.gap, event.pasted.brokers, found.unparsed) == (24, [1], 0)
     assert event.pasted.first_at is not None
@@ -50,18 +50,18 @@ def test_a_wrapped_refusal_is_read_with_its_time_and_broker(wrap: object, width:
 
 
 def test_what_is_not_wrapped_stays_as_it_is() -> None:
-    lines = [line.encode() for line in [ORDINARY, *refused(27, 2), UNCLEAN, *refused(28, 2)]]
+    lines = [line.encode() for line in [ORDINARY, *rejected(27, 2), UNCLEAN, *rejected(28, 2)]]
     assert (unwrapped(lines).lines, unwrapped(lines).records) == (lines, 0)
 
 
 def test_a_line_that_was_cut_takes_nothing_from_the_next_one() -> None:
-    found = reading([CUT, *refused(27, 2), CUT, refused(28, 2)[1]])
-    assert [event.explained.refusals for event in found.events] == [2]
+    found = reading([CUT, *rejected(27, 2), CUT, rejected(28, 2)[1]])
+    assert [event.explained.rejections for event in found.events] == [2]
     assert (found.unparsed, found.wrapped) == (2, 0)
 
 
 def test_a_long_text_is_left_as_it_is() -> None:
-    lines = [b"x" * 600_000] * 2 + [line.encode() for line in cut_at(60, refused(27, 2))]
+    lines = [b"x" * 600_000] * 2 + [line.encode() for line in cut_at(60, rejected(27, 2))]
     assert unwrapped(lines).records == 0
 
 

@@ -106,7 +106,7 @@ def test_nothing_there_is_an_answer_where_it_may_be_one() -> None:
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refusal_says_what_to_do(status: int) -> None:
+def test_a_rejection_says_what_to_do(status: int) -> None:
     needed = problem(status, "A bearer token with scope read is needed.")
     with pytest.raises(AuthenticationError, match=r"is needed\. Try --token-file with a token"):
         answering(status, **needed).get("losses")
@@ -134,7 +134,10 @@ def test_a_tidemark_that_cannot_tell_now_is_no_unreachable_one() -> None:
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (httpx2.ConnectError("refused"), "cannot be reached: refused; is `tidemark serve` running"),
+        (
+            httpx2.ConnectError("rejected"),
+            "cannot be reached: rejected; is `tidemark serve` running",
+        ),
         (httpx2.RemoteProtocolError("illegal line"), "cannot be reached: illegal line"),
         (httpx2.ReadTimeout("slow"), "gives no answer in time"),
         (httpx2.ReadError(""), "cannot be reached: ReadError"),
@@ -204,7 +207,7 @@ def test_what_is_not_done_is_told_in_its_own_words(
     assert exit_code_of(found.value) is code
 
 
-def test_a_refused_change_names_the_scope_that_it_needs() -> None:
+def test_a_rejected_change_names_the_scope_that_it_needs() -> None:
     needed = problem(403, "Scope ack is needed.")
     transport = httpx2.MockTransport(lambda _: httpx2.Response(403, **needed))
     api = ApiClient(SERVER, token=SECRET, scope="ack", transport=transport)
@@ -253,7 +256,7 @@ def test_what_is_no_address_is_wrong_usage(server: str) -> None:
         server_of("--server", server)
 
 
-def test_a_secret_in_an_address_is_refused_and_not_told() -> None:
+def test_a_secret_in_an_address_is_rejected_and_not_told() -> None:
     with pytest.raises(click.BadParameter, match="no place in an address") as found:
         server_of("--server", f"http://me:{SECRET}@a")
     assert SECRET not in str(found.value)

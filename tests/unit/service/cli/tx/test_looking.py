@@ -166,8 +166,8 @@ def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:
 
 
 def test_what_a_leader_refuses_to_tell_is_not_asked_for_again() -> None:
-    refused = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
-    source = Rounds(HELD, {**NOT_ASKED, "gaps": (refused,)})
+    rejected = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
+    source = Rounds(HELD, {**NOT_ASKED, "gaps": (rejected,)})
     looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
     assert (len(source.asked), looked.overlooked) == (2, ())
     assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
@@ -181,7 +181,7 @@ def test_a_cluster_that_is_away_ends_it() -> None:
     class Away(Rounds):
         def read(self, scope: Scope) -> Snapshot:
             del scope
-            raise UnreachableError("refused")
+            raise UnreachableError("rejected")
 
     with pytest.raises(UnreachableError):
         look_at_once(Looker(Away()))

@@ -70,8 +70,8 @@ def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
 
 
 def test_an_id_that_could_not_be_asked_for_is_not_said_to_be_absent() -> None:
-    refused = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on TransactionalId")
-    found = shown(Rounds(QUIET, says=refused))
+    rejected = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on TransactionalId")
+    found = shown(Rounds(QUIET, says=rejected))
     assert showing.exit_code(found) is ExitCode.INCOMPLETE
     assert showing.document(found)["trouble"] == [
         "transactional id 'payments': needs DESCRIBE on TransactionalId"

@@ -10,7 +10,7 @@ from rules.errors import ConflictError
 from service.jobs.baseline_run.lock import alone
 
 
-def test_a_second_run_is_refused_and_the_next_is_not(tmp_path: Path) -> None:
+def test_a_second_run_is_rejected_and_the_next_is_not(tmp_path: Path) -> None:
     with alone(tmp_path / "new"):
         with pytest.raises(ConflictError, match="another"), alone(tmp_path / "new"):
             pass

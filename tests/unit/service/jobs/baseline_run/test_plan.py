@@ -69,6 +69,6 @@ def test_a_night_is_made_again_with_those_after_it(
     ("first", "day", "told"),
     [(4, 0, "is not over"), (4, 5, "before all history"), (None, 1, "there is none")],
 )
-def test_a_night_that_cannot_be_made_is_refused(first: int | None, day: int, told: str) -> None:
+def test_a_night_that_cannot_be_made_is_rejected(first: int | None, day: int, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         again(past(first, ()), back(day)[0])

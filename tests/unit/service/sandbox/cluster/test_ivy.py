@@ -41,7 +41,7 @@ def test_a_name_with_special_characters_stays_one_attribute() -> None:
         ("first\nlast\n", "last"),
         ("", "Ivy said nothing"),
     ],
-    ids=["unknown host", "refused", "no such jar", "anything else", "silence"],
+    ids=["unknown host", "rejected", "no such jar", "anything else", "silence"],
 )
 def test_the_reason_of_a_failed_download_is_one_line(output: str, told: str) -> None:
     assert explain(output) == told

@@ -37,7 +37,7 @@ def test_comments_and_empty_lines_are_skipped() -> None:
     assert parse_lock("# a comment\n\norg.a one 1.0 ab\n") == JARS[:1]
 
 
-def test_a_line_with_a_missing_field_is_refused() -> None:
+def test_a_line_with_a_missing_field_is_rejected() -> None:
     with pytest.raises(SandboxError, match="four fields"):
         parse_lock("org.a one 1.0\n")
 

@@ -27,7 +27,7 @@ def test_the_command_starts_the_default_release() -> None:
 
 
 @pytest.mark.parametrize("version", ["3.8.0", "4.1", "", "../kafka-4.1.1"])
-def test_an_unknown_release_is_refused_with_those_that_there_are(version: str) -> None:
+def test_an_unknown_release_is_rejected_with_those_that_there_are(version: str) -> None:
     with pytest.raises(SandboxError, match=r"it has 3\.3\.2, 3\.9\.2, 4\.1\.1, 4\.4\.0"):
         find_release(version)
     with pytest.raises(SandboxError, match="the sandbox has no Kafka"):

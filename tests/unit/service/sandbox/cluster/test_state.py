@@ -55,7 +55,7 @@ def test_only_the_named_node_gets_the_process() -> None:
     assert [node.id for node in state().nodes if node.process is not None] == [2]
 
 
-def test_an_unknown_node_is_refused_with_the_known_ids() -> None:
+def test_an_unknown_node_is_rejected_with_the_known_ids() -> None:
     with pytest.raises(SandboxError, match=r"no node 7: brokers are 1, 2, 3"):
         state().node(7)
 

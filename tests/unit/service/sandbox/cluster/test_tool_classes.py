@@ -56,7 +56,7 @@ def test_a_tool_is_found_where_a_release_has_it(
     assert find_class(tmp_path, jars, TOPICS, "3.2") == found
 
 
-def test_a_tool_that_came_later_is_refused(tmp_path: Path) -> None:
+def test_a_tool_that_came_later_is_rejected(tmp_path: Path) -> None:
     jars = [jar(tmp_path, "kafka_2.13", "3.2"), jar(tmp_path, "kafka-tools", "3.2")]
     with pytest.raises(SandboxError, match="no tool TopicCommand: it came with a later release"):
         find_class(tmp_path, jars, TOPICS, "3.2")

@@ -62,7 +62,7 @@ def test_all_that_was_sent_is_told_in_order() -> None:
     lines = told_of(mail()).splitlines()
     assert lines[0] == (
         "2 notifications of 1 group, each taken once, in order, all signed; "
-        "1 request refused on purpose, and sent again"
+        "1 request rejected on purpose, and sent again"
     )
     assert [line.split()[:4] for line in lines[1:]] == [
         [number, "12:00:01", "UTC", webhook_id] for number, webhook_id in ("1x", "2x", "3y")
@@ -95,11 +95,11 @@ def test_what_is_muted_or_superseded_needs_not_arrive() -> None:
     assert list(found.troubles()) == []
 
 
-def test_what_was_refused_may_be_overtaken_by_its_end() -> None:
+def test_what_was_rejected_may_be_overtaken_by_its_end() -> None:
     got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
     found = mail(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
     assert list(found.troubles()) == []
-    assert "1 request refused on purpose, and overtaken by what was newer" in told_of(found)
+    assert "1 request rejected on purpose, and overtaken by what was newer" in told_of(found)
 
 
 def test_an_end_is_told_by_the_last_word_about_an_alert() -> None:

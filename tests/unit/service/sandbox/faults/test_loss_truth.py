@@ -1,4 +1,4 @@
-"""What a truth about losses counts, and when it is refused."""
+"""What a truth about losses counts, and when it is rejected."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_a_claim_that_the_log_bears_out_is_taken() -> None:
         pytest.param(KEPT, {**RECORDS, 3: b"other"}, id="another record has the offset"),
     ],
 )
-def test_a_claim_that_the_log_contradicts_is_refused(
+def test_a_claim_that_the_log_contradicts_is_rejected(
     claim: PartitionTruth, after: dict[int, bytes]
 ) -> None:
     with pytest.raises(SandboxError, match=f"partition {claim.partition}: the epoch's end"):
@@ -139,7 +139,7 @@ def test_what_was_deleted_on_purpose_is_not_missed() -> None:
         pytest.param({"silent": ("unclean_leader_election",)}, id="it was to be clean"),
     ],
 )
-def test_a_truth_of_another_kind_than_was_to_be_made_is_refused(changes: dict[str, Any]) -> None:
+def test_a_truth_of_another_kind_than_was_to_be_made_is_rejected(changes: dict[str, Any]) -> None:
     require_expected(TRUTH)
     with pytest.raises(SandboxError, match="committed-loss came otherwise"):
         require_expected(replace(TRUTH, **changes))

@@ -44,18 +44,18 @@ def test_a_fault_needs_the_release_that_has_what_it_shows(
 
 
 @pytest.mark.parametrize(
-    ("version", "is_refused"), [("3.3.2", True), ("3.9.2", True), ("4.1.1", False)]
+    ("version", "is_rejected"), [("3.3.2", True), ("3.9.2", True), ("4.1.1", False)]
 )
-def test_an_older_kafka_is_refused_with_the_one_that_is_needed(
-    *, version: str, is_refused: bool
+def test_an_older_kafka_is_rejected_with_the_one_that_is_needed(
+    *, version: str, is_rejected: bool
 ) -> None:
     told = None
     try:
         require_release("unclean-without-loss", FaultOptions(), Release(version))
-    except SandboxError as refused:
-        told = str(refused)
+    except SandboxError as rejected:
+        told = str(rejected)
     wanted = f"unclean-without-loss so needs Kafka 4.1 or newer, and this sandbox runs {version}"
-    assert told == (wanted if is_refused else None)
+    assert told == (wanted if is_rejected else None)
 
 
 def test_what_is_named_is_a_fault() -> None:

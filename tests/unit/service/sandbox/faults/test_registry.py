@@ -79,7 +79,7 @@ def test_an_unknown_fault_names_those_there_are() -> None:
         ("double-failover", {"batch": 0}, "one record in a batch"),
     ],
 )
-def test_options_that_a_fault_would_not_heed_are_refused(
+def test_options_that_a_fault_would_not_heed_are_rejected(
     name: str, options: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(SandboxError, match=f"{name}.*{said}"):
@@ -126,7 +126,7 @@ def test_a_fault_of_one_step_cannot_be_prepared() -> None:
         ),
     ],
 )
-def test_choices_that_do_not_go_together_are_refused(
+def test_choices_that_do_not_go_together_are_rejected(
     name: SequenceName, options: dict[str, Any], said: str
 ) -> None:
     with (

@@ -1,4 +1,4 @@
-"""What a truth about sequences is put together from, and when it is refused."""
+"""What a truth about sequences is put together from, and when it is rejected."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
 from rules.facts.sequence_verdicts import SequenceClass
 from service.sandbox.faults.sequence_check import Expected, Seen, episode, gap_of
-from service.sandbox.faults.sequence_lines import Refusal
+from service.sandbox.faults.sequence_lines import Rejection
 from service.sandbox.faults.sequence_names import Client
 
 WHERE = TopicPartition("orders", 3)
-REFUSAL = Refusal(
+REJECTION = Rejection(
     broker_id=BrokerId(2),
     form=SequenceForm.OUT_OF_ORDER,
     producer_id=7,
@@ -26,10 +26,10 @@ REFUSAL = Refusal(
     current_sequence=2,
     producer_epoch=None,
 )
-NEW_EPOCH = replace(REFUSAL, form=SequenceForm.NEW_EPOCH, current_sequence=None, producer_epoch=1)
+NEW_EPOCH = replace(REJECTION, form=SequenceForm.NEW_EPOCH, current_sequence=None, producer_epoch=1)
 LAST = 2**31 - 1
 EXPECTED = Expected(
-    sequence_class=SequenceClass.LOSS, client=Client.RAW, producer_epoch=0, refused=(27,)
+    sequence_class=SequenceClass.LOSS, client=Client.RAW, producer_epoch=0, rejected=(27,)
 )
 
 
@@ -46,8 +46,8 @@ def batch(base_sequence: int, count: int, base_offset: int, **changes: Any) -> B
     return replace(made, **changes)
 
 
-def seen(*batches: BatchSeen, refusals: tuple[Refusal, ...] = (REFUSAL,)) -> Seen:
-    return Seen(refusals=refusals, batches=batches, leader_epoch=5)
+def seen(*batches: BatchSeen, rejections: tuple[Rejection, ...] = (REJECTION,)) -> Seen:
+    return Seen(rejections=rejections, batches=batches, leader_epoch=5)
 
 
 # ---------------------------------------------------------------------- the gap
@@ -66,7 +66,7 @@ def seen(*batches: BatchSeen, refusals: tuple[Refusal, ...] = (REFUSAL,)) -> See
 def test_the_gap_counts_the_records_that_are_missing_before(
     incoming: int, current: int, gap: int | None
 ) -> None:
-    told = replace(REFUSAL, incoming_sequence=incoming, current_sequence=current)
+    told = replace(REJECTION, incoming_sequence=incoming, current_sequence=current)
     assert gap_of(told) == gap
 
 
@@ -76,14 +76,14 @@ def test_without_a_sequence_before_the_gap_is_counted_from_zero() -> None:
 
 # ---------------------------------------------------------------------- what became of it
 def test_a_gap_that_never_healed_tells_where_the_batch_before_lies() -> None:
-    expected = replace(EXPECTED, refused=(27, 27))
-    found = episode(WHERE, expected, seen(batch(0, 3, 10), refusals=(REFUSAL, REFUSAL)))
+    expected = replace(EXPECTED, rejected=(27, 27))
+    found = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(REJECTION, REJECTION)))
     assert (found.gap, found.lines, found.partition, found.broker_id) == (24, 2, 3, 2)
     assert (found.appended_epoch, found.leader_epoch) == (4, 5)
     assert (found.is_healed, found.last_epoch) == (False, 0)
 
 
-def test_a_gap_heals_when_the_refused_batch_comes_behind_it_in_the_same_epoch() -> None:
+def test_a_gap_heals_when_the_rejected_batch_comes_behind_it_in_the_same_epoch() -> None:
     healing = (batch(0, 3, 10), batch(3, 24, 13), batch(27, 5, 37))
     assert episode(WHERE, EXPECTED, seen(*healing)).is_healed
 
@@ -102,9 +102,9 @@ def test_another_batch_heals_nothing(other: BatchSeen) -> None:
 
 def test_of_a_lost_epoch_nothing_is_left() -> None:
     expected = replace(EXPECTED, form=SequenceForm.NEW_EPOCH, producer_epoch=1)
-    found = episode(WHERE, expected, seen(batch(0, 3, 10), refusals=(NEW_EPOCH,)))
+    found = episode(WHERE, expected, seen(batch(0, 3, 10), rejections=(NEW_EPOCH,)))
     assert (found.gap, found.appended_epoch, found.last_epoch) == (27, None, 0)
-    nothing = episode(WHERE, expected, seen(refusals=(NEW_EPOCH,)))
+    nothing = episode(WHERE, expected, seen(rejections=(NEW_EPOCH,)))
     assert nothing.last_epoch is None
 
 
@@ -112,7 +112,7 @@ def test_of_a_lost_epoch_nothing_is_left() -> None:
 @pytest.mark.parametrize(
     ("expected", "told"),
     [
-        pytest.param(replace(EXPECTED, refused=(27, 27)), "refused sequences", id="more lines"),
+        pytest.param(replace(EXPECTED, rejected=(27, 27)), "rejected sequences", id="more lines"),
         pytest.param(replace(EXPECTED, form=SequenceForm.NEW_EPOCH), "form", id="another form"),
         pytest.param(replace(EXPECTED, current_sequence=3), "sequence before", id="another end"),
         pytest.param(
@@ -122,11 +122,11 @@ def test_of_a_lost_epoch_nothing_is_left() -> None:
         ),
     ],
 )
-def test_what_was_not_to_be_made_is_refused(expected: Expected, told: str) -> None:
+def test_what_was_not_to_be_made_is_rejected(expected: Expected, told: str) -> None:
     with pytest.raises(SandboxError, match=f"orders-3: {told} came otherwise"):
         episode(WHERE, expected, seen(batch(0, 3, 10)))
 
 
 def test_without_a_line_there_is_no_episode() -> None:
     with pytest.raises(SandboxError, match="no broker wrote"):
-        episode(WHERE, EXPECTED, seen(batch(0, 3, 10), refusals=()))
+        episode(WHERE, EXPECTED, seen(batch(0, 3, 10), rejections=()))

@@ -1,4 +1,4 @@
-"""How the truth of a fault reads what brokers wrote of refused batches."""
+"""How the truth of a fault reads what brokers wrote of rejected batches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from rules.facts.broker_log import SequenceForm
 from rules.facts.identity import BrokerId, TopicPartition
-from service.sandbox.faults.sequence_lines import Refusal, old_epoch_in, refusal_in
+from service.sandbox.faults.sequence_lines import Rejection, old_epoch_in, rejection_in
 
 WHERE = TopicPartition("orders-a", 0)
 BROKER = BrokerId(2)
@@ -17,7 +17,7 @@ TEXTBOOK = (
 )
 
 
-def refusal(**changes: object) -> Refusal:
+def rejection(**changes: object) -> Rejection:
     values: dict[str, object] = {
         "broker_id": BROKER,
         "form": SequenceForm.OUT_OF_ORDER,
@@ -27,29 +27,29 @@ def refusal(**changes: object) -> Refusal:
         "current_sequence": 2,
         "producer_epoch": None,
     }
-    return Refusal(**{**values, **changes})  # type: ignore[arg-type]
+    return Rejection(**{**values, **changes})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        pytest.param(TEXTBOOK, refusal(), id="out of order"),
+        pytest.param(TEXTBOOK, rejection(), id="out of order"),
         pytest.param(
             TEXTBOOK.replace(", 2 (", ", -1 ("),
-            refusal(current_sequence=-1),
+            rejection(current_sequence=-1),
             id="none of the epoch",
         ),
         pytest.param(
             TEXTBOOK.replace("27 (incoming", "3 (incoming").replace(
                 "2 (current end sequence number)", "0 (earliest seen sequence)"
             ),
-            refusal(form=SequenceForm.EARLIEST_SEEN, incoming_sequence=3, current_sequence=0),
+            rejection(form=SequenceForm.EARLIEST_SEEN, incoming_sequence=3, current_sequence=0),
             id="an earlier one waits",
         ),
         pytest.param(
             OUT_OF_ORDER + "Invalid sequence number for new epoch of producer 2001at offset 13 in "
             "partition orders-a-0: 1 (request epoch), 5 (seq. number), 0 (current producer epoch)",
-            refusal(
+            rejection(
                 form=SequenceForm.NEW_EPOCH,
                 incoming_sequence=5,
                 current_sequence=None,
@@ -60,7 +60,7 @@ def refusal(**changes: object) -> Refusal:
         pytest.param(
             OUT_OF_ORDER + "Invalid sequence number for new epoch of producer 2001 at offset 13 in "
             "partition orders-a-0: 1 (request epoch), 5 (seq. number), 0 (current producer epoch)",
-            refusal(
+            rejection(
                 form=SequenceForm.NEW_EPOCH,
                 incoming_sequence=5,
                 current_sequence=None,
@@ -72,7 +72,7 @@ def refusal(**changes: object) -> Refusal:
             OUT_OF_ORDER + "Invalid sequence number for producer 2001 at offset 13 in partition "
             "orders-a-0: 7 (incoming seq. number). Expected sequence 0 for transactions v2 idempotent "
             "producer with no existing state.",
-            refusal(form=SequenceForm.EXPECTED_ZERO, incoming_sequence=7, current_sequence=None),
+            rejection(form=SequenceForm.EXPECTED_ZERO, incoming_sequence=7, current_sequence=None),
             id="no state",
         ),
         pytest.param(TEXTBOOK.replace("orders-a-0", "orders-a-01"), None, id="another partition"),
@@ -85,8 +85,10 @@ def refusal(**changes: object) -> Refusal:
         ),
     ],
 )
-def test_a_line_tells_of_a_refused_batch_of_its_partition(line: str, told: Refusal | None) -> None:
-    assert refusal_in(line, BROKER, WHERE) == told
+def test_a_line_tells_of_a_rejected_batch_of_its_partition(
+    line: str, told: Rejection | None
+) -> None:
+    assert rejection_in(line, BROKER, WHERE) == told
 
 
 def test_a_batch_of_an_older_epoch_is_no_gap() -> None:
@@ -96,4 +98,4 @@ def test_a_batch_of_an_older_epoch_is_no_gap() -> None:
     )
     assert old_epoch_in(line, WHERE) == 2007
     assert old_epoch_in(line, TopicPartition("orders-a", 1)) is None
-    assert refusal_in(line, BROKER, WHERE) is None
+    assert rejection_in(line, BROKER, WHERE) is None

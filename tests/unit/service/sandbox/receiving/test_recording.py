@@ -63,7 +63,7 @@ def test_a_signature_is_checked_as_the_standard_says(
     assert check(headers, body, secrets=secrets, now=now) is found
 
 
-def test_a_changed_body_or_a_time_that_is_none_is_refused() -> None:
+def test_a_changed_body_or_a_time_that_is_none_is_rejected() -> None:
     headers, body = sent()
     assert check(headers, body + b" ", secrets=[MINE], now=NOON) is Signature.WRONG
     never = {**headers, "webhook-timestamp": "9" * 30}
@@ -90,7 +90,7 @@ def test_the_first_requests_fail_and_the_same_id_comes_again() -> None:
     ]
 
 
-def test_what_is_not_signed_as_agreed_is_refused_and_recorded() -> None:
+def test_what_is_not_signed_as_agreed_is_rejected_and_recorded() -> None:
     recorder, got = recorded(secrets=(OTHER,))
     assert recorder.take("/", *sent()) == HTTPStatus.UNAUTHORIZED
     assert got[0].signature is Signature.WRONG

@@ -54,9 +54,9 @@ def test_text_has_kafkas_name_and_words() -> None:
 def test_lost_connections_are_noted_apart() -> None:
     tally = Tally()
     note = client_config("b", Security(), tally, {})["error_cb"]
-    note(KafkaError(KafkaError._TRANSPORT, "refused"))  # noqa: SLF001 - its public name
+    note(KafkaError(KafkaError._TRANSPORT, "rejected"))  # noqa: SLF001 - its public name
     note(KafkaError(KafkaError.TOPIC_AUTHORIZATION_FAILED, "no"))
-    assert tally.read().last_connection_error == "_TRANSPORT: refused"
+    assert tally.read().last_connection_error == "_TRANSPORT: rejected"
     assert tally.read().last_error == "TOPIC_AUTHORIZATION_FAILED: no"
 
 
@@ -195,6 +195,6 @@ def test_an_error_that_is_not_fatal_ends_a_producer_with_kafkas_words() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"abort_every": 1}, {"commit_records": 0}])
-def test_a_pipeline_that_never_commits_is_refused(wrong: dict[str, Any]) -> None:
+def test_a_pipeline_that_never_commits_is_rejected(wrong: dict[str, Any]) -> None:
     with pytest.raises(SandboxError):
         TransactionalPipeline("b", topic="in", output_topic="out", **wrong)

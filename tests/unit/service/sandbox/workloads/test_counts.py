@@ -34,8 +34,8 @@ def test_a_later_error_replaces_an_earlier_one_and_silence_replaces_none() -> No
 
 
 def test_a_lost_connection_does_not_hide_an_error() -> None:
-    counts = Counts(last_error="records lost") + Counts(last_connection_error="refused")
-    assert (counts.last_error, counts.last_connection_error) == ("records lost", "refused")
+    counts = Counts(last_error="records lost") + Counts(last_connection_error="rejected")
+    assert (counts.last_error, counts.last_connection_error) == ("records lost", "rejected")
 
 
 def test_unreported_records_are_those_without_a_fate() -> None:

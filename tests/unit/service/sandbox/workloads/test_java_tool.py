@@ -48,7 +48,7 @@ EVENTS = {
         ),
         Counts(),
     ),
-    "commit refused": (
+    "commit rejected": (
         (
             '{"timestamp":1,"name":"offsets_committed","error":"The group is rebalancing",'
             '"offsets":[],"success":false}'
@@ -66,7 +66,7 @@ EVENTS = {
         '{"timestamp":1,"name":"offsets_acknowledged","count":7,"partitions":[],"success":true}',
         Counts(),
     ),
-    "share group refused": (
+    "share group rejected": (
         (
             '{"timestamp":1,"name":"offsets_acknowledged","count":7,"partitions":[],'
             '"success":false,"error":"fenced"}'
@@ -121,7 +121,7 @@ def test_scram_becomes_a_login_line_with_escaped_secrets() -> None:
     }
 
 
-def test_tls_is_refused() -> None:
+def test_tls_is_rejected() -> None:
     with pytest.raises(SandboxError, match="PLAINTEXT"):
         java_security(Security(protocol=SecurityProtocol.SSL))
 

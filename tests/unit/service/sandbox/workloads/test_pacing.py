@@ -62,6 +62,6 @@ def test_wait_ends_with_the_next_record_and_lasts_one_tick_at_most() -> None:
 
 
 @pytest.mark.parametrize("rate", [0, -1])
-def test_a_rate_that_never_sends_is_refused(rate: float) -> None:
+def test_a_rate_that_never_sends_is_rejected(rate: float) -> None:
     with pytest.raises(SandboxError, match="above 0"):
         Pace(rate)

@@ -1,20 +1,20 @@
-"""Refusals that pass and refusals that do not."""
+"""Rejections that pass and rejections that do not."""
 
 from __future__ import annotations
 
 import pytest
 
-from service.sandbox.workloads.raw_cluster import RefusedError, patiently, require
+from service.sandbox.workloads.raw_cluster import RejectedError, patiently, require
 
 NOT_COORDINATOR = 16
 FENCED = 90
 
 
-def test_a_refusal_has_kafkas_name() -> None:
+def test_a_rejection_has_kafkas_name() -> None:
     require("it", 0)
-    with pytest.raises(RefusedError, match="it: PRODUCER_FENCED") as refused:
+    with pytest.raises(RejectedError, match="it: PRODUCER_FENCED") as rejected:
         require("it", FENCED)
-    assert refused.value.error == "PRODUCER_FENCED"
+    assert rejected.value.error == "PRODUCER_FENCED"
 
 
 def test_what_passes_is_tried_again() -> None:
@@ -30,11 +30,11 @@ def test_what_passes_is_tried_again() -> None:
 
 def test_what_does_not_pass_is_told_at_once() -> None:
     codes = [FENCED, 0]
-    with pytest.raises(RefusedError, match="PRODUCER_FENCED"):
+    with pytest.raises(RejectedError, match="PRODUCER_FENCED"):
         patiently(lambda: require("it", codes.pop(0)))
     assert codes == [0]
 
 
-def test_the_last_refusal_is_told_when_the_time_is_over() -> None:
-    with pytest.raises(RefusedError, match="NOT_COORDINATOR"):
+def test_the_last_rejection_is_told_when_the_time_is_over() -> None:
+    with pytest.raises(RejectedError, match="NOT_COORDINATOR"):
         patiently(lambda: require("it", NOT_COORDINATOR), seconds=0)

@@ -1,4 +1,4 @@
-"""A memory survives the way through bytes; what cannot be read is refused in one line."""
+"""A memory survives the way through bytes; what cannot be read is rejected in one line."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_checkpoint_that_does_not_tell_of_sequences_is_read() -> None:
     assert older.sequences.episodes == ()
 
 
-def test_another_format_is_refused() -> None:
+def test_another_format_is_rejected() -> None:
     with pytest.raises(StoreError, match="has format 4, and this version reads up to 3") as caught:
         decode(encode(Checkpoint()), FORMAT + 1)
     assert not caught.value.retryable
@@ -227,7 +227,7 @@ CONTENT = encode(Checkpoint(memory=full_memory()))
         "row-beyond", "group-below", "other-json", "pickle",
     ],
 )  # fmt: skip
-def test_damage_is_refused(content: bytes) -> None:
+def test_damage_is_rejected(content: bytes) -> None:
     with pytest.raises(StoreError, match="the checkpoint is damaged") as caught:
         decode(content, FORMAT)
     assert not caught.value.retryable

@@ -146,6 +146,6 @@ def test_a_checkpoint_without_incidents_is_read() -> None:
         pytest.param([*plain(LossMemory())[:7], [["broker-1"]]], id="half-an-incident"),
     ],
 )
-def test_something_else_is_refused(told: list[Any]) -> None:
+def test_something_else_is_rejected(told: list[Any]) -> None:
     with pytest.raises((StoreError, LookupError, TypeError, ValueError)):
         losses_of(told)

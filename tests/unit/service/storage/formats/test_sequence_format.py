@@ -67,7 +67,7 @@ def older(memory: Memory) -> Memory:
     for episode in kept["open"]:
         for name in ("is_investigated", "seen_epoch", "watched_from", "clean_from"):
             episode.pop(name, None)
-        for one in (*episode["refusals"], episode.get("told") or {}):
+        for one in (*episode["rejections"], episode.get("told") or {}):
             one.pop("arrival", None)
             one.pop("came", None)
     read = sequences_of(kept)
@@ -79,7 +79,9 @@ def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> N
     looks = CASES[name].looks
     last = replace(looks[-1], second=20, lines=(), found=())
     read = older(play(looks)[-1].memory)
-    arrivals = {one.arrival for episode in read.sequences.open.values() for one in episode.refusals}
+    arrivals = {
+        one.arrival for episode in read.sequences.open.values() for one in episode.rejections
+    }
     assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
     views = play((*looks, last), between=older)
     assert [newly_told(view) for view in views][-1] == ()

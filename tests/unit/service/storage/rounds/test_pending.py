@@ -76,7 +76,7 @@ def test_the_newest_never_goes() -> None:
     assert numbers(pending) == [2, 3]
 
 
-def test_a_buffer_for_nothing_is_refused() -> None:
+def test_a_buffer_for_nothing_is_rejected() -> None:
     with pytest.raises(ValueError, match="holds nothing"):
         Pending(limit=0)
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from rules.facts.broker_log import EpochRefused, LogEvent, SequenceForm, SequenceRefused
+from rules.facts.broker_log import EpochRejected, LogEvent, SequenceForm, SequenceRejected
 from rules.facts.identity import TopicId
 from tests.log_lines import AT, append_failed, events_of, origin, parser, stamped, thrown
 
 TOPIC_ID = TopicId("10MutW2kQReRXczn4GtumQ")
 GREATEST = 2**31 - 1
 
-REFUSED = SequenceRefused(
+REJECTED = SequenceRejected(
     origin=origin(),
     form=SequenceForm.OUT_OF_ORDER,
     producer_id=2001,
@@ -23,16 +23,16 @@ REFUSED = SequenceRefused(
     incoming_sequence=27,
     current_sequence=2,
 )
-ZERO = replace(REFUSED, form=SequenceForm.EXPECTED_ZERO, current_sequence=None)
+ZERO = replace(REJECTED, form=SequenceForm.EXPECTED_ZERO, current_sequence=None)
 NEW_EPOCH = replace(
-    REFUSED,
+    REJECTED,
     form=SequenceForm.NEW_EPOCH,
     current_sequence=None,
     incoming_sequence=5,
     producer_epoch=1,
     current_epoch=0,
 )
-OLD_EPOCH = EpochRefused(
+OLD_EPOCH = EpochRejected(
     origin=origin(),
     producer_id=2007,
     topic="orders-a",
@@ -43,12 +43,12 @@ OLD_EPOCH = EpochRefused(
 )
 
 # id, what follows "partition" on the first line, the message of the second, what it tells
-SEQUENCES: list[tuple[str, str, str, SequenceRefused]] = [
+SEQUENCES: list[tuple[str, str, str, SequenceRejected]] = [
     (
         "1.1 to 2.2.0: the first line alone tells the partition",
         "orders-a-0",
         "Out of order sequence number for producerId 2001: 27 (incoming seq. number), 2 (current end sequence number)",
-        replace(REFUSED, offset=None),
+        replace(REJECTED, offset=None),
     ),
     (
         "1.1 to 2.0.0: the epoch has no batch yet",
@@ -60,44 +60,44 @@ SEQUENCES: list[tuple[str, str, str, SequenceRefused]] = [
         "2.2.1 to 2.7",
         "orders-a-0",
         "Out of order sequence number for producerId 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), 2 (current end sequence number)",
-        REFUSED,
+        REJECTED,
     ),
     (
         "2.8 to 4.0",
         "orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), 2 (current end sequence number)",
-        REFUSED,
+        REJECTED,
     ),
     (
         "4.1 and later: the first line tells the topic id",
         "10MutW2kQReRXczn4GtumQ:orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), 2 (current end sequence number)",
-        replace(REFUSED, topic_id=TOPIC_ID),
+        replace(REJECTED, topic_id=TOPIC_ID),
     ),
     (
         "a topic id may hold dashes and underscores",
         "_-MutW2kQReRXczn4Gtu-_:orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), 2 (current end sequence number)",
-        replace(REFUSED, topic_id=TopicId("_-MutW2kQReRXczn4Gtu-_")),
+        replace(REJECTED, topic_id=TopicId("_-MutW2kQReRXczn4Gtu-_")),
     ),
     (
         "sixteen zero bytes are no topic id",
         "AAAAAAAAAAAAAAAAAAAAAA:orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), 2 (current end sequence number)",
-        REFUSED,
+        REJECTED,
     ),
     (
         "the epoch is known and has no batch: -1 is a number here",
         "orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 27 (incoming seq. number), -1 (current end sequence number)",
-        replace(REFUSED, current_sequence=-1),
+        replace(REJECTED, current_sequence=-1),
     ),
     (
         "the greatest numbers",
         "orders-a-2147483647",
         "Out of order sequence number for producer 9223372036854775807 at offset 9223372036854775807 in partition orders-a-2147483647: 2147483647 (incoming seq. number), 2147483647 (current end sequence number)",
         replace(
-            REFUSED,
+            REJECTED,
             producer_id=2**63 - 1,
             offset=2**63 - 1,
             partition=GREATEST,
@@ -110,7 +110,7 @@ SEQUENCES: list[tuple[str, str, str, SequenceRefused]] = [
         "10MutW2kQReRXczn4GtumQ:orders-a-0",
         "Out of order sequence number for producer 2001 at offset 3 in partition orders-a-0: 3 (incoming seq. number), 0 (earliest seen sequence)",
         replace(
-            REFUSED,
+            REJECTED,
             form=SequenceForm.EARLIEST_SEEN,
             incoming_sequence=3,
             current_sequence=0,
@@ -149,7 +149,7 @@ SEQUENCES: list[tuple[str, str, str, SequenceRefused]] = [
     ),
 ]
 NO_WHERE = replace(OLD_EPOCH, producer_id=None, offset=None)
-EPOCHS: list[tuple[str, str, EpochRefused]] = [
+EPOCHS: list[tuple[str, str, EpochRejected]] = [
     (
         "1.1 to 2.2.0",
         "Producer's epoch is no longer valid. There is probably another producer with a newer epoch. 0 (request epoch), 1 (server epoch)",
@@ -192,7 +192,7 @@ EPOCHS: list[tuple[str, str, EpochRefused]] = [
     ("target", "message", "expected"),
     [pytest.param(*case[1:], id=case[0]) for case in SEQUENCES],
 )
-def test_a_refused_sequence_is_read(target: str, message: str, expected: SequenceRefused) -> None:
+def test_a_rejected_sequence_is_read(target: str, message: str, expected: SequenceRejected) -> None:
     assert events_of(append_failed(target), thrown(message)) == [expected]
 
 
@@ -200,7 +200,7 @@ def test_a_refused_sequence_is_read(target: str, message: str, expected: Sequenc
     ("message", "expected"), [pytest.param(*case[1:], id=case[0]) for case in EPOCHS]
 )
 @pytest.mark.parametrize("exception", ["ProducerFencedException", "InvalidProducerEpochException"])
-def test_a_refused_epoch_is_read(message: str, expected: EpochRefused, exception: str) -> None:
+def test_a_rejected_epoch_is_read(message: str, expected: EpochRejected, exception: str) -> None:
     assert events_of(append_failed("orders-a-0"), thrown(message, exception)) == [expected]
 
 
@@ -209,7 +209,7 @@ def test_a_refused_epoch_is_read(message: str, expected: EpochRefused, exception
     [pytest.param(*case[1:], id=case[0]) for case in SEQUENCES],
 )
 def test_a_second_line_alone_tells_all_but_its_time_and_what_only_the_first_has(
-    target: str, message: str, expected: SequenceRefused
+    target: str, message: str, expected: SequenceRejected
 ) -> None:
     has_name = " in partition " in message
     alone = replace(
@@ -241,7 +241,7 @@ def test_any_legal_name_of_a_topic_is_read(topic: str) -> None:
     told = SEQUENCES[4][2].replace("orders-a", topic)
     target = f"{TOPIC_ID}:{topic}-0"
     assert events_of(append_failed(target), thrown(told)) == [
-        replace(REFUSED, topic=topic, topic_id=TOPIC_ID)
+        replace(REJECTED, topic=topic, topic_id=TOPIC_ID)
     ]
 
 
@@ -294,8 +294,8 @@ def test_a_message_cut_anywhere_is_the_same_event_or_counted(message: str) -> No
 
 
 def _without_what_was_cut(event: LogEvent, message: str) -> LogEvent:
-    """Return a refusal without the epoch that stands last in the form of a new one."""
-    assert isinstance(event, SequenceRefused)
+    """Return a rejection without the epoch that stands last in the form of a new one."""
+    assert isinstance(event, SequenceRejected)
     return replace(event, current_epoch=None) if "new epoch" in message else event
 
 
@@ -334,12 +334,12 @@ def test_a_follower_that_remarks_on_an_epoch_refuses_nothing() -> None:
         "Epoch of producer 7 at offset 3 in a-0 is 0, which is < the last seen epoch 1 (TV0)",
     ],
 )
-def test_a_refused_marker_is_none_of_a_producer(message: str) -> None:
+def test_a_rejected_marker_is_none_of_a_producer(message: str) -> None:
     line = thrown(message, "InvalidProducerEpochException")
     assert events_of(append_failed("a-0"), line) == []
 
 
-def test_an_epoch_that_was_refused_is_logged_as_information_from_kafka_3_9_on() -> None:
+def test_an_epoch_that_was_rejected_is_logged_as_information_from_kafka_3_9_on() -> None:
     first = append_failed("orders-a-0").replace("ERROR", "INFO")
     assert events_of(first, thrown(EPOCHS[3][1], "InvalidProducerEpochException")) == [OLD_EPOCH]
 

@@ -1,4 +1,4 @@
-"""Lines about batches that a leader refused: their sequence does not follow, or their epoch is old.
+"""Lines about batches that a leader rejected: their sequence does not follow, or their epoch is old.
 
 The message is that of an exception, on a line of its own after "Error processing append operation on
 partition T-N". Source: ProducerAppendInfo (before Kafka 2.0 ProducerStateManager) and UnifiedLog of
@@ -25,7 +25,7 @@ from collectors.broker_log.wording.fields import (
     topic_id_if_any,
 )
 from collectors.broker_log.wording.line import FirstLine, Line
-from rules.facts.broker_log import EpochRefused, SequenceForm, SequenceRefused
+from rules.facts.broker_log import EpochRejected, SequenceForm, SequenceRejected
 from rules.facts.identity import TopicId, TopicPartition
 
 _PRODUCER: Final = rf"producer(?:Id)? (?P<producer>{NUMBER})"
@@ -86,7 +86,7 @@ def first_line(line: Line) -> FirstLine:
     )
 
 
-def out_of_order(line: Line) -> SequenceRefused:
+def out_of_order(line: Line) -> SequenceRejected:
     """Read "Out of order sequence number"."""
     found = _BUT_EXPECTED_ZERO.match(line.said)
     if found is not None:  # to Kafka 2.0.0: the broker has no batch of this epoch
@@ -99,15 +99,15 @@ def out_of_order(line: Line) -> SequenceRefused:
     return _sequence(line, found, form, current)
 
 
-def invalid(line: Line) -> SequenceRefused:
+def invalid(line: Line) -> SequenceRejected:
     """Read "Invalid sequence number": of a new epoch, or of a producer without a state."""
     if line.said.startswith(f"{INVALID}producer"):
         return _sequence(line, matched(_EXPECTED_ZERO, line.said), SequenceForm.EXPECTED_ZERO)
     return _sequence(line, matched(_NEW_EPOCH, line.said), SequenceForm.NEW_EPOCH)
 
 
-def epoch(line: Line) -> EpochRefused | None:
-    """Read that an epoch is an older one; None: nothing that a producer sent was refused."""
+def epoch(line: Line) -> EpochRejected | None:
+    """Read that an epoch is an older one; None: nothing that a producer sent was rejected."""
     if not _is_thrown(line.head):
         return None  # a follower only remarks on what it takes over from its leader
     found = _NO_LONGER_VALID.match(line.said) or matched(_LAST_SEEN, line.said)
@@ -115,7 +115,7 @@ def epoch(line: Line) -> EpochRefused | None:
     if told.get("version") not in (None, _NO_MARKER):
         return None  # a marker, which the coordinator sends
     name, _ = _where(line, found)
-    return EpochRefused(
+    return EpochRejected(
         origin=line.origin,
         producer_id=int64_if_any(told.get("producer")),
         topic=None if name is None else name.topic,
@@ -140,12 +140,12 @@ def cut(line: Line) -> None:
 
 def _sequence(
     line: Line, found: re.Match[str], form: SequenceForm, current: int | None = None
-) -> SequenceRefused:
+) -> SequenceRejected:
     told = found.groupdict()
     name, topic_id = _where(line, found)
     request, known = told.get("epoch"), told.get("current_epoch")
     producer_id = told["producer"]
-    return SequenceRefused(
+    return SequenceRejected(
         origin=line.origin,
         form=form,
         producer_id=None if producer_id is None else int64(producer_id),

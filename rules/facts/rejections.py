@@ -1,6 +1,6 @@
-"""Refusals of one producer's batches on one partition, each distinct one once.
+"""Rejections of one producer's batches on one partition, each distinct one once.
 
-The same line may come by two ways, and a client that retries is refused again with the same numbers:
+The same line may come by two ways, and a client that retries is rejected again with the same numbers:
 what differs is kept, what repeats is counted.
 """
 
@@ -10,16 +10,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from rules.facts.broker_log import SequenceForm, SequenceRefused
+from rules.facts.broker_log import SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
 from rules.facts.last_look import microseconds
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceReason
 
 TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
-GIVEN_UP: Final = (Arrival.NOT_ARRIVED, Arrival.NOT_KNOWN)  # until it is refused once more
+GIVEN_UP: Final = (Arrival.NOT_ARRIVED, Arrival.NOT_KNOWN)  # until it is rejected once more
 SEQUENCES: Final = 2**31  # int32 without a sign: 0 follows 2^31-1
 
-RefusalKey: TypeAlias = tuple[str, int, int | None, int | None, int | None, BrokerId | None]
+RejectionKey: TypeAlias = tuple[str, int, int | None, int | None, int | None, BrokerId | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +46,8 @@ class LogEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A refused batch; times in microseconds since 1970-01-01 UTC."""
+class Rejection:
+    """A rejected batch; times in microseconds since 1970-01-01 UTC."""
 
     form: SequenceForm
     incoming_sequence: int
@@ -57,7 +57,7 @@ class Refusal:
     offset: int | None  # that it would have got
     broker_id: BrokerId | None
     source: str
-    count: int  # how often it was refused
+    count: int  # how often it was rejected
     times_us: tuple[int, ...]  # by the broker's clock, the latest ones, ascending; none: not told
     seen_us: int  # the round that read the first of them
     # The last batch of the producer that the log has before that offset, the marker that came after
@@ -71,14 +71,14 @@ class Refusal:
     # proven. Once proven it stays so.
     proof: SequenceReason | None = None
     proof_leader_epoch: int | None = None
-    # Whether the epoch with which the log goes on from the offset holds the refused batch, and what
+    # Whether the epoch with which the log goes on from the offset holds the rejected batch, and what
     # became of it; told only of what is proven.
     came: bool = False
     arrival: Arrival = Arrival.AWAITED
 
     @property
-    def key(self) -> RefusalKey:
-        """Return what two refusals differ in, but for their times."""
+    def key(self) -> RejectionKey:
+        """Return what two rejections differ in, but for their times."""
         return (
             str(self.form),
             self.incoming_sequence,
@@ -110,10 +110,10 @@ class Refusal:
         return self.times_us[-1] if self.times_us else None
 
 
-def refusal_of(event: SequenceRefused, seen_us: int = 0) -> Refusal:
-    """Return one line as a refusal that was read in the round of `seen_us`."""
+def rejection_of(event: SequenceRejected, seen_us: int = 0) -> Rejection:
+    """Return one line as a rejection that was read in the round of `seen_us`."""
     at = event.origin.at
-    return Refusal(
+    return Rejection(
         form=event.form,
         incoming_sequence=event.incoming_sequence,
         current_sequence=event.current_sequence,
@@ -128,18 +128,18 @@ def refusal_of(event: SequenceRefused, seen_us: int = 0) -> Refusal:
     )
 
 
-def distinct(refusals: Iterable[Refusal]) -> tuple[Refusal, ...]:
-    """Return each distinct refusal once, with its count, in the order of their times."""
-    found: dict[RefusalKey, Refusal] = {}
-    for refusal in refusals:
-        key = refusal.key
+def distinct(rejections: Iterable[Rejection]) -> tuple[Rejection, ...]:
+    """Return each distinct rejection once, with its count, in the order of their times."""
+    found: dict[RejectionKey, Rejection] = {}
+    for rejection in rejections:
+        key = rejection.key
         known = found.get(key)
-        found[key] = refusal if known is None else merged(known, refusal)
+        found[key] = rejection if known is None else merged(known, rejection)
     return tuple(found.values() if len(found) == 1 else sorted(found.values(), key=order))
 
 
-def merged(known: Refusal, again: Refusal) -> Refusal:
-    """Return two refusals of the same numbers as one; what has the same time is the same line."""
+def merged(known: Rejection, again: Rejection) -> Rejection:
+    """Return two rejections of the same numbers as one; what has the same time is the same line."""
     new = [time for time in again.times_us if time not in known.times_us]
     if again.times_us and not new:
         return known
@@ -150,11 +150,11 @@ def merged(known: Refusal, again: Refusal) -> Refusal:
     return replace(known, count=count, times_us=times, arrival=arrival)
 
 
-def order(refusal: Refusal) -> tuple[int, int, int, str]:
-    """Return by what refusals are put in order, whatever the order of their lines was."""
+def order(rejection: Rejection) -> tuple[int, int, int, str]:
+    """Return by what rejections are put in order, whatever the order of their lines was."""
     return (
-        refusal.first_us or 0,
-        -1 if refusal.offset is None else refusal.offset,
-        refusal.incoming_sequence,
-        str(refusal.key),
+        rejection.first_us or 0,
+        -1 if rejection.offset is None else rejection.offset,
+        rejection.incoming_sequence,
+        str(rejection.key),
     )

@@ -18,9 +18,9 @@ from pyspark import SparkContext
 PROGRESS_SECONDS: Final = 2.0
 
 
-def tell(event: str, **figures: object) -> None:
+def tell(event: str, **stats: object) -> None:
     """Say one thing now."""
-    sys.stdout.write(json.dumps({"event": event} | figures) + "\n")
+    sys.stdout.write(json.dumps({"event": event} | stats) + "\n")
     sys.stdout.flush()
 
 

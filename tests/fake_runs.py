@@ -52,7 +52,7 @@ class MemoryRuns:
         """Keep that a job was missed."""
         self.call()
         row = self._add(name, due_at, now, RunOutcome.MISSED)
-        self.put(row, ended_at=now, figures={"times": times})
+        self.put(row, ended_at=now, stats={"times": times})
 
     def runs(self, name: str, limit: int) -> list[StoredRun]:
         """Return the newest runs of a job, newest first."""
@@ -89,7 +89,7 @@ class MemoryRuns:
             ended_at=None,
             outcome=outcome,
             detail="",
-            figures={},
+            stats={},
         )
         return run
 
@@ -129,7 +129,7 @@ class MemoryTurn:
             outcome=ended.outcome,
             ended_at=now,
             detail=ended.detail,
-            figures=dict(ended.figures),
+            stats=dict(ended.stats),
         )
 
     def release(self) -> None:

@@ -1,6 +1,6 @@
 """Log files on a disk of this machine, or mounted there.
 
-Everything that the operating system rejects becomes a `Trouble` here, once. Nothing blocks but the
+Everything that the operating system rejects becomes a `ReadFailure` here, once. Nothing blocks but the
 disk itself: a pipe that lies where a log was expected is told, and not opened.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from collectors.broker_log.files import FileId, FileStat, OpenFile, Trouble
+from collectors.broker_log.files import FileId, FileStat, OpenFile, ReadFailure
 from rules.facts.gap import GapCause
 
 CAUSES: Final = {
@@ -40,7 +40,7 @@ FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 class Disk:
     """The files of this machine."""
 
-    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+    def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
         """Return the paths that a pattern matches, ordered.
 
         A folder that may not be listed matches nothing, as if it were empty: that is told apart.
@@ -52,35 +52,35 @@ class Disk:
             with os.scandir(_fixed_folder(pattern)):
                 return []
         except OSError as exc:
-            return _trouble(_fixed_folder(pattern), exc)
+            return _error(_fixed_folder(pattern), exc)
 
-    def stat(self, path: str) -> FileStat | Trouble:
+    def stat(self, path: str) -> FileStat | ReadFailure:
         """Return a file as it is, following symbolic links."""
         try:
             real = os.path.realpath(path)
             return _checked(real, Path(real).stat())
         except OSError as exc:
-            return _trouble(path, exc)
+            return _error(path, exc)
 
-    def folder_of(self, path: str) -> Sequence[FileStat] | Trouble:
+    def folder_of(self, path: str) -> Sequence[FileStat] | ReadFailure:
         """Return all regular files in the folder of a path; what vanishes meanwhile is left out."""
         folder = str(Path(path).parent)
         try:
             with os.scandir(folder) as entries:
                 found = [_listed(entry) for entry in entries]
         except OSError as exc:
-            return _trouble(folder, exc)
+            return _error(folder, exc)
         return [file for file in found if isinstance(file, FileStat)]
 
-    def open(self, path: str) -> OpenFile | Trouble:
+    def open(self, path: str) -> OpenFile | ReadFailure:
         """Open a regular file to be read."""
         seen = self.stat(path)  # opening a pipe would wake whoever writes to it
-        if isinstance(seen, Trouble):
+        if isinstance(seen, ReadFailure):
             return seen
         try:
             return _Descriptor(os.open(path, FLAGS), path)
         except OSError as exc:
-            return _trouble(path, exc)
+            return _error(path, exc)
 
 
 class _Descriptor:
@@ -90,38 +90,38 @@ class _Descriptor:
         self._number = number
         self._path = path
 
-    def stat(self) -> FileStat | Trouble:
+    def stat(self) -> FileStat | ReadFailure:
         """Return how it is now."""
         try:
             return _checked(self._path, os.fstat(self._number))
         except OSError as exc:
-            return _trouble(self._path, exc)
+            return _error(self._path, exc)
 
-    def read(self, offset: int, size: int) -> bytes | Trouble:
+    def read(self, offset: int, size: int) -> bytes | ReadFailure:
         """Return up to `size` bytes from an offset."""
         try:
             return os.pread(self._number, size, offset)
         except OSError as exc:
-            return _trouble(self._path, exc)
+            return _error(self._path, exc)
 
     def close(self) -> None:
         """Let it go."""
         os.close(self._number)
 
 
-def _listed(entry: os.DirEntry[str]) -> FileStat | Trouble:
+def _listed(entry: os.DirEntry[str]) -> FileStat | ReadFailure:
     try:
         return _checked(entry.path, entry.stat(follow_symlinks=False))
     except OSError as exc:
-        return _trouble(entry.path, exc)
+        return _error(entry.path, exc)
 
 
-def _known(path: str) -> Sequence[str] | Trouble:
+def _known(path: str) -> Sequence[str] | ReadFailure:
     """Tell a single path that is not there from one in a folder that may not be looked into."""
     try:
         Path(path).lstat()
     except OSError as exc:
-        return [] if exc.errno == errno.ENOENT else _trouble(path, exc)
+        return [] if exc.errno == errno.ENOENT else _error(path, exc)
     return [path]
 
 
@@ -131,10 +131,10 @@ def _fixed_folder(pattern: str) -> str:
     return str(next(one for one in whole.parents if not glob.has_magic(str(one))))
 
 
-def _checked(path: str, seen: os.stat_result) -> FileStat | Trouble:
+def _checked(path: str, seen: os.stat_result) -> FileStat | ReadFailure:
     if not modes.S_ISREG(seen.st_mode):
         kind = next((name for is_kind, name in KINDS if is_kind(seen.st_mode)), "no file")
-        return Trouble(why=f"{path} is {kind}, no log file", cause=GapCause.UNREADABLE)
+        return ReadFailure(why=f"{path} is {kind}, no log file", cause=GapCause.UNREADABLE)
     return FileStat(
         path=path,
         id=FileId(seen.st_dev, seen.st_ino),
@@ -143,12 +143,12 @@ def _checked(path: str, seen: os.stat_result) -> FileStat | Trouble:
     )
 
 
-def _trouble(path: str, error: OSError) -> Trouble:
+def _error(path: str, error: OSError) -> ReadFailure:
     number = error.errno or 0
     why = (error.strerror or str(error)).lower()
     # What is not in the table is a disk or a mount that may come back.
-    return Trouble(
+    return ReadFailure(
         why=f"{path}: {why}",
         cause=CAUSES.get(number, GapCause.UNREACHABLE),
-        is_passing=number not in CAUSES or CAUSES[number] is GapCause.LIMIT,
+        is_transient=number not in CAUSES or CAUSES[number] is GapCause.LIMIT,
     )

@@ -1,7 +1,7 @@
 """What is asked of a file system where brokers' logs lie, and what it may answer.
 
 A file is known by device and inode, never by its name alone: a rotation gives a file another name,
-and another file its name. Whatever cannot be had is a `Trouble`, a value, since one file that
+and another file its name. Whatever cannot be had is a `ReadFailure`, a value, since one file that
 cannot be read says nothing of the others.
 """
 
@@ -49,21 +49,21 @@ class FileStat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ReadFailure:
     """Why something could not be read."""
 
     why: str  # for a person, one line, naming the file
     cause: GapCause
-    is_passing: bool = False  # the next look may well succeed
+    is_transient: bool = False  # the next look may well succeed
 
 
 class OpenFile(Protocol):
     """A file that is held open: it can be read to its end whatever becomes of its name."""
 
-    def stat(self) -> FileStat | Trouble:
+    def stat(self) -> FileStat | ReadFailure:
         """Return how it is now."""
 
-    def read(self, offset: int, size: int) -> bytes | Trouble:
+    def read(self, offset: int, size: int) -> bytes | ReadFailure:
         """Return up to `size` bytes from an offset; fewer only at the end."""
 
     def close(self) -> None:
@@ -73,16 +73,16 @@ class OpenFile(Protocol):
 class Files(Protocol):
     """Where log files lie."""
 
-    def matching(self, pattern: str) -> Sequence[str] | Trouble:
-        """Return the paths that a pattern matches, ordered; none is no trouble."""
+    def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
+        """Return the paths that a pattern matches, ordered; none is no error."""
 
-    def stat(self, path: str) -> FileStat | Trouble:
-        """Return a file as it is, following symbolic links; what is no regular file is a trouble."""
+    def stat(self, path: str) -> FileStat | ReadFailure:
+        """Return a file as it is, following symbolic links; what is no regular file is an error."""
 
-    def folder_of(self, path: str) -> Sequence[FileStat] | Trouble:
+    def folder_of(self, path: str) -> Sequence[FileStat] | ReadFailure:
         """Return all regular files in the folder of a path that has no symbolic links."""
 
-    def open(self, path: str) -> OpenFile | Trouble:
+    def open(self, path: str) -> OpenFile | ReadFailure:
         """Open a regular file to be read; never blocks."""
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from collectors.broker_log.files import FileId, Files, FileStat, OpenFile, Trouble
+from collectors.broker_log.files import FileId, Files, FileStat, OpenFile, ReadFailure
 from collectors.broker_log.positions import HEAD
 from rules.facts.gap import GapCause
 
@@ -26,13 +26,13 @@ class Handles:
         self._opened: dict[FileId, OpenFile] = {}  # in this look, oldest first
         self._heads: dict[FileId, bytes | None] = {}  # of this look
 
-    def open(self, file: FileStat) -> OpenFile | Trouble:
+    def open(self, file: FileStat) -> OpenFile | ReadFailure:
         """Return a file to be read at once; another one that has its path by now is none."""
         known = self._known(file.id)
         if known is not None:
             return known
         opened = self._open(file)
-        if not isinstance(opened, Trouble):
+        if not isinstance(opened, ReadFailure):
             if len(self._opened) >= HELD:
                 self._opened.pop(next(iter(self._opened))).close()
             self._opened[file.id] = opened
@@ -70,21 +70,21 @@ class Handles:
     def _head_of(self, file: FileStat) -> bytes | None:
         known = self._known(file.id)
         opened = self._open(file) if known is None else known
-        if isinstance(opened, Trouble):
+        if isinstance(opened, ReadFailure):
             return None
         head = opened.read(0, HEAD)
         if known is None:
             opened.close()
-        return None if isinstance(head, Trouble) else head
+        return None if isinstance(head, ReadFailure) else head
 
-    def _open(self, file: FileStat) -> OpenFile | Trouble:
+    def _open(self, file: FileStat) -> OpenFile | ReadFailure:
         opened = self._files.open(file.path)
-        if isinstance(opened, Trouble):
+        if isinstance(opened, ReadFailure):
             return opened
         now = opened.stat()
         if isinstance(now, FileStat) and now.id == file.id:
             return opened
         opened.close()
         why = f"{file.path} was renamed while it was looked at"
-        renamed = Trouble(why=why, cause=GapCause.GONE, is_passing=True)
-        return now if isinstance(now, Trouble) else renamed
+        renamed = ReadFailure(why=why, cause=GapCause.GONE, is_transient=True)
+        return now if isinstance(now, ReadFailure) else renamed

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from collectors.broker_log.files import FileId, Files, FileStat, Trouble, packing_of
+from collectors.broker_log.files import FileId, Files, FileStat, ReadFailure, packing_of
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_reading import LogReading, end_of
 from collectors.broker_log.positions import FileMark, LogMark, SourceMark
@@ -54,10 +54,10 @@ class LogFinder:
         """
         known = None if source is None else source.logs.get(path)
         live = self._files.stat(path)
-        is_gone = isinstance(live, Trouble) and live.cause is GapCause.GONE
-        trouble = live if isinstance(live, Trouble) else self._packed(live)
-        if trouble is not None and not is_gone:
-            return _unread(_kept(known, source), trouble)
+        is_gone = isinstance(live, ReadFailure) and live.cause is GapCause.GONE
+        error = live if isinstance(live, ReadFailure) else self._packed(live)
+        if error is not None and not is_gone:
+            return _unread(_kept(known, source), error)
         if known is not None and isinstance(live, FileStat):
             known = known.grown_to(live)
         if known is not None and isinstance(live, FileStat) and self._is_as_before(known, live):
@@ -65,9 +65,9 @@ class LogFinder:
             return LogReading(known, Plan(steps=(step,)), earlier=known.files[:-1])
         real = live.path if isinstance(live, FileStat) else (known and known.path) or path
         folder = self._folder(real, known)
-        if isinstance(folder, Trouble):
-            made = Plan(steps=(), troubles=(folder,))
-            return LogReading(_kept(known, source), made, is_behind=folder.is_passing)
+        if isinstance(folder, ReadFailure):
+            made = Plan(steps=(), errors=(folder,))
+            return LogReading(_kept(known, source), made, is_behind=folder.is_transient)
         others = _others(real, beside, source)
         return self._find_among(self._scene(real, folder, others), known, source)
 
@@ -86,13 +86,13 @@ class LogFinder:
         held = self._handles.held(mark.id)
         return held is not None and held.size > mark.size
 
-    def _packed(self, live: FileStat) -> Trouble | None:
+    def _packed(self, live: FileStat) -> ReadFailure | None:
         kind = packing_of(self._handles.head_of(live) or b"")
         why = f"{live.path} is {kind}: only plain lines are read"
-        return None if kind is None else Trouble(why=why, cause=GapCause.UNREADABLE)
+        return None if kind is None else ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
     # -------------------------------------------------------------- with its folder
-    def _folder(self, path: str, known: LogMark | None) -> Sequence[FileStat] | Trouble:
+    def _folder(self, path: str, known: LogMark | None) -> Sequence[FileStat] | ReadFailure:
         """Return the files beside a log, as two scans in a row show those that may be its own.
 
         What others make and remove there is not waited for, also if it has the id of a file that
@@ -101,7 +101,7 @@ class LogFinder:
         ids = {mark.id for mark in known.files} if known is not None else set()
         for number in range(2, SCANS + 1):
             scans = self._scanned(path, number)
-            if isinstance(scans, Trouble):
+            if isinstance(scans, ReadFailure):
                 return scans
             changed = scans[-2].names ^ scans[-1].names
             is_own = any(name == path or is_rotated(name, path) for name, _ in changed)
@@ -109,14 +109,14 @@ class LogFinder:
             if not is_own and (not is_known or len(scans) == SCANS):
                 return scans[-1].files
         why = f"{path}: its files were renamed again and again while their folder was listed"
-        return Trouble(why=why, cause=GapCause.LIMIT, is_passing=True)
+        return ReadFailure(why=why, cause=GapCause.LIMIT, is_transient=True)
 
-    def _scanned(self, path: str, number: int) -> Sequence[Scan] | Trouble:
+    def _scanned(self, path: str, number: int) -> Sequence[Scan] | ReadFailure:
         """Return the scans of a path's folder, so many at least."""
         scans = self._scans.setdefault(path.rpartition("/")[0], [])
         while len(scans) < number:
             found = self._files.folder_of(path)
-            if isinstance(found, Trouble):
+            if isinstance(found, ReadFailure):
                 return found
             scans.append(Scan(found, frozenset((file.path, file.id) for file in found)))
         return scans
@@ -161,9 +161,9 @@ class LogFinder:
         if scene.live is None:
             why = f"{scene.path} is not there"
             waits = LogMark(begins_at_end=True, path=scene.path) if at_end else None
-            return _unread(waits, Trouble(why=why, cause=GapCause.GONE))
+            return _unread(waits, ReadFailure(why=why, cause=GapCause.GONE))
         mark = end_of(scene.live, self._handles) if at_end else FileMark(id=scene.live.id)
-        if isinstance(mark, Trouble):
+        if isinstance(mark, ReadFailure):
             return _unread(LogMark(begins_at_end=True, path=scene.path), mark)
         log = replace(rotated_before(scene), path=scene.path)
         step = Step(file=scene.live, mark=mark)
@@ -185,13 +185,13 @@ def _kept(known: LogMark | None, source: SourceMark | None) -> LogMark | None:
     return LogMark(begins_at_end=True) if source is None else known
 
 
-def _unread(mark: LogMark | None, trouble: Trouble) -> LogReading:
-    return LogReading(mark, Plan(steps=(), troubles=(trouble,)))
+def _unread(mark: LogMark | None, error: ReadFailure) -> LogReading:
+    return LogReading(mark, Plan(steps=(), errors=(error,)))
 
 
 def _absent(known: LogMark, path: str) -> LogReading:
     """Remember a log of which no file is left: its disk may be mounted again."""
     mark = replace(known.bounded(ABSENT_FILES_KEPT), is_absent=True)
     why = f"{path} is not there any more: what was written to it since is not known"
-    told = () if known.is_absent else (Trouble(why=why, cause=GapCause.GONE),)
-    return LogReading(mark, Plan(steps=(), troubles=told))
+    told = () if known.is_absent else (ReadFailure(why=why, cause=GapCause.GONE),)
+    return LogReading(mark, Plan(steps=(), errors=told))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from collectors.broker_log.budget import Budget
-from collectors.broker_log.files import FileId, FileStat, OpenFile, Trouble
+from collectors.broker_log.files import FileId, FileStat, OpenFile, ReadFailure
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.lines import MAX_LINE, NEWLINE, cut
 from collectors.broker_log.positions import HEAD, FileMark, LogMark
@@ -64,7 +64,7 @@ class LogReading:
         """`earlier` are files before those of the plan, all read to their end."""
         self.mark = mark  # up to where it is read; None: nothing is to be remembered of it
         self.events: list[LogEvent] = []
-        self.troubles = list(plan.troubles)
+        self.errors = list(plan.errors)
         self.lost_bytes = plan.lost_bytes
         self.is_behind = is_behind
         self.parser: Parser | None = None  # none while there was nothing to read
@@ -118,7 +118,7 @@ class LogReading:
         mark = step.mark_now
         if step.waiting and not self._is_stopped:
             opened = handles.open(step.file)
-            if isinstance(opened, Trouble):
+            if isinstance(opened, ReadFailure):
                 return self._without(step, opened)
             self._used.add(step.file.id)
             self.parser = self.parser or open_parser()
@@ -127,13 +127,13 @@ class LogReading:
             mark = mark.known_by((handles.head_of(step.file) or b"")[: mark.size])
         return replace(mark, is_nameless=step.is_held and mark.is_read)
 
-    def _without(self, step: Step, trouble: Trouble) -> FileMark:
+    def _without(self, step: Step, error: ReadFailure) -> FileMark:
         """Wait for a file that may yet be read; else go on without it, if it was rotated away."""
-        is_renamed = trouble.is_passing and trouble.cause is GapCause.GONE
+        is_renamed = error.is_transient and error.cause is GapCause.GONE
         self.is_behind |= is_renamed
         if not is_renamed:
-            self.troubles.append(trouble)
-        if trouble.is_passing or step is self._steps[-1]:
+            self.errors.append(error)
+        if error.is_transient or step is self._steps[-1]:
             self._is_stopped = True
             return step.mark_now
         return self._given_up(step.mark_now)
@@ -150,14 +150,14 @@ class LogReading:
     def _read_lines(self, mark: FileMark, opened: OpenFile, budget: Budget) -> FileMark:
         """Read up to the end that the file has now, but for a begun line."""
         now = opened.stat()
-        mark = mark if isinstance(now, Trouble) else mark.seen_as(now)
+        mark = mark if isinstance(now, ReadFailure) else mark.seen_as(now)
         while mark.offset < mark.size:
             if budget.is_spent:
                 self.is_behind = self._is_stopped = True
                 break
             piece = opened.read(mark.offset, min(MAX_LINE, mark.size - mark.offset))
-            if isinstance(piece, Trouble):
-                self.troubles.append(piece)
+            if isinstance(piece, ReadFailure):
+                self.errors.append(piece)
                 self._is_stopped = True
                 break
             budget.spend(len(piece))
@@ -178,14 +178,14 @@ class LogReading:
         return replace(mark, offset=mark.offset + made.consumed, is_skipping=made.is_skipping)
 
 
-def end_of(file: FileStat, handles: Handles) -> FileMark | Trouble:
+def end_of(file: FileStat, handles: Handles) -> FileMark | ReadFailure:
     """Return a file as read to its end, but for the line that is begun there."""
     opened = handles.open(file)
-    if isinstance(opened, Trouble):
+    if isinstance(opened, ReadFailure):
         return opened
     begin = max(file.size - END_LOOK, 0)
     end = opened.read(begin, file.size - begin)
-    if isinstance(end, Trouble):
+    if isinstance(end, ReadFailure):
         return end
     place = end.rfind(NEWLINE)
     is_within = place < 0 and begin > 0

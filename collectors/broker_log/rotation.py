@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from collectors.broker_log.files import FileId, FileStat, Trouble, packing_of
+from collectors.broker_log.files import FileId, FileStat, ReadFailure, packing_of
 from collectors.broker_log.positions import FILES_KEPT, FileMark, LogMark
 from collectors.broker_log.rotated_names import is_rotated, natural, plain_name
 from rules.facts.gap import GapCause
@@ -62,7 +62,7 @@ class Plan:
     """What has to be read of one log."""
 
     steps: tuple[Step, ...]  # oldest first; also files that were read to their end
-    troubles: tuple[Trouble, ...] = ()
+    errors: tuple[ReadFailure, ...] = ()
     lost_bytes: int = 0  # that had been seen, and are gone unread
 
 
@@ -79,8 +79,8 @@ def plan(log: LogMark, scene: Scene) -> Plan:
         mark not in lost and not (mark.is_packed or mark.is_nameless) for mark in gone
     )
     shorter = [step for step in steps if step.file.size < step.mark.size]
-    troubles = [_loss_of(mark, scene) for mark in [*unread, *(step.mark for step in shorter)]]
-    troubles += _packed_unread(packed, explained, scene)
+    errors = [_loss_of(mark, scene) for mark in [*unread, *(step.mark for step in shorter)]]
+    errors += _packed_unread(packed, explained, scene)
     unbegun = [step for step in steps if not step.mark.head_length]
     unbegun += [_begin(file) for file in new if file not in packed]
     ordered = [
@@ -90,7 +90,7 @@ def plan(log: LogMark, scene: Scene) -> Plan:
     ]
     return Plan(
         steps=tuple(_with_live_last(ordered, scene.live)),
-        troubles=tuple(troubles),
+        errors=tuple(errors),
         lost_bytes=sum(max(mark.size - mark.offset, 0) for mark in unread)
         + sum(step.mark.size - step.file.size for step in shorter),
     )
@@ -194,10 +194,10 @@ def _may_hold(file: FileStat, mark: FileMark) -> bool:
     return file.size >= max(mark.offset, mark.size)
 
 
-def _loss_of(mark: FileMark, scene: Scene) -> Trouble:
+def _loss_of(mark: FileMark, scene: Scene) -> ReadFailure:
     is_cut = scene.live is not None and scene.live.id == mark.id
     what = "was cut short" if is_cut else "was removed"
-    return Trouble(
+    return ReadFailure(
         why=f"a file of {scene.path} {what} after byte {mark.offset} of it was read: "
         "what was written there since is not known",
         cause=GapCause.GONE,
@@ -264,7 +264,7 @@ def _with_live_last(steps: Sequence[Step], live: FileStat | None) -> list[Step]:
     return [step for step in steps if step.file.id != live.id] + own
 
 
-def _packed_unread(packed: Sequence[FileStat], explained: int, scene: Scene) -> list[Trouble]:
+def _packed_unread(packed: Sequence[FileStat], explained: int, scene: Scene) -> list[ReadFailure]:
     """Tell files that were compressed before they were seen.
 
     As many as files that had been read are gone may be these; so may one beside its own original.
@@ -276,4 +276,4 @@ def _packed_unread(packed: Sequence[FileStat], explained: int, scene: Scene) -> 
     told = ", ".join(file.path for file in unread[:3])
     kind = packing_of(scene.head_of(unread[0]) or b"")
     why = f"{told}: {kind} before it was read, and only plain lines are read"
-    return [Trouble(why=why, cause=GapCause.UNREADABLE)]
+    return [ReadFailure(why=why, cause=GapCause.UNREADABLE)]

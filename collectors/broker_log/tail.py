@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from collectors.broker_log.budget import Budget, LookLimits
-from collectors.broker_log.files import FileId, Files, FileStat, Trouble
+from collectors.broker_log.files import FileId, Files, FileStat, ReadFailure
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_finding import LogFinder
 from collectors.broker_log.log_reading import LogReading, Parser
@@ -28,7 +28,7 @@ from rules.facts.identity import BrokerId
 
 MAX_LOGS: Final = 200  # of one pattern; a broker has six
 ABSENT_LOGS: Final = 100  # of one pattern, remembered though they are not there
-TROUBLES_TOLD: Final = 3
+MAX_ERRORS_LOGGED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class _SourceLook:
     source: TailSource
     before: SourceMark | None
     readings: dict[str, LogReading] = field(default_factory=dict)  # by path
-    troubles: list[Trouble] = field(default_factory=list)
+    errors: list[ReadFailure] = field(default_factory=list)
     is_listed: bool = False
     old_before_ns: int = 0
 
@@ -83,35 +83,35 @@ class _SourceLook:
             unparsed=sum(one.unparsed for one in parsers),
             lost_bytes=sum(one.lost_bytes for one in self.readings.values()),
             last_line_at=max(times, default=None),
-            trouble=self.trouble,
+            error=self.error,
             unreadable=tuple(line for one in parsers for line in one.unreadable),
             controllers=tuple(pair for one in parsers for pair in one.controllers),
         )
 
     @property
-    def all_troubles(self) -> list[Trouble]:
+    def all_errors(self) -> list[ReadFailure]:
         """What is wrong with it and with its logs."""
-        return [*self.troubles, *(t for one in self.readings.values() for t in one.troubles)]
+        return [*self.errors, *(t for one in self.readings.values() for t in one.errors)]
 
     @property
-    def trouble(self) -> str | None:
-        """Return the troubles as one line, None if there is none; names of files may be any bytes."""
-        told = [one.why for one in self.all_troubles]
-        more = len(told) - TROUBLES_TOLD
+    def error(self) -> str | None:
+        """Return the errors as one line, None if there is none; names of files may be any bytes."""
+        told = [one.why for one in self.all_errors]
+        more = len(told) - MAX_ERRORS_LOGGED
         end = [f"and {more} more"] if more > 0 else []
-        whole = "; ".join([*told[:TROUBLES_TOLD], *end])
+        whole = "; ".join([*told[:MAX_ERRORS_LOGGED], *end])
         return "".join(sign if sign.isprintable() else "?" for sign in whole) or None
 
     @property
     def gap(self) -> Gap | None:
-        """Return the gap that its troubles are, None if there is none."""
-        troubles = self.all_troubles
-        if not troubles:
+        """Return the gap that its errors are, None if there is none."""
+        errors = self.all_errors
+        if not errors:
             return None
         return Gap(
             what=f"lines of broker log {self.source.name}",
-            why=self.trouble or "",
-            cause=troubles[0].cause,
+            why=self.error or "",
+            cause=errors[0].cause,
             scope=GapScope.BROKER_LOG,
             broker_id=self.source.broker_id,
         )
@@ -152,14 +152,14 @@ class LogTail:
 
     def read(self, position: str | None) -> TailRead:
         """Return what came after a position, within the limits; None: this is the first look."""
-        before, trouble = _known(position)
+        before, error = _known(position)
         began = self._monotonic()
         finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
         claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
         looks = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
-        if trouble is not None:
+        if error is not None:
             for look in looks:
-                look.troubles.append(trouble)
+                look.errors.append(error)
         budget = Budget(self._limits, self._monotonic)
         is_slow = self._monotonic() - began > self._limits.seconds
         readings = [(look, one) for look in looks for one in look.readings.values()]
@@ -184,8 +184,8 @@ class LogTail:
     ) -> _SourceLook:
         look = _SourceLook(source=source, before=before)
         matching = self._files.matching(source.pattern)
-        if isinstance(matching, Trouble):
-            look.troubles.append(matching)
+        if isinstance(matching, ReadFailure):
+            look.errors.append(matching)
             return look
         look.is_listed = True
         known = {} if before is None else before.logs
@@ -195,7 +195,7 @@ class LogTail:
                 look.readings[path] = finder.find(path, before, beside=paths)
         if not matching and not any(one.is_found for one in look.readings.values()):
             why = f"no file matches {source.pattern}"
-            look.troubles.append(Trouble(why=why, cause=GapCause.GONE))
+            look.errors.append(ReadFailure(why=why, cause=GapCause.GONE))
         return look
 
     def _is_own(self, path: str, known: Mapping[str, LogMark]) -> bool:
@@ -224,7 +224,7 @@ class LogTail:
             why = (
                 f"{look.source.pattern} matches {len(usable)} logs: the newest {MAX_LOGS} are read"
             )
-            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
+            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
         return sorted(usable[:MAX_LOGS])
 
     def _modified_ns(self, path: str, before: SourceMark) -> int:
@@ -245,11 +245,11 @@ class LogTail:
         source, _ = owner = claimed.setdefault(file.id, own)
         if source != look.source.name:
             why = f"{path} is read already, as one of source {source}"
-            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
+            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
         return owner != own
 
 
-def _known(position: str | None) -> tuple[Position, Trouble | None]:
+def _known(position: str | None) -> tuple[Position, ReadFailure | None]:
     """Read a position; one that cannot be read is none, which is told."""
     if position is None:
         return {}, None
@@ -257,7 +257,7 @@ def _known(position: str | None) -> tuple[Position, Trouble | None]:
         return decode(position), None
     except ValueError as exc:
         why = f"where the last look ended cannot be read ({exc}): this one begins anew"
-        return {}, Trouble(why=why, cause=GapCause.UNREADABLE)
+        return {}, ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
 
 def _tell_slow(looks: Sequence[_SourceLook], seconds: float) -> None:
@@ -265,7 +265,7 @@ def _tell_slow(looks: Sequence[_SourceLook], seconds: float) -> None:
     why = f"finding the files takes more than {seconds:g} s, and not all of them could be read"
     for look in looks:
         if any(one.is_behind for one in look.readings.values()):
-            look.troubles.append(Trouble(why=why, cause=GapCause.LIMIT))
+            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
 
 
 def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:

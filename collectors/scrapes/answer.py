@@ -9,10 +9,10 @@ from typing import Final
 
 from collectors.scrapes.wanted import NO_ERROR, Series, is_absurd
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import Trouble
+from rules.facts.scrapes import ScrapeFailure
 
 TOLD: Final = 200  # letters of somebody else's words
-NOTHING: Final = Trouble(
+NOTHING: Final = ScrapeFailure(
     cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are looked for"
 )
 
@@ -28,7 +28,7 @@ class Samples:
 
     values: Mapping[Series, float] = field(default_factory=dict)
     is_whole: bool = True  # False: what is not here may exist all the same
-    troubles: tuple[Trouble, ...] = ()
+    failures: tuple[ScrapeFailure, ...] = ()
 
 
 @dataclass(slots=True)
@@ -65,20 +65,20 @@ class Gathering:
         self._left[why] += 1
         self._causes[why] = cause
 
-    def done(self, more: Iterable[Trouble] = ()) -> Samples:
+    def done(self, more: Iterable[ScrapeFailure] = ()) -> Samples:
         """Return what was taken; a series with two values has none."""
         for _ in self._twice:
             self.leave_out("there twice with different values", GapCause.IMPOSSIBLE_VALUE)
-        troubles = [
-            Trouble(cause=self._causes[why], why=f"samples left out: {count} ({why})")
+        failures = [
+            ScrapeFailure(cause=self._causes[why], why=f"samples left out: {count} ({why})")
             for why, count in self._left.items()
         ]
         if self.is_over:
             why = f"it has more than {self.limit} series that are wanted"
-            troubles.append(Trouble(cause=GapCause.LIMIT, why=why))
-        troubles += more
-        if not self._seen_any and not troubles:
-            troubles.append(NOTHING)
-        is_whole = all(one is NOTHING for one in troubles)
+            failures.append(ScrapeFailure(cause=GapCause.LIMIT, why=why))
+        failures += more
+        if not self._seen_any and not failures:
+            failures.append(NOTHING)
+        is_whole = all(one is NOTHING for one in failures)
         values = {key: value for key, value in self._values.items() if key not in self._twice}
-        return Samples(values=values, is_whole=is_whole, troubles=tuple(troubles))
+        return Samples(values=values, is_whole=is_whole, failures=tuple(failures))

@@ -1,4 +1,4 @@
-"""Asks one endpoint over HTTP, within a time and up to a size; what goes wrong is a `Trouble`.
+"""Asks one endpoint over HTTP, within a time and up to a size; what goes wrong is a `ScrapeFailure`.
 
 Redirects are not followed, since credentials would go along, and no body is taken compressed: a few
 kilobytes could become gigabytes. Proxies and passwords of the environment are not used. Names are
@@ -24,7 +24,7 @@ from collectors.scrapes.page import read_page
 from collectors.scrapes.query import QUERY_PATH, error_in, query, read_answer
 from rules.errors import SettingsError
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import EndpointKind, Trouble
+from rules.facts.scrapes import EndpointKind, ScrapeFailure
 
 ACCEPT: Final = (
     "application/openmetrics-text;version=1.0.0;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
@@ -72,7 +72,7 @@ class Asking:
     tls: ssl.SSLContext = field(repr=False)
     resolve: Resolve = field(repr=False)
 
-    async def ask(self, endpoint: Endpoint) -> Body | Trouble:
+    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Return what an endpoint sends now, over a connection of its own."""
         credentials = self.credentials.get(endpoint.kind, Credentials())
         try:
@@ -80,13 +80,13 @@ class Asking:
                 return await self._asked_anywhere(client, endpoint, credentials)
         except (TimeoutError, httpx2.TimeoutException):
             why = f"no whole answer within {self.limits.seconds:g} s"
-            return Trouble(cause=GapCause.TIMEOUT, why=why)
+            return ScrapeFailure(cause=GapCause.TIMEOUT, why=why)
         except _RejectedError as exc:
-            return Trouble(cause=exc.cause, why=credentials.hide(str(exc)))
+            return ScrapeFailure(cause=exc.cause, why=credentials.hide(str(exc)))
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError, UnicodeError) as exc:
             why = f"{type(exc).__name__}: {exc}".rstrip(": ")
             # Hidden before it is cut: half a secret would not be found any more.
-            return Trouble(cause=GapCause.UNREACHABLE, why=plain(credentials.hide(why)))
+            return ScrapeFailure(cause=GapCause.UNREACHABLE, why=plain(credentials.hide(why)))
 
     def read(self, body: Body) -> Samples:
         """Read what an endpoint sent; it may take a second, without waiting for anything."""

@@ -20,7 +20,7 @@ import yaml
 
 from collectors.scrapes.endpoints import BadAddressError, Endpoint, target_of
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import Trouble
+from rules.facts.scrapes import ScrapeFailure
 
 MAX_FILE_BYTES: Final = 1_048_576  # YAML of that size takes some seconds
 MAX_TARGETS: Final = 100_000  # of one file
@@ -34,7 +34,7 @@ class Listed:
     """The endpoints, and what is wrong with the files."""
 
     endpoints: tuple[Endpoint, ...]
-    troubles: tuple[Trouble, ...] = ()
+    failures: tuple[ScrapeFailure, ...] = ()
     is_known: bool = True  # False: a file has never been read
 
 
@@ -44,7 +44,7 @@ class _File:
 
     stamp: Stamp | None = None
     endpoints: tuple[Endpoint, ...] = ()
-    troubles: tuple[Trouble, ...] = ()
+    failures: tuple[ScrapeFailure, ...] = ()
     was_read: bool = False
 
 
@@ -68,25 +68,25 @@ class EndpointLists:
 
     def read(self) -> Listed:
         """Return what is listed now; reads only files that changed."""
-        troubles: list[Trouble] = []
+        failures: list[ScrapeFailure] = []
         found: list[str] = []
         for pattern in self.patterns:
             paths = _paths(pattern)
             found += paths
             if not paths:
                 why = f"{pattern}: no file has this name"
-                troubles.append(Trouble(cause=GapCause.GONE, why=why))
+                failures.append(ScrapeFailure(cause=GapCause.GONE, why=why))
         self._files = {path: self._looked_at(path) for path in dict.fromkeys(found)}
         files = self._files.values()
-        troubles += [trouble for one in files for trouble in one.troubles]
+        failures += [failure for one in files for failure in one.failures]
         every = dict.fromkeys([*self.fixed, *(one for file in files for one in file.endpoints)])
         kept = list(every)[: self.limit]
         if len(every) > len(kept):
             why = f"{len(every)} endpoints are listed, and {self.limit} are asked at most"
-            troubles.append(Trouble(cause=GapCause.LIMIT, why=why))
+            failures.append(ScrapeFailure(cause=GapCause.LIMIT, why=why))
         return Listed(
             endpoints=tuple(_named_apart(kept)),
-            troubles=tuple(troubles),
+            failures=tuple(failures),
             is_known=all(one.was_read for one in files),
         )
 
@@ -96,13 +96,13 @@ class EndpointLists:
             stamp = _stamp(path)
             if stamp == known.stamp:
                 return known
-            endpoints, troubles = _read(path)
+            endpoints, failures = _read(path)
         except OSError as exc:
             why = f"{path}: {(exc.strerror or str(exc)).lower()}"
-            return replace(known, stamp=None, troubles=(_unreadable(why),))
+            return replace(known, stamp=None, failures=(_unreadable(why),))
         except _BrokenFileError as exc:
-            return replace(known, stamp=stamp, troubles=(_unreadable(f"{path} {exc}"),))
-        return _File(stamp=stamp, endpoints=endpoints, troubles=troubles, was_read=True)
+            return replace(known, stamp=stamp, failures=(_unreadable(f"{path} {exc}"),))
+        return _File(stamp=stamp, endpoints=endpoints, failures=failures, was_read=True)
 
 
 def _paths(pattern: str) -> list[str]:
@@ -117,8 +117,8 @@ def _stamp(path: str) -> Stamp:
     return told.st_ino, told.st_size, told.st_mtime_ns
 
 
-def _unreadable(why: str) -> Trouble:
-    return Trouble(cause=GapCause.UNREADABLE, why=why)
+def _unreadable(why: str) -> ScrapeFailure:
+    return ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
 
 
 def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
@@ -131,7 +131,7 @@ def _named_apart(endpoints: Sequence[Endpoint]) -> Iterator[Endpoint]:
 
 
 # ------------------------------------------------------------------ one file
-def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[Trouble, ...]]:
+def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[ScrapeFailure, ...]]:
     """Return the targets of a file, and those that are none.
 
     Raises:
@@ -154,10 +154,10 @@ def _read(path: str) -> tuple[tuple[Endpoint, ...], tuple[Trouble, ...]]:
             endpoints.append(target_of(target, labels))
         except BadAddressError as exc:
             bad.append(f"target {number} of the file: {exc}")
-    troubles = [_unreadable(f"{path}: {why}") for why in bad[:MAX_TOLD]]
+    failures = [_unreadable(f"{path}: {why}") for why in bad[:MAX_TOLD]]
     if len(bad) > MAX_TOLD:
-        troubles.append(_unreadable(f"{path}: {len(bad) - MAX_TOLD} more targets are none"))
-    return tuple(endpoints), tuple(troubles)
+        failures.append(_unreadable(f"{path}: {len(bad) - MAX_TOLD} more targets are none"))
+    return tuple(endpoints), tuple(failures)
 
 
 def _parsed(path: str, content: bytes) -> Any:

@@ -17,7 +17,7 @@ from prometheus_client.samples import Sample
 from collectors.scrapes.answer import Gathering, Samples
 from collectors.scrapes.wanted import LINE_BEGINNING, wanted
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import Trouble
+from rules.facts.scrapes import ScrapeFailure
 
 MAX_LINE: Final = 4096  # bytes; the parser takes quadratic time for labels that go on for ever
 STEP: Final = 65_536  # bytes searched at once: other threads run in between
@@ -35,19 +35,21 @@ def read_page(body: bytes, *, is_openmetrics: bool, max_series: int) -> Samples:
     if first is not None and len(first[0]) <= MAX_LINE and _parsed(first[0]) is None:
         return _no_page("it is in none of Prometheus' text formats")
     gathering = Gathering(limit=max_series)
-    more: list[Trouble] = []
+    more: list[ScrapeFailure] = []
     for line in _lines(body):
         if gathering.is_over:
             break
         _take(line, gathering)
     if is_openmetrics and not body.rstrip().endswith(_END):
-        more.append(Trouble(cause=GapCause.UNREADABLE, why="it is cut short: its # EOF is missing"))
+        more.append(
+            ScrapeFailure(cause=GapCause.UNREADABLE, why="it is cut short: its # EOF is missing")
+        )
     return gathering.done(more)
 
 
 def _no_page(why: str) -> Samples:
-    trouble = Trouble(cause=GapCause.UNREADABLE, why=why)
-    return Samples(is_whole=False, troubles=(trouble,))
+    failure = ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
+    return Samples(is_whole=False, failures=(failure,))
 
 
 def _lines(body: bytes) -> Iterator[bytes]:

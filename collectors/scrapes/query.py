@@ -15,7 +15,7 @@ from typing import Any, Final
 from collectors.scrapes.answer import Gathering, Samples, plain
 from collectors.scrapes.wanted import NAMES, wanted
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import Trouble
+from rules.facts.scrapes import ScrapeFailure
 
 QUERY_PATH: Final = "/api/v1/query"
 PROMETHEUS_LAG: Final = timedelta(minutes=1)  # servers scrape every 15 s to 60 s
@@ -53,8 +53,8 @@ def error_in(body: bytes) -> str | None:
 
 
 def _no_answer(why: str) -> Samples:
-    trouble = Trouble(cause=GapCause.UNREADABLE, why=why)
-    return Samples(is_whole=False, troubles=(trouble,))
+    failure = ScrapeFailure(cause=GapCause.UNREADABLE, why=why)
+    return Samples(is_whole=False, failures=(failure,))
 
 
 def _result_of(document: Mapping[str, Any]) -> list[Any] | None:
@@ -65,14 +65,16 @@ def _result_of(document: Mapping[str, Any]) -> list[Any] | None:
     return result if isinstance(result, list) else None
 
 
-def _warnings(document: Mapping[str, Any]) -> Iterator[Trouble]:
+def _warnings(document: Mapping[str, Any]) -> Iterator[ScrapeFailure]:
     """Give the server's warnings: it may have had a part of the data alone."""
     warnings = document.get("warnings")
     for told in warnings[:1] if isinstance(warnings, list) else ():
-        yield Trouble(cause=GapCause.BROKER_ERROR, why=f"the server warns: {plain(str(told))}")
+        yield ScrapeFailure(
+            cause=GapCause.BROKER_ERROR, why=f"the server warns: {plain(str(told))}"
+        )
 
 
-def _gathered(result: list[Any], warnings: Iterable[Trouble], max_series: int) -> Samples:
+def _gathered(result: list[Any], warnings: Iterable[ScrapeFailure], max_series: int) -> Samples:
     gathering, more = Gathering(limit=max_series), list(warnings)
     for one in result:
         if gathering.is_over:

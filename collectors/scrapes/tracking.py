@@ -17,7 +17,7 @@ from collectors.scrapes.endpoints import Endpoint
 from collectors.scrapes.query import PROMETHEUS_LAG
 from collectors.scrapes.readings import Readings, readings_of
 from collectors.scrapes.wanted import Series
-from rules.facts.scrapes import EndpointKind, EndpointState, Trouble
+from rules.facts.scrapes import EndpointKind, EndpointState, ScrapeFailure
 from rules.facts.times import SECOND_US
 
 # Micrometer looks for new series of a client once a minute, so that one may be older than it seems.
@@ -38,18 +38,18 @@ class Tracker:
     _places: frozenset[str | None] = frozenset()  # of that answer
     _answered_since_us: int | None = None
     _samples: int = 0
-    troubles: tuple[Trouble, ...] = ()  # of the latest attempt
+    failures: tuple[ScrapeFailure, ...] = ()  # of the latest attempt
     _took_seconds: float | None = None
-    failures: int = 0  # attempts in a row, up to the latest, that gave nothing
+    failed_attempts: int = 0  # attempts in a row, up to the latest, that gave nothing
 
-    def note_failed(self, trouble: Trouble, now: Moment) -> None:
+    def note_failed(self, failure: ScrapeFailure, now: Moment) -> None:
         """Take that an attempt gave nothing."""
-        self._attempted(now, (trouble,), failed=True)
+        self._attempted(now, (failure,), failed=True)
 
     def note(self, samples: Samples, now: Moment) -> None:
         """Take an answer; one that holds nothing and could not be read is none."""
         is_answer = samples.is_whole or len(samples.values) > 0
-        self._attempted(now, samples.troubles, failed=not is_answer)
+        self._attempted(now, samples.failures, failed=not is_answer)
         if not is_answer:
             return
         for series, value in samples.values.items():
@@ -80,13 +80,13 @@ class Tracker:
             is_up=answered is not None and not self.failed,
             took_seconds=self._took_seconds,
             samples=self._samples,
-            troubles=self.troubles,
+            failures=self.failures,
         )
 
     @property
     def failed(self) -> bool:
         """Whether the latest attempt gave nothing."""
-        return self.failures > 0
+        return self.failed_attempts > 0
 
     def answered_within(self, seconds: float, now_us: int) -> bool:
         """Whether there was an answer so lately."""
@@ -143,8 +143,8 @@ class Tracker:
     def _lag_us(self) -> int:
         return PROMETHEUS_LAG_US if self.endpoint.kind is EndpointKind.PROMETHEUS else 0
 
-    def _attempted(self, now: Moment, troubles: Sequence[Trouble], *, failed: bool) -> None:
+    def _attempted(self, now: Moment, failures: Sequence[ScrapeFailure], *, failed: bool) -> None:
         self._took_seconds = (now.ended_us - now.began_us) / SECOND_US
-        self.troubles = tuple(troubles)
-        self.failures = self.failures + 1 if failed else 0
+        self.failures = tuple(failures)
+        self.failed_attempts = self.failed_attempts + 1 if failed else 0
         self._drop(now.ended_us)

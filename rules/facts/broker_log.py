@@ -221,7 +221,7 @@ class LogSource:
     unparsed: int = 0  # lines of the kinds above that could not be read
     lost_bytes: int | None = None  # cut away before they were read, where that can be told
     last_line_at: datetime | None = None  # aware, UTC
-    trouble: str | None = None  # why nothing, or not all, could be read
+    error: str | None = None  # why nothing, or not all, could be read
     unreadable: tuple[str, ...] = ()  # some of the unparsed lines, cut short, for a person
     # Controllers of a KRaft quorum that wrote some of these lines, each with the time of its last one.
     controllers: tuple[tuple[BrokerId, datetime], ...] = ()

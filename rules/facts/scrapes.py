@@ -28,14 +28,14 @@ class EndpointKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class ScrapeFailure:
     """Why something of an endpoint is missing; never a secret."""
 
     cause: GapCause
     why: str
 
 
-NOT_ASKED: Final = Trouble(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
+NOT_ASKED: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="it has not been asked for too long")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class EndpointState:
     took_seconds: float | None  # the latest attempt
     samples: int  # kept of the latest answer
     lag: timedelta = timedelta(0)  # a value may be so old already when it is told
-    troubles: tuple[Trouble, ...] = ()  # of the latest attempt
+    failures: tuple[ScrapeFailure, ...] = ()  # of the latest attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,7 @@ class Scrapes:
     clients: tuple[ClientReading, ...] = ()  # also those of endpoints that are not fresh
     request_errors: tuple[RequestErrors, ...] = ()
     unclean_elections: tuple[UncleanElections, ...] = ()
-    troubles: tuple[Trouble, ...] = ()  # of the lists that name the endpoints
+    failures: tuple[ScrapeFailure, ...] = ()  # of the lists that name the endpoints
     lists_known: bool = True  # False: a list could never be read, so that endpoints are missing
 
     @classmethod
@@ -138,16 +138,16 @@ class Scrapes:
 
     def gaps(self) -> Iterator[Gap]:
         """Give what could not be seen, and why."""
-        for trouble in self.troubles:
-            yield _gap("lists of metrics endpoints", trouble)
+        for failure in self.failures:
+            yield _gap("lists of metrics endpoints", failure)
         for endpoint in self.endpoints:
-            troubles = endpoint.troubles or (() if endpoint.is_fresh else (NOT_ASKED,))
-            for trouble in troubles:
-                yield _gap(f"metrics of {endpoint.name}", trouble)
+            failures = endpoint.failures or (() if endpoint.is_fresh else (NOT_ASKED,))
+            for failure in failures:
+                yield _gap(f"metrics of {endpoint.name}", failure)
 
 
-def _gap(what: str, trouble: Trouble) -> Gap:
-    return Gap(what=what, why=trouble.why, cause=trouble.cause, scope=GapScope.SCRAPES)
+def _gap(what: str, failure: ScrapeFailure) -> Gap:
+    return Gap(what=what, why=failure.why, cause=failure.cause, scope=GapScope.SCRAPES)
 
 
 # ------------------------------------------------------------------ who reports, and who failed
@@ -211,5 +211,5 @@ def _answered(endpoint: EndpointState, since: datetime, until: datetime) -> bool
     began, ended = endpoint.answered_since, endpoint.answered_at
     if began is None or ended is None or since < ended - RISES_KEPT:
         return False
-    is_cut = any(one.cause is not GapCause.UNSUPPORTED for one in endpoint.troubles)
+    is_cut = any(one.cause is not GapCause.UNSUPPORTED for one in endpoint.failures)
     return began <= since and ended - endpoint.lag >= until and not is_cut

@@ -40,7 +40,7 @@ def _wrote_us(view: View) -> int:
     active, log = view.snapshot.controller, view.snapshot.broker_log
     if active is None or log.is_behind or not log.is_read:
         return 0
-    whole = [one for one in log.sources if not (one.trouble or one.unparsed or one.lost_bytes)]
+    whole = [one for one in log.sources if not (one.error or one.unparsed or one.lost_bytes)]
     if len(whole) == len(log.sources):
         return controllers_read(view).get(active, 0)
     times = (at for source in whole for node, at in source.controllers if node == active)

@@ -85,7 +85,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
     rejections = proven(episode, sight)
     if rejections is not episode.rejections:
         episode = changed(episode, rejections=rejections)
-    if sight.trouble is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
+    if sight.error is SequenceReason.TOPIC_RECREATED and episode.verdict.is_confirmed:
         return replace(  # nothing is left to refute it
             episode, is_asking=False, is_waiting=False, is_investigated=False
         )
@@ -110,7 +110,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
 
 def _asked(episode: Episode, sight: Sight) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
-    is_silence = sight.is_silent or sight.look_trouble is SequenceReason.LOOK_FAILED
+    is_silence = sight.is_silent or sight.look_error is SequenceReason.LOOK_FAILED
     unanswered = int(episode.is_asking and is_silence)
     is_settled = all(one.is_settled for one in episode.rejections)
     return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
@@ -146,7 +146,7 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
 
 def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
     """Whether the next round should look: at once, and again when the client has given up."""
-    if sight.trouble is not None or episode.asked_in_all >= ASKED_IN_ALL:
+    if sight.error is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
     if decided.verdict.is_confirmed:
         if decided.verdict.class_ is SequenceClass.LOSS:

@@ -22,7 +22,7 @@ KnownChanges = Mapping[TopicPartition, tuple[LeaderChange, ...]]
 
 def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownChanges) -> Episode:
     """Return an episode with all that this round found out of it."""
-    if sight.trouble is SequenceReason.TOPIC_RECREATED:
+    if sight.error is SequenceReason.TOPIC_RECREATED:
         return episode
     if sight.leader_epoch is not None and not sight.is_change_untold:
         episode = _with_leaders(episode, sight)

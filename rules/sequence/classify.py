@@ -71,8 +71,8 @@ def _in_silence(episode: Episode, judged: list[Decided], sight: Sight) -> list[D
     shown = known[keys.index(episode.shown.key) if episode.shown.key in keys else 0].rejection
     new = [one for one in judged if one.rejection.seen_us >= sight.now_us]
     said = episode.verdict
-    if said.reason in BY_LINES and sight.trouble is not None:
-        said = replace(said, reason=sight.trouble)
+    if said.reason in BY_LINES and sight.error is not None:
+        said = replace(said, reason=sight.error)
     return [Decided(rejection=shown, verdict=said), *new]
 
 
@@ -90,7 +90,7 @@ def is_final(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
     if age_us < DELIVERY_TIMEOUT // MICROSECOND:
         return False
     is_exhausted = episode.asked >= ASKED_IN_A_ROW or episode.asked_in_all >= ASKED_IN_ALL
-    is_unseen = sight.trouble is not None and not sight.is_silent
+    is_unseen = sight.error is not None and not sight.is_silent
     return is_unseen or is_exhausted or age_us >= INVESTIGATED // MICROSECOND
 
 
@@ -207,7 +207,7 @@ def _by_changes(episode: Episode, rejection: Rejection, sight: Sight) -> Sequenc
 
 def _may_have_changed(episode: Episode, rejection: Rejection, sight: Sight) -> bool:
     """Whether a bad change may lie in between; of a partition that is not seen nothing is known."""
-    is_unseen = sight.trouble is not None and sight.leader_epoch is None
+    is_unseen = sight.error is not None and sight.leader_epoch is None
     return not is_unseen and any(may_lie_between(one, rejection) for one in episode.changes)
 
 
@@ -306,7 +306,7 @@ def _open(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceVerdi
     """Say what the numbers suspect, and what is missing once it was asked for."""
     missing = _missing(episode, suspicion.rejection, sight)
     is_asked = missing in UNREAD or episode.asked >= ASKED_AT_ONCE
-    is_open = sight.trouble is None and not is_final(episode, suspicion.rejection, sight)
+    is_open = sight.error is None and not is_final(episode, suspicion.rejection, sight)
     if is_asked or not is_open:
         return _not_known(episode, suspicion, sight, missing)
     return _not_known(episode, suspicion, sight, suspicion.reason)
@@ -327,13 +327,13 @@ def _not_known(
 
 
 def _missing(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceReason:
-    if sight.trouble is not None:
-        return sight.trouble
+    if sight.error is not None:
+        return sight.error
     if sight.is_change_untold:
         return SequenceReason.CHANGE_NOT_TOLD
     if not _was_looked_at(episode, rejection):
-        if sight.look_trouble is not None:
-            return sight.look_trouble
+        if sight.look_error is not None:
+            return sight.look_error
         if episode.verdict.reason in UNREAD:
             return episode.verdict.reason  # until it can be looked through
         is_over = is_final(episode, rejection, sight)

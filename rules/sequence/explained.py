@@ -150,7 +150,7 @@ def explain_episode(episode: Episode) -> Explained:
 def numbers_told(
     shown: Rejection, rejections: Sequence[Rejection], largest_batch: int | None
 ) -> dict[str, EvidenceValue]:
-    """Return the figures by which the numbers of one rejection among others were judged."""
+    """Return the stats by which the numbers of one rejection among others were judged."""
     beside = standing_with(shown, rejections)
     gaps = [gap for one in beside if (gap := gap_of(one)) is not None]
     per_batch = records_per_batch(beside, largest_batch)

@@ -33,13 +33,13 @@ class Sight:
     clean_from: int | None = None  # since which one every change was clean for certain
     # It changed, and the new leader has not told yet what is left.
     is_change_untold: bool = False
-    trouble: SequenceReason | None = None  # why nothing can be asked
-    look_trouble: SequenceReason | None = None  # why what was asked was not answered
+    error: SequenceReason | None = None  # why nothing can be asked
+    look_error: SequenceReason | None = None  # why what was asked was not answered
 
     @property
     def is_silent(self) -> bool:
         """Whether a partition that was seen before is not seen in this round: that says nothing."""
-        return self.trouble is SequenceReason.PARTITION_NOT_SEEN and self.known_epoch is not None
+        return self.error is SequenceReason.PARTITION_NOT_SEEN and self.known_epoch is not None
 
     def is_after(self, rejection: Rejection) -> bool:
         """Whether the leader epoch of this round was seen after the rejection."""

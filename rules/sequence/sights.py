@@ -53,12 +53,12 @@ class Sights:
             return Sight(
                 now_us=self.now_us,
                 known_epoch=episode.seen_epoch,
-                trouble=told[episode.name is not None],
+                error=told[episode.name is not None],
             )
         epoch = self.snapshot.offsets.leader_epoch[row]
-        trouble = self._trouble(episode, epoch)
-        if trouble is SequenceReason.TOPIC_RECREATED:
-            return Sight(now_us=self.now_us, trouble=trouble)  # what is seen is of another topic
+        error = self._error(episode, epoch)
+        if error is SequenceReason.TOPIC_RECREATED:
+            return Sight(now_us=self.now_us, error=error)  # what is seen is of another topic
         watch = self.leaderships
         is_same = watch.partitions is self.snapshot.partitions
         known = row if is_same else watch.row(episode.name)
@@ -76,11 +76,11 @@ class Sights:
             watched_from=_earlier(episode.watched_from, watched, is_same=is_kept),
             clean_from=_earlier(episode.clean_from, clean, is_same=is_kept),
             is_change_untold=row in self.untold,
-            trouble=trouble,
-            look_trouble=self._look_trouble(episode.name) if is_unanswered else None,
+            error=error,
+            look_error=self._look_error(episode.name) if is_unanswered else None,
         )
 
-    def _trouble(self, episode: Episode, epoch: int | None) -> SequenceReason | None:
+    def _error(self, episode: Episode, epoch: int | None) -> SequenceReason | None:
         present = (
             None if episode.name is None else self.snapshot.partitions.id_of(episode.name.topic)
         )
@@ -90,7 +90,7 @@ class Sights:
             return SequenceReason.PARTITION_NOT_SEEN
         return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
 
-    def _look_trouble(self, name: TopicPartition) -> SequenceReason | None:
+    def _look_error(self, name: TopicPartition) -> SequenceReason | None:
         """Return why a partition was not looked through; gaps of others say nothing of it."""
         causes = {gap.cause for gap in self.look_gaps if _may_be_of(gap, name)}
         if GapCause.NOT_AUTHORIZED in causes:

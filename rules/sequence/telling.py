@@ -223,7 +223,7 @@ def _details(
         **told(episodes[0]),
         "episodes": [_short(one, is_new=one.id in new) for one in episodes[:SHOWN]],
         "episode_count": len(episodes),
-        "source_troubles": _troubles(view.snapshot.broker_log),
+        "source_errors": _errors(view.snapshot.broker_log),
     }
 
 
@@ -233,7 +233,7 @@ def _unknown_details(view: View, quiet: tuple[Verdict, Reason]) -> dict[str, Evi
         return {}
     nameless = _nameless(view)
     return {
-        "source_troubles": _troubles(view.snapshot.broker_log),
+        "source_errors": _errors(view.snapshot.broker_log),
         "untold_episodes": view.memory.sequences.untold,
         "without_partition": [_short(one, is_new=False) for one in nameless[-SHOWN:]],
         "without_partition_count": len(nameless),
@@ -282,6 +282,6 @@ def _short(episode: Episode, *, is_new: bool) -> dict[str, Scalar]:
     }
 
 
-def _troubles(log: BrokerLog) -> list[dict[str, Scalar]]:
-    troubled = [one for one in log.sources if one.trouble is not None]
-    return [{"source": one.name, "trouble": one.trouble} for one in troubled[:SHOWN]]
+def _errors(log: BrokerLog) -> list[dict[str, Scalar]]:
+    troubled = [one for one in log.sources if one.error is not None]
+    return [{"source": one.name, "error": one.error} for one in troubled[:SHOWN]]

@@ -12,9 +12,9 @@ from service.alerting.sending.calls import CallLimits, Calls
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.doors import Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.delivery.upkeep import Duties, Upkeep
-from service.metrics.alerting import DeliveryFigures
+from service.metrics.alerting import DeliveryStats
 from service.rounds.latest import Latest, RoundOutcome
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import Log
@@ -33,7 +33,7 @@ class Delivering:
     deliverer: Deliverer
     upkeep: Upkeep
     calls: Calls
-    counted: Figures
+    counted: Stats
 
     @property
     def sending(self) -> Task:
@@ -45,7 +45,7 @@ class Delivering:
         """Return the task that is ended when the service stops."""
         return Task(name="delivery_upkeep", run=self.upkeep.run)
 
-    def figures(self) -> DeliveryFigures:
+    def stats(self) -> DeliveryStats:
         """Return how it goes."""
         return self.counted.told(utc_now())
 
@@ -69,7 +69,7 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
     """Build it; without receivers nothing is sent, and what was meant for former ones is given up."""
     receivers, owner = settings.receivers_by_name(), uuid4()
     most = {one.name: one.max_concurrent for one in settings.receivers}
-    figures = Figures(receivers)
+    stats = Stats(receivers)
     results = Deliveries(lambda: store.engine, cluster, owner)
     calls = Calls(settings.guard(), limits=CallLimits(connections=max(sum(most.values()), 1)))
     deliverer = Deliverer(
@@ -77,7 +77,7 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
         results=results,
         sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
         doors=Doors.of((one, most[name]) for name, one in receivers.items()),
-        figures=figures,
+        stats=stats,
         clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
         stop=stop,
         log=log,
@@ -87,14 +87,14 @@ def make_delivering(  # noqa: PLR0913 - what it is made of, each by its name
         _duties(settings, receivers, cluster),
         backlogs=Backlogs(lambda: store.engine, cluster),
         deliveries=results,
-        figures=figures,
+        stats=stats,
         utc_now=utc_now,
         monotonic=monotonic,
         is_watching=lambda: _is_watching(latest),
         wake=deliverer.wake,
         log=log,
     )
-    return Delivering(deliverer=deliverer, upkeep=upkeep, calls=calls, counted=figures)
+    return Delivering(deliverer=deliverer, upkeep=upkeep, calls=calls, counted=stats)
 
 
 def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster: str) -> Duties:

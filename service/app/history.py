@@ -15,13 +15,13 @@ from service.history.folding import Folded, fold_due
 from service.history.recorder import Recorder
 from service.history.retention import remove_old
 from service.history.shipping import Shipper
-from service.jobs.retention import RunsBefore, clock_trouble
+from service.jobs.retention import RunsBefore, clock_error
 from service.rounds.history import History
 from service.runtime.allocator import give_back
 from service.runtime.clock import monotonic
 from service.runtime.events import Event
 from service.runtime.log import Log
-from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
+from service.scheduling.job import Call, CatchUp, Job, RunContext, Stats
 from service.scheduling.triggers import Every
 from service.settings import HistorySettings, Settings
 
@@ -129,7 +129,7 @@ def fold_folder(
     )
 
 
-def _fold(settings: Settings, context: RunContext, log: Log) -> Figures:
+def _fold(settings: Settings, context: RunContext, log: Log) -> Stats:
     folded = fold_days(settings, context.now, context.is_over)
     give_back()
     for file, why in folded.damaged.items():
@@ -142,12 +142,12 @@ def _fold(settings: Settings, context: RunContext, log: Log) -> Figures:
     }
 
 
-def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: Log) -> Figures:
-    trouble = clock_trouble(runs, context.now)
-    if trouble is not None:
-        if trouble.is_wrong:
-            log.warning(Event.RETENTION_SKIPPED, why=trouble.why, now=context.now.isoformat())
-        return {"skipped": trouble.why}
+def _remove_old(settings: Settings, runs: RunsBefore, context: RunContext, log: Log) -> Stats:
+    error = clock_error(runs, context.now)
+    if error is not None:
+        if error.is_wrong:
+            log.warning(Event.RETENTION_SKIPPED, why=error.why, now=context.now.isoformat())
+        return {"skipped": error.why}
     days = timedelta(days=settings.history.retention_days)
     first = _local(context.now, settings.history).date() - days
     return {"days": remove_old(opener(settings)(), first, context.is_over)}

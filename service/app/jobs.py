@@ -14,11 +14,11 @@ from service.observe.log_inbox import remove_read
 from service.runtime.clock import ClockReading, monotonic, utc_now
 from service.runtime.log import Log
 from service.runtime.supervisor import Supervisor, Task
-from service.scheduling.figures import JobState
-from service.scheduling.job import Call, CatchUp, Figures, Job, RunContext
+from service.scheduling.job import Call, CatchUp, Job, RunContext, Stats
 from service.scheduling.performing import Performer
 from service.scheduling.runner import Runner
 from service.scheduling.scheduler import Scheduler
+from service.scheduling.stats import JobState
 from service.scheduling.triggers import Every
 from service.storage.jobs.jobs import StoredRun, StoredRuns
 from service.storage.jobs.retention import Kind, ran_before, remove
@@ -87,7 +87,7 @@ def _retention(store: PostgresStore, keep_findings: timedelta, log: Log) -> Job:
 
 
 def _inbox_retention(store: PostgresStore) -> Job:
-    def work(context: RunContext) -> Figures:
+    def work(context: RunContext) -> Stats:
         removed = 0
         for name in names_of_inboxes(store.engine):
             if not context.is_over():
@@ -118,7 +118,7 @@ class _OldRows:
     def ran_before(self, moment: datetime) -> datetime | None:
         return ran_before(self._store.engine, moment)
 
-    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Figures:
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
         return remove(self._store.engine, limits, is_over)
 
 
@@ -159,7 +159,7 @@ class JobDesk:
             name=state.name,
             trigger=state.trigger,
             next_due_at=state.next_due,
-            is_running=state.figures.is_running,
+            is_running=state.stats.is_running,
             last_run=_run_view(last[0]) if last else None,
             waits_for=state.waits_for,
         )
@@ -173,5 +173,5 @@ def _run_view(run: StoredRun) -> RunView:
         ended_at=run.ended_at,
         outcome=run.outcome.value,
         detail=run.detail,
-        figures=run.figures,
+        stats=run.stats,
     )

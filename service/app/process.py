@@ -30,7 +30,7 @@ from service.app.serve import Parts, Service
 from service.history.kept_ends import FILE as ENDS_FILE
 from service.history.kept_ends import KeptEnds
 from service.metrics.exposition import Exposition
-from service.metrics.process import process_figures, seldom_collected
+from service.metrics.process import process_stats, seldom_collected
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.log_files import LogFiles
 from service.observe.log_inbox import LogInbox
@@ -265,13 +265,13 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         exposition=base.exposition,
         latest=base.latest,
         monotonic=monotonic,
-        process=lambda: process_figures(
-            base.supervisor.restarts, base.writer.lost, base.jobs.runner.figures()
+        process=lambda: process_stats(
+            base.supervisor.restarts, base.writer.lost, base.jobs.runner.stats()
         ),
         risk=base.risk,
         endpoints=tuple if base.scrapes is None else base.scrapes.endpoints,
         alerting=make_alerting(settings.alerting, base.supervisor),
-        deliveries=delivering.figures,
+        deliveries=delivering.stats,
         on_stored=delivering.deliverer.wake,
         history=base.history,
     )

@@ -182,16 +182,16 @@ def _there_is_none(history: str) -> str:
 
 
 def _document(done: NightsDone) -> dict[str, object]:
-    """Return figures, plain numbers and texts: they are kept with the run of the job."""
+    """Return stats, plain numbers and texts: they are kept with the run of the job."""
     made = [night for night in done.nights if night["is_new"]]
-    figures: dict[str, object] = {"nights": len(made)}
+    stats: dict[str, object] = {"nights": len(made)}
     if done.nights:
         last = done.nights[-1]
-        figures |= {"day": last["day"], "run": last["run"], "series": last["series"]}
-        figures |= last["outcomes"]
-        figures["damaged_buckets"] = sum(len(night["damaged"]) for night in made)
-        figures["seconds"] = round(sum(night["seconds"].get("all", 0) for night in made))
+        stats |= {"day": last["day"], "run": last["run"], "series": last["series"]}
+        stats |= last["outcomes"]
+        stats["damaged_buckets"] = sum(len(night["damaged"]) for night in made)
+        stats["seconds"] = round(sum(night["seconds"].get("all", 0) for night in made))
     if done.published is not None:
-        figures["published"] = done.published.outcome.value
-        figures["publish_seconds"] = round(done.published.seconds)
-    return figures
+        stats["published"] = done.published.outcome.value
+        stats["publish_seconds"] = round(done.published.seconds)
+    return stats

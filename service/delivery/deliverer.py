@@ -22,7 +22,7 @@ from service.alerting.sending.answers import SLOW, Outcome
 from service.alerting.sending.sender import Attempt
 from service.delivery.deciding import done_of, unsendable
 from service.delivery.doors import Door, Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.runtime.clock import ClockReading, step_between
 from service.runtime.events import Event
 from service.runtime.log import Log
@@ -117,7 +117,7 @@ class Deliverer:
         results: ResultPort,
         sender: SendPort,
         doors: Doors,
-        figures: Figures,
+        stats: Stats,
         clocks: Clocks,
         stop: asyncio.Event,
         log: Log,
@@ -130,7 +130,7 @@ class Deliverer:
         self._results = results
         self._sender = sender
         self._doors = doors
-        self._figures = figures
+        self._stats = stats
         self._clocks = clocks
         self._stop = stop
         self._log = log
@@ -193,7 +193,7 @@ class Deliverer:
                 self._put_back(known)
         self._note_back()
         for name in found.superseded:
-            self._figures.ended(name, RowState.SUPERSEDED)
+            self._stats.ended(name, RowState.SUPERSEDED)
         for claimed in found.claimed:
             self._begin(claimed, now)
 
@@ -210,7 +210,7 @@ class Deliverer:
             self._claims.release(known.unsent, now)
         for name in sorted(known.gone):
             count = self._results.give_up(name, now)
-            self._figures.ended(name, RowState.DEAD, count)
+            self._stats.ended(name, RowState.DEAD, count)
             self._log.error(Event.RECEIVER_GONE, receiver=name, given_up=count)
         for name in sorted(known.back):
             self._results.hasten(name, now)
@@ -281,7 +281,7 @@ class Deliverer:
         else:
             attempt = await self._sender.send(door.receiver, post.body, post.headers)
             now = self._clocks.utc_now()
-            self._figures.attempted(claimed.receiver, attempt)
+            self._stats.attempted(claimed.receiver, attempt)
             if door.note(attempt):
                 self._known.back.add(claimed.receiver)
             if attempt.outcome is Outcome.DISABLED:
@@ -289,7 +289,7 @@ class Deliverer:
             done = done_of(claimed, door.receiver, attempt, now=now, chance=self._chance())
         self._known.done.append(done)
         if done.state is not RowState.WAITING:
-            self._figures.ended(claimed.receiver, done.state)
+            self._stats.ended(claimed.receiver, done.state)
         self._tell(claimed, done)
 
     def _post_of(self, claimed: Claimed, receiver: Receiver) -> Post | None:
@@ -320,14 +320,14 @@ class Deliverer:
         tell(Event.DELIVERY_FAILED, **what, **why, again_at=done.next_attempt_at.isoformat())
 
     def _note_away(self, error: StoreError) -> None:
-        if self._figures.is_up:
+        if self._stats.is_up:
             self._log.warning(Event.OUTBOX_AWAY, why=str(error), retryable=error.retryable)
-        self._figures.is_up = False
+        self._stats.is_up = False
 
     def _note_back(self) -> None:
-        if not self._figures.is_up:
+        if not self._stats.is_up:
             self._log.info(Event.OUTBOX_BACK)
-        self._figures.is_up = True
+        self._stats.is_up = True
 
     def _note_clock(self) -> None:
         """Have what is open moved along when the clock was set: nothing is late or early by that."""

@@ -17,7 +17,7 @@ from service.alerting.notifications.notification import Notification
 from service.alerting.notifications.own_messages import watchdog_message
 from service.alerting.notifications.retelling import Kept, retold
 from service.alerting.receivers.receivers import Receiver
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
@@ -72,7 +72,7 @@ class Upkeep:
         *,
         backlogs: BacklogPort,
         deliveries: BuryPort,
-        figures: Figures,
+        stats: Stats,
         utc_now: Callable[[], datetime],
         monotonic: Callable[[], float],
         is_watching: Callable[[], bool],
@@ -84,7 +84,7 @@ class Upkeep:
         self._duties = duties
         self._backlogs = backlogs
         self._deliveries = deliveries
-        self._figures = figures
+        self._stats = stats
         self._utc_now = utc_now
         self._monotonic = monotonic
         self._is_watching = is_watching
@@ -114,10 +114,10 @@ class Upkeep:
         """Do what is due; return whether there is something new to send. Blocks."""
         now = self._utc_now()
         for name in self._deliveries.bury(tuple(self._duties.receivers), now):
-            self._figures.ended(name, RowState.DEAD)
+            self._stats.ended(name, RowState.DEAD)
             self._log.error(Event.RECEIVER_REMOVED, receiver=name)
         told = self._fallbacks(now) + self._spoken(now)
-        self._figures.waiting(self._backlogs.counts(now))
+        self._stats.waiting(self._backlogs.counts(now))
         return told > 0
 
     # -------------------------------------------------------------- who is late
@@ -127,7 +127,7 @@ class Upkeep:
             return 0
         late = self._backlogs.late(fallback.name, after=after, now=now)
         count = self._backlogs.post([self._instead(one, fallback, now) for one in late])
-        self._figures.fell_back(count)
+        self._stats.fell_back(count)
         for one in late:
             self._log.warning(
                 Event.FALLBACK,

@@ -164,7 +164,7 @@ class Extraction:
         """Return rejected batches per second; absent where not all of the logs could be read."""
         rates = np.full(len(subjects.rejected), np.nan)
         log = snapshot.broker_log
-        if not log.is_read or self._last_us is None or any(one.trouble for one in log.sources):
+        if not log.is_read or self._last_us is None or any(one.error for one in log.sources):
             return rates
         elapsed_us = now_us - self._last_us
         if not 0 < elapsed_us <= self._longest_us:

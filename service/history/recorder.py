@@ -15,8 +15,8 @@ from typing import Final
 
 from service.history.ahead import Record, SegmentWriter, index, labels, next_path, round_record
 from service.history.extraction import Extraction, JudgedRound, RoundSamples
-from service.history.figures import HistoryFigures
 from service.history.hours import HOUR_MS
+from service.history.stats import HistoryStats
 from service.runtime.events import Event
 from service.runtime.log import Log
 
@@ -42,20 +42,20 @@ class Recorder:
         self._monotonic = monotonic
         self._log = log
         self._waiting: deque[JudgedRound] = deque()
-        self._lock = threading.Lock()  # of the queue and the figures
+        self._lock = threading.Lock()  # of the queue and the stats
         self._turn = threading.Lock()  # of writing
         self._segment: SegmentWriter | None = None
         self._path: Path | None = None  # set before the file is made, and reset when it is closed
         self._version = -1  # of the series that the segment knows
         self._labels: dict[int, bytes] = {}  # texts of series that are in no segment yet
         self._tells_anew = False
-        self._figures = HistoryFigures()
+        self._stats = HistoryStats()
 
     @property
-    def figures(self) -> HistoryFigures:
+    def stats(self) -> HistoryStats:
         """Return how it goes."""
         with self._lock:
-            return self._figures
+            return self._stats
 
     @property
     def current(self) -> Path | None:
@@ -73,7 +73,7 @@ class Recorder:
             self._waiting.append(judged)
             if len(self._waiting) > MOST_WAITING:
                 self._waiting.popleft()
-                self._figures = replace(self._figures, lost_rounds=self._figures.lost_rounds + 1)
+                self._stats = replace(self._stats, lost_rounds=self._stats.lost_rounds + 1)
 
     def tell_labels_anew(self) -> None:
         """Have the next round tell the labels of all its series: a segment that did is lost."""
@@ -138,8 +138,8 @@ class Recorder:
 
     def _failed(self, why: OSError, samples: RoundSamples) -> None:
         with self._lock:
-            before = self._figures
-            self._figures = replace(
+            before = self._stats
+            self._stats = replace(
                 before,
                 is_written=False,
                 lost_rounds=before.lost_rounds + 1,
@@ -152,8 +152,8 @@ class Recorder:
 
     def _written(self, judged: JudgedRound, samples: RoundSamples, took: float) -> None:
         with self._lock:
-            before = self._figures
-            self._figures = replace(
+            before = self._stats
+            self._stats = replace(
                 before,
                 is_written=True,
                 series=len(samples),

@@ -15,10 +15,10 @@ from typing import BinaryIO, Final
 from rules.errors import StoreError
 from service.history.ahead import segment_paths
 from service.history.dictionary import Dictionary
-from service.history.figures import HistoryFigures
 from service.history.folder import ASIDE, Folder
 from service.history.hours import packed_hour, write_hour
 from service.history.segments import Segment, crc_of, read_segment, size_of
+from service.history.stats import HistoryStats
 from service.runtime.events import Event
 from service.runtime.log import Log
 
@@ -51,13 +51,13 @@ class Shipper:
         self._folder: Folder | None = None
         self._left_out: set[int] = set()  # series whose id another one has
         self._lock = threading.Lock()
-        self._figures = HistoryFigures()
+        self._stats = HistoryStats()
 
     @property
-    def figures(self) -> HistoryFigures:
+    def stats(self) -> HistoryStats:
         """Return how it goes."""
         with self._lock:
-            return self._figures
+            return self._stats
 
     def ship(self) -> None:
         """Ship what can be shipped; what cannot waits, which is told, and is no error."""
@@ -110,7 +110,7 @@ class Shipper:
             self._dictionary = Dictionary(self._folder)
         return self._folder, self._dictionary
 
-    # -------------------------------------------------------------- trouble
+    # -------------------------------------------------------------- error
     def _unreadable(self, path: Path, size: int, segment: Segment) -> None:
         """Put away a segment without one round; where it was only begun there is nothing to lose."""
         if not segment.lost_bytes and not segment.lost_rounds:
@@ -164,25 +164,25 @@ class Shipper:
 
     def _failed(self, why: Exception) -> None:
         with self._lock:
-            was_stored = self._figures.is_stored
-            self._figures = replace(self._figures, is_stored=False)
+            was_stored = self._stats.is_stored
+            self._stats = replace(self._stats, is_stored=False)
         self._folder = self._dictionary = None  # what is known of it may be wrong by then
         if was_stored:
             self._log.warning(Event.HISTORY_AWAY, what="hours", why=str(why))
 
     def _back(self) -> None:
         with self._lock:
-            was_stored = self._figures.is_stored
-            self._figures = replace(self._figures, is_stored=True)
+            was_stored = self._stats.is_stored
+            self._stats = replace(self._stats, is_stored=True)
         if not was_stored:
             self._log.info(Event.HISTORY_BACK, what="hours")
 
     def _count(self, *, damaged: int = 0, lost_rounds: int = 0) -> None:
         with self._lock:
-            self._figures = replace(
-                self._figures,
-                damaged=self._figures.damaged + damaged,
-                lost_rounds=self._figures.lost_rounds + lost_rounds,
+            self._stats = replace(
+                self._stats,
+                damaged=self._stats.damaged + damaged,
+                lost_rounds=self._stats.lost_rounds + lost_rounds,
             )
 
     def _count_waiting(self) -> None:
@@ -191,6 +191,4 @@ class Shipper:
         except OSError:
             return
         with self._lock:
-            self._figures = replace(
-                self._figures, waiting_hours=len(sizes), waiting_bytes=sum(sizes)
-            )
+            self._stats = replace(self._stats, waiting_hours=len(sizes), waiting_bytes=sum(sizes))

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from service.runtime.events import Event
 from service.runtime.log import Log
-from service.scheduling.job import Figures, RunContext
+from service.scheduling.job import RunContext, Stats
 from service.storage.jobs.retention import Kind
 
 DAY: Final = timedelta(days=1)
@@ -47,19 +47,19 @@ class RunsBefore(Protocol):
 class OldRows(RunsBefore, Protocol):
     """Where old rows are; every call may raise StoreError."""
 
-    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Figures:
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool], /) -> Stats:
         """Remove what is older than its limit; return how much that was."""
 
 
 @dataclass(frozen=True, slots=True)
-class ClockTrouble:
+class ClockError:
     """Why the word of the clock is not taken."""
 
     why: str
     is_wrong: bool  # it seems to be far ahead; otherwise there is nothing to hold it against
 
 
-def clock_trouble(runs: RunsBefore, now: datetime) -> ClockTrouble | None:
+def clock_error(runs: RunsBefore, now: datetime) -> ClockError | None:
     """Return why nothing may be taken for old by this clock; None: it can be trusted.
 
     Raises:
@@ -68,10 +68,10 @@ def clock_trouble(runs: RunsBefore, now: datetime) -> ClockTrouble | None:
     last = runs.ran_before(now - AGREED_AGO)
     if last is None:
         why = "no job ran a day ago: there is nothing to hold the clock against"
-        return ClockTrouble(why, is_wrong=False)
+        return ClockError(why, is_wrong=False)
     if now - last > MOST_IDLE:
         why = f"the clock is {(now - last).days} days ahead of the last job before today"
-        return ClockTrouble(why, is_wrong=True)
+        return ClockError(why, is_wrong=True)
     return None
 
 
@@ -84,18 +84,18 @@ class Retention:
         self._kept = {**dict.fromkeys(LOOKED_BACK_ON, keep_findings), **KEPT}
         self._log = log
 
-    def run(self, context: RunContext) -> Figures:
+    def run(self, context: RunContext) -> Stats:
         """Remove what is old by a clock that can be trusted; return how much of each kind.
 
         Raises:
             StoreError: the database rejected or is away.
         """
         now = context.now
-        trouble = clock_trouble(self._rows, now)
-        if trouble is not None:
-            if trouble.is_wrong:
-                self._log.warning(Event.RETENTION_SKIPPED, why=trouble.why, now=now.isoformat())
-            return {"skipped": trouble.why}
+        error = clock_error(self._rows, now)
+        if error is not None:
+            if error.is_wrong:
+                self._log.warning(Event.RETENTION_SKIPPED, why=error.why, now=now.isoformat())
+            return {"skipped": error.why}
         limits = {kind: now - keep for kind, keep in self._kept.items()}
         removed = self._rows.remove(limits, context.is_over)
         return {kind: count for kind, count in removed.items() if count}

@@ -18,7 +18,7 @@ _OUTCOMES = ("delivered", "superseded", "dead")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiverFigures:
+class ReceiverStats:
     """How sending to one receiver goes."""
 
     outcomes: Mapping[str, int] = field(default_factory=dict)  # of notifications, since the start
@@ -31,18 +31,16 @@ class ReceiverFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeliveryFigures:
+class DeliveryStats:
     """How sending goes."""
 
     is_up: bool
     fallbacks: int = 0  # since the start
-    receivers: Mapping[str, ReceiverFigures] = field(
-        default_factory=dict
-    )  # by name, as they are set
+    receivers: Mapping[str, ReceiverStats] = field(default_factory=dict)  # by name, as they are set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertFigures:
+class AlertStats:
     """How alerting goes."""
 
     alerts: AlertCounts = field(default_factory=dict)
@@ -52,25 +50,25 @@ class AlertFigures:
 Samples = dict[Metric, bytes]
 
 
-def alert_samples(cluster: str, figures: AlertFigures | None) -> Samples:
+def alert_samples(cluster: str, stats: AlertStats | None) -> Samples:
     """Write what is known of alerts: those there are, by rule."""
-    if figures is None:
+    if stats is None:
         return {}
     counts = [
         ({"rule": rule, "severity": str(severity), "state": str(state)}, count)
-        for (rule, severity, state), count in sorted(figures.alerts.items())
+        for (rule, severity, state), count in sorted(stats.alerts.items())
     ]
     return {
         names.ALERTS: _lines(names.ALERTS, cluster, counts),
-        names.ALERTING_FAILURES: _line(names.ALERTING_FAILURES, cluster, figures.failures),
+        names.ALERTING_FAILURES: _line(names.ALERTING_FAILURES, cluster, stats.failures),
     }
 
 
-def delivery_samples(cluster: str, figures: DeliveryFigures | None) -> Samples:
+def delivery_samples(cluster: str, stats: DeliveryStats | None) -> Samples:
     """Write how sending goes; without a receiver there is nothing to tell."""
-    if figures is None or not figures.receivers:
+    if stats is None or not stats.receivers:
         return {}
-    told = figures.receivers.items()
+    told = stats.receivers.items()
     by_outcome = [
         ({"receiver": name, "outcome": outcome}, one.outcomes.get(outcome, 0))
         for name, one in told
@@ -91,7 +89,7 @@ def delivery_samples(cluster: str, figures: DeliveryFigures | None) -> Samples:
         for name, one in told
     )
     return {
-        names.OUTBOX_UP: _line(names.OUTBOX_UP, cluster, int(figures.is_up)),
+        names.OUTBOX_UP: _line(names.OUTBOX_UP, cluster, int(stats.is_up)),
         names.NOTIFICATIONS: _lines(names.NOTIFICATIONS, cluster, by_outcome),
         names.NOTIFICATION_FAILURES: _lines(names.NOTIFICATION_FAILURES, cluster, by_failure),
         names.NOTIFICATION_DURATION: durations,
@@ -110,7 +108,7 @@ def delivery_samples(cluster: str, figures: DeliveryFigures | None) -> Samples:
             cluster,
             [({"receiver": name}, one.dead) for name, one in told],
         ),
-        names.FALLBACKS: _line(names.FALLBACKS, cluster, figures.fallbacks),
+        names.FALLBACKS: _line(names.FALLBACKS, cluster, stats.fallbacks),
     }
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rules import names
 from rules.names import Metric
 from service.metrics.lines import line
-from service.scheduling.figures import JobFigures
+from service.scheduling.stats import JobStats
 
 
-def job_samples(jobs: Sequence[JobFigures]) -> dict[Metric, bytes]:
+def job_samples(jobs: Sequence[JobStats]) -> dict[Metric, bytes]:
     """Return the lines of all jobs; every outcome has a number from the start, for alerts on it."""
     ends = (
         line(names.JOB_RUNS, {"job_name": one.name, "outcome": outcome.value}, count)

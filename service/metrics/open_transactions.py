@@ -1,4 +1,4 @@
-"""What is open in a round as figures: how long partitions are held, and transactions by class.
+"""What is open in a round as stats: how long partitions are held, and transactions by class.
 
 A number is shown only if nothing of its class can be missing from it: a coordinator or a leader
 that gave no answer must not look like fewer transactions.

@@ -10,8 +10,8 @@ from typing import Final
 
 import psutil
 
-from service.metrics.totals import ProcessFigures
-from service.scheduling.figures import JobFigures
+from service.metrics.totals import ProcessStats
+from service.scheduling.stats import JobStats
 
 # Python's own are 700, 10 and 10. A large round makes hundreds of thousands of objects, nearly all of
 # which are freed without the collector; it would look through them thousands of times, which is a
@@ -30,15 +30,15 @@ def seldom_collected() -> Iterator[None]:
         gc.set_threshold(*usual)
 
 
-def process_figures(
-    restarts: Mapping[str, int], log_lines_lost: int, jobs: tuple[JobFigures, ...] = ()
-) -> ProcessFigures:
+def process_stats(
+    restarts: Mapping[str, int], log_lines_lost: int, jobs: tuple[JobStats, ...] = ()
+) -> ProcessStats:
     """Return how the process is now; what the system does not tell is absent."""
     process = psutil.Process()
     try:
         with process.oneshot():
             used = process.cpu_times()
-            return ProcessFigures(
+            return ProcessStats(
                 restarts=dict(restarts),
                 log_lines_lost=log_lines_lost,
                 cpu_seconds=used.user + used.system,
@@ -48,4 +48,4 @@ def process_figures(
                 jobs=jobs,
             )
     except (psutil.Error, OSError):  # out of file descriptors, say: the round goes on
-        return ProcessFigures(restarts=dict(restarts), log_lines_lost=log_lines_lost, jobs=jobs)
+        return ProcessStats(restarts=dict(restarts), log_lines_lost=log_lines_lost, jobs=jobs)

@@ -24,11 +24,11 @@ from service.metrics.history import history_samples
 from service.metrics.jobs import job_samples
 from service.metrics.labels import CLOSE, closed, label
 from service.metrics.lines import column_lines, line
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.sequence_figures import SequenceFigures
+from service.metrics.sequence_stats import SequenceStats
 from service.metrics.table import SeriesTable
-from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics
+from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics
 from service.metrics.transaction_samples import ended_samples, open_samples
 
 MS_PER_SECOND: Final = 1000
@@ -105,12 +105,12 @@ def blind_samples(cluster: str, totals: SelfMetrics) -> Samples:
     return happened | _self_samples(cluster, totals, {})
 
 
-def _happened(cluster: str, ended: EndedTransactions, rejected: SequenceFigures) -> Samples:
+def _happened(cluster: str, ended: EndedTransactions, rejected: SequenceStats) -> Samples:
     """Write what was counted of Kafka so far."""
     return ended_samples(cluster, ended) | _rejected(cluster, rejected)
 
 
-def _rejected(cluster: str, found: SequenceFigures) -> Samples:
+def _rejected(cluster: str, found: SequenceStats) -> Samples:
     lines: Values = [] if found.rejections is None else [({}, found.rejections)]
     episodes = [
         ({"class": class_, "phase": phase}, n) for (class_, phase), n in found.episodes.items()
@@ -199,7 +199,7 @@ def _self_samples(cluster: str, totals: SelfMetrics, seen: Mapping[Metric, Value
     return found | _process_samples(totals.process)
 
 
-def _process_samples(process: ProcessFigures) -> Samples:
+def _process_samples(process: ProcessStats) -> Samples:
     restarts = (line(names.TASK_RESTARTS, {"task": t}, n) for t, n in process.restarts.items())
     started = None if process.started_at is None else process.started_at.timestamp()
     values = {
@@ -261,7 +261,7 @@ def _stored(totals: SelfMetrics) -> dict[Metric, Values]:
     }
 
 
-def _at_risk(risk: RiskFigures | None) -> dict[Metric, Values]:
+def _at_risk(risk: RiskStats | None) -> dict[Metric, Values]:
     if risk is None:
         return {}
     took: Values = [] if risk.took_seconds is None else [({}, risk.took_seconds)]
@@ -275,7 +275,7 @@ def _at_risk(risk: RiskFigures | None) -> dict[Metric, Values]:
 
 
 def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
-    """Give the figures of every endpoint that was asked."""
+    """Give the stats of every endpoint that was asked."""
     asked = [({"endpoint": one.name}, one) for one in endpoints if one.took_seconds is not None]
     return {
         names.SCRAPE_UP: [(labels, int(one.is_up)) for labels, one in asked],
@@ -284,8 +284,8 @@ def _scraped(endpoints: Iterable[EndpointState]) -> dict[Metric, Values]:
     }
 
 
-def _log_lines(logs: Mapping[str, LogFigures]) -> dict[Metric, Values]:
-    read = [({"source": source}, figures) for source, figures in logs.items()]
+def _log_lines(logs: Mapping[str, LogStats]) -> dict[Metric, Values]:
+    read = [({"source": source}, stats) for source, stats in logs.items()]
     return {
         names.BROKER_LOG_LINES: [(labels, one.lines) for labels, one in read],
         names.BROKER_LOG_UNPARSED: [(labels, one.unparsed) for labels, one in read],

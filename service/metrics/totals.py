@@ -13,19 +13,19 @@ from datetime import datetime
 from rules.facts.scrapes import EndpointState
 from rules.facts.snapshot import RoundReport
 from rules.verdict import Severity, Verdict
-from service.history.figures import HistoryFigures
-from service.metrics.alerting import AlertFigures, DeliveryFigures
+from service.history.stats import HistoryStats
+from service.metrics.alerting import AlertStats, DeliveryStats
 from service.metrics.ended_transactions import EndedTransactions
-from service.metrics.log_figures import LogFigures
-from service.metrics.sequence_figures import SequenceFigures
-from service.scheduling.figures import JobFigures
+from service.metrics.log_stats import LogStats
+from service.metrics.sequence_stats import SequenceStats
+from service.scheduling.stats import JobStats
 
 VerdictCounts = Mapping[tuple[str, Verdict], int]  # (rule id, verdict) -> subjects
 OpenCounts = Mapping[tuple[str, Severity], int]  # (rule id, severity) -> open findings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoreFigures:
+class StoreStats:
     """How storing goes."""
 
     is_up: bool
@@ -35,7 +35,7 @@ class StoreFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RiskFigures:
+class RiskStats:
     """How looking at partitions at risk goes, between two rounds."""
 
     at_risk: int  # partitions, as of the latest round
@@ -47,7 +47,7 @@ class RiskFigures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessFigures:
+class ProcessStats:
     """The process as the operating system and the supervisor see it."""
 
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> restarts so far
@@ -56,7 +56,7 @@ class ProcessFigures:
     resident_bytes: int | None = None
     open_files: int | None = None
     started_at: datetime | None = None  # aware, UTC
-    jobs: tuple[JobFigures, ...] = ()
+    jobs: tuple[JobStats, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,20 +69,20 @@ class SelfMetrics:
     rounds: Mapping[str, int] = field(default_factory=dict)  # outcome -> rounds so far
     clock_steps: int = 0
     interval_seconds: float | None = None
-    process: ProcessFigures = field(default_factory=ProcessFigures)
+    process: ProcessStats = field(default_factory=ProcessStats)
     last_success: datetime | None = None  # begin of the latest round that gave a snapshot
     took_seconds: float | None = None  # the latest round; None: as its report says
     phase_seconds: Mapping[str, float] = field(default_factory=dict)  # besides the report's
     verdicts: VerdictCounts = field(default_factory=dict)
     open_findings: OpenCounts = field(default_factory=dict)
-    store: StoreFigures | None = None
-    risk: RiskFigures | None = None
+    store: StoreStats | None = None
+    risk: RiskStats | None = None
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
-    logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
-    sequences: SequenceFigures = field(default_factory=SequenceFigures)
-    alerting: AlertFigures | None = None
-    deliveries: DeliveryFigures | None = None
-    history: HistoryFigures | None = None
+    logs: Mapping[str, LogStats] = field(default_factory=dict)  # by source of log lines
+    sequences: SequenceStats = field(default_factory=SequenceStats)
+    alerting: AlertStats | None = None
+    deliveries: DeliveryStats | None = None
+    history: HistoryStats | None = None
     ended: EndedTransactions = field(default_factory=EndedTransactions)
 
     def after_round(self, report: RoundReport | None, verdicts: VerdictCounts) -> SelfMetrics:

@@ -72,12 +72,12 @@ class LogFiles:
 
 
 def _hangs(sources: Sequence[str], why: str) -> Fed:
-    """Return that nothing could be read: a gap of the round, and a trouble of every source."""
-    trouble = f"the disk hangs: {why}"
+    """Return that nothing could be read: a gap of the round, and an error of every source."""
+    error = f"the disk hangs: {why}"
     gap = Gap(
         what=f"lines of broker logs {', '.join(sources)}",
-        why=trouble,
+        why=error,
         cause=GapCause.TIMEOUT,
         scope=GapScope.BROKER_LOG,
     )
-    return Fed(sources=tuple(LogSource(name=one, trouble=trouble) for one in sources), gaps=(gap,))
+    return Fed(sources=tuple(LogSource(name=one, error=error) for one in sources), gaps=(gap,))

@@ -125,7 +125,7 @@ class LogInbox:
         if not self._sources and (self._sources is not None or position is None):
             return Fed()
         gap = Gap(what=WHAT, why=why, cause=cause, scope=GapScope.BROKER_LOG)
-        sources = tuple(replace(one, trouble=why) for one in self._sources or ())
+        sources = tuple(replace(one, error=why) for one in self._sources or ())
         return Fed(sources=sources, gaps=(gap,))
 
 

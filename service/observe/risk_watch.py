@@ -21,7 +21,7 @@ from rules.facts.last_look import microseconds
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
-from service.metrics.totals import RiskFigures
+from service.metrics.totals import RiskStats
 from service.runtime.threads import in_thread
 
 SHARE_OF_INTERVAL: Final = 0.8  # for asking, so that a look is over before the next is due
@@ -54,7 +54,7 @@ class RiskPace:
 class RiskWatch:
     """Is told by each round what is at risk, looks in between, and gives the next one its looks.
 
-    `note`, `take` and `figures` may be called while a look goes on.
+    `note`, `take` and `stats` may be called while a look goes on.
     """
 
     def __init__(
@@ -105,11 +105,11 @@ class RiskWatch:
             ahead_us = microseconds(self._utc_now()) - self._uptime_us()
             return replace(kept, looked_at_us=kept.looked_at_us + ahead_us)
 
-    def figures(self) -> RiskFigures:
+    def stats(self) -> RiskStats:
         """Return how it goes."""
         with self._lock:
             targets, last = self._targets, self._last
-            return RiskFigures(
+            return RiskStats(
                 at_risk=0 if targets is None else int(targets.is_at_risk.sum()),
                 watched=0 if targets is None else len(targets.rows),
                 unseen=0 if last is None else last.unseen,

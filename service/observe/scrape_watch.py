@@ -26,7 +26,7 @@ from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
 from rules.facts.gap import GapCause
 from rules.facts.last_look import microseconds
-from rules.facts.scrapes import EndpointState, Scrapes, Trouble
+from rules.facts.scrapes import EndpointState, ScrapeFailure, Scrapes
 from rules.facts.times import SECOND_US
 from service.runtime.clock import STEP_TOLERANCE
 from service.runtime.events import Event
@@ -42,7 +42,7 @@ FAILURES: Final = 2  # in a row: one may be by chance
 LATELY_INTERVALS: Final = 20  # after an answer an endpoint may be back, and has places apart
 MAX_CRC: Final = 2.0**32
 LISTS_SECONDS: Final = 10.0  # then it is told that reading the lists takes long
-LISTS_HANG: Final = Trouble(
+LISTS_HANG: Final = ScrapeFailure(
     cause=GapCause.TIMEOUT,
     why=f"the files of targets were not read within {LISTS_SECONDS:g} s: what was known is asked on",
 )
@@ -61,7 +61,7 @@ class OffLoop(Protocol):
 class Asker(Protocol):
     """Whatever asks endpoints."""
 
-    async def ask(self, endpoint: Endpoint) -> Body | Trouble:
+    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Return what an endpoint sends now."""
 
     def read(self, body: Body) -> Samples:
@@ -161,7 +161,7 @@ class ScrapeWatch:
             clients=tuple(one for each in facts for one in each.clients),
             request_errors=tuple(one for each in facts for one in each.request_errors),
             unclean_elections=tuple(one for each in facts for one in each.unclean_elections),
-            troubles=listed.troubles,
+            failures=listed.failures,
             lists_known=listed.is_known,
         )
 
@@ -211,8 +211,8 @@ class ScrapeWatch:
         try:
             await asyncio.wait({reading}, timeout=LISTS_SECONDS)
             if not reading.done():
-                troubles = (*self._listed.troubles, LISTS_HANG)
-                self._take_lists(replace(self._listed, troubles=troubles))
+                failures = (*self._listed.failures, LISTS_HANG)
+                self._take_lists(replace(self._listed, failures=failures))
             self._take_lists(await reading)
         finally:
             reading.cancel()
@@ -262,7 +262,7 @@ class ScrapeWatch:
             one.is_asked = False
 
     def _places_for(self, tracker: Tracker) -> asyncio.Semaphore:
-        if tracker.failures < FAILURES:
+        if tracker.failed_attempts < FAILURES:
             return self._places
         lately = LATELY_INTERVALS * self._pace.interval_seconds
         if tracker.answered_within(lately, self._uptime_us()):
@@ -273,7 +273,7 @@ class ScrapeWatch:
         began_us, had_failed = self._uptime_us(), one.tracker.failed
         body = await self._asker.ask(endpoint)
         now = Moment(began_us, self._uptime_us())
-        if isinstance(body, Trouble):
+        if isinstance(body, ScrapeFailure):
             with self._lock:
                 one.tracker.note_failed(body, now)
         else:
@@ -293,14 +293,14 @@ class ScrapeWatch:
     # -------------------------------------------------------------- what is told
     def _tell(self, endpoint: Endpoint, one: _Watched, *, had_failed: bool) -> None:
         if one.tracker.failed and not had_failed:
-            why = one.tracker.troubles[0].why
+            why = one.tracker.failures[0].why
             self._log.warning(Event.ENDPOINT_AWAY, endpoint=endpoint.name, why=why)
         elif had_failed and not one.tracker.failed:
             self._log.info(Event.ENDPOINT_BACK, endpoint=endpoint.name)
 
     def _tell_lists(self, listed: Listed) -> None:
-        for trouble in set(listed.troubles) - set(self._listed.troubles):
-            self._log.warning(Event.ENDPOINT_LIST, why=trouble.why)
+        for failure in set(listed.failures) - set(self._listed.failures):
+            self._log.warning(Event.ENDPOINT_LIST, why=failure.why)
 
     # -------------------------------------------------------------- time
     def _uptime_us(self) -> int:

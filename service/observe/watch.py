@@ -56,7 +56,7 @@ class WatchedRound:
     judged: Judged
     view: View | None = None  # what the rules were given; there is one with every snapshot
     time_lags: TimeLags | None = None  # by commit of the snapshot; there are some with each
-    trouble: str | None = None  # why there is no snapshot, one line
+    error: str | None = None  # why there is no snapshot, one line
     leaders_moved: bool = False
     clock_step: timedelta | None = None  # by how much the wall clock was set since the last round
 
@@ -168,7 +168,7 @@ class Watcher:
         except CollectError as exc:
             judged = judge_blind(self._cluster, self.remembered.unknown_since, began)
             self.remembered = replace(self.remembered, unknown_since=judged.unknown_since)
-            return WatchedRound(at=began, snapshot=None, judged=judged, trouble=str(exc))
+            return WatchedRound(at=began, snapshot=None, judged=judged, error=str(exc))
         seen = self._with_scrapes(snapshot)
         return self._judge(self._with_log(seen, knows_positions=knows_positions))
 

@@ -32,7 +32,7 @@ from service.alerting.alerts.lifecycle import Seen
 from service.alerting.alerts.routes import GroupId
 from service.alerting.alerts.state import AlertingState
 from service.alerting.notifications.telling import Telling
-from service.metrics.alerting import AlertFigures
+from service.metrics.alerting import AlertStats
 from service.storage.alerting.asked import NOTHING_WANTED, Wanted
 from service.storage.findings.findings import labels_hash, storable
 
@@ -104,11 +104,11 @@ class Alerting:
         """Whether a group of a cluster is to be flushed."""
         return any(group.flush_at <= now for group in self.state(cluster_id).groups.values())
 
-    def figures(self, cluster_id: str) -> AlertFigures:
+    def stats(self, cluster_id: str) -> AlertStats:
         """Return how it goes; what the database would not have failed as well."""
         alerts = self.state(cluster_id).alerts.values()
         going_on = (one for one in alerts if one.state is not AlertState.RESOLVED)
-        return AlertFigures(
+        return AlertStats(
             alerts=Counter((one.rule_id, one.severity, one.state) for one in going_on),
             failures=self._failures,
         )

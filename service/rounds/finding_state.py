@@ -22,7 +22,7 @@ from rules.open_findings import (
 )
 from service.alerting.alerts.delta import AlertDelta
 from service.alerting.alerts.lifecycle import Seen
-from service.metrics.alerting import AlertFigures
+from service.metrics.alerting import AlertStats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting, PastRound
 from service.rounds.persistence import Keeper, Passing
@@ -62,9 +62,9 @@ class Found:
         return self._open.get(self.cluster_id, {})
 
     @property
-    def alert_figures(self) -> AlertFigures | None:
+    def alert_stats(self) -> AlertStats | None:
         """Return how alerting goes; None without any."""
-        return None if self._alerting is None else self._alerting.figures(self.cluster_id)
+        return None if self._alerting is None else self._alerting.stats(self.cluster_id)
 
     def keep(self, watched: WatchedRound, checkpoint: Checkpoint) -> list[Change]:
         """Find out what a round changes, and store it or have it wait."""

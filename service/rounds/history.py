@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Final
 
 from service.history.extraction import JudgedRound
-from service.history.figures import HistoryFigures
 from service.history.recorder import Recorder
 from service.history.shipping import Shipper
+from service.history.stats import HistoryStats
 from service.observe.watch import WatchedRound
 from service.runtime.threads import in_thread
 
@@ -51,9 +51,9 @@ class History:
             with suppress(RuntimeError):  # the loop was closed: `close` writes what waits
                 self._loop.call_soon_threadsafe(self._wake.set)
 
-    def figures(self) -> HistoryFigures:
+    def stats(self) -> HistoryStats:
         """Return how it goes."""
-        written, shipped = self._recorder.figures, self._shipper.figures
+        written, shipped = self._recorder.stats, self._shipper.stats
         return replace(
             written,
             is_stored=shipped.is_stored,

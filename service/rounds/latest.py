@@ -18,7 +18,7 @@ from rules.judgement import Judgement
 from rules.open_findings import Identity, OpenFinding
 from rules.time_lag import TimeLags
 from rules.view import View
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.rounds.persistence import KeepingStatus
 
 STALE_INTERVALS: Final = 3
@@ -45,7 +45,7 @@ class Look:
     rounds: int = 0  # made since the start
     at: datetime | None = None  # when the last round began; None before the first
     outcome: RoundOutcome | None = None
-    trouble: str | None = None  # why the last round failed, one line
+    error: str | None = None  # why the last round failed, one line
     took_seconds: float | None = None  # the last round, judging and storing included
     snapshot: Snapshot | None = None  # of the last round that gave one
     view: View | None = None  # what the rules were given in that round
@@ -54,7 +54,7 @@ class Look:
     open_findings: Mapping[Identity, OpenFinding] = field(default_factory=dict)
     keeping: KeepingStatus = field(default_factory=KeepingStatus)
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
-    logs: Mapping[str, LogFigures] = field(default_factory=dict)  # by source of log lines
+    logs: Mapping[str, LogStats] = field(default_factory=dict)  # by source of log lines
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
     # Since which look each gap of the snapshot has been there without a break.
     gaps_since: Mapping[GapKey, datetime] = field(default_factory=dict)
@@ -89,8 +89,8 @@ class Latest:
         silent = self.silent_seconds
         if silent <= look.stale_after_seconds:
             return look
-        trouble = look.trouble or f"no round has ended for {silent:.0f} s"
-        return replace(look, is_stale=True, trouble=trouble)
+        error = look.error or f"no round has ended for {silent:.0f} s"
+        return replace(look, is_stale=True, error=error)
 
     @property
     def silent_seconds(self) -> float:

@@ -46,8 +46,8 @@ class KeepingStatus:
     """How storing goes."""
 
     state: KeepingState = KeepingState.NOT_LOADED
-    trouble: str | None = None  # why, one line
-    alerts_trouble: str | None = None  # what of alerts could not be stored or read, one line
+    error: str | None = None  # why, one line
+    alerts_error: str | None = None  # what of alerts could not be stored or read, one line
     is_final: bool = False  # no later try will mend it: a person has to
     waiting_rounds: int = 0
     lost_rounds: int = 0  # since the start
@@ -151,9 +151,9 @@ class Keeper:
         self._status = replace(
             self._status,
             state=KeepingState.STORED,
-            trouble=None,
+            error=None,
             is_final=False,
-            alerts_trouble=next(iter(loaded.damaged.values()), None),
+            alerts_error=next(iter(loaded.damaged.values()), None),
         )
         return loaded
 
@@ -223,8 +223,8 @@ class Keeper:
         self._retry_at, self._retry_seconds = float("-inf"), FIRST_RETRY_SECONDS
         self._status = KeepingStatus(
             state=KeepingState.WAITING if self._pending.rounds else KeepingState.STORED,
-            trouble="more waited than could be stored at once" if self._pending.rounds else None,
-            alerts_trouble=stored.trouble,
+            error="more waited than could be stored at once" if self._pending.rounds else None,
+            alerts_error=stored.error,
             stored_at=part[-1].at,
             took_seconds=self._monotonic() - begin,
         )
@@ -238,7 +238,7 @@ class Keeper:
 
     def _put_off(self, state: KeepingState, why: StoreError) -> None:
         self._status = replace(
-            self._status, state=state, trouble=str(why), is_final=not why.retryable
+            self._status, state=state, error=str(why), is_final=not why.retryable
         )
         self._retry_at = self._monotonic() + self._retry_seconds
         self._retry_seconds = min(2 * self._retry_seconds, LAST_RETRY_SECONDS)

@@ -21,12 +21,12 @@ from rules.open_findings import (
     OpenFinding,
 )
 from rules.verdict import Severity
-from service.history.figures import HistoryFigures
-from service.metrics.alerting import DeliveryFigures
+from service.history.stats import HistoryStats
+from service.metrics.alerting import DeliveryStats
 from service.metrics.exposition import Exposition
-from service.metrics.log_figures import after_round
+from service.metrics.log_stats import after_round
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
+from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
 from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
@@ -54,7 +54,7 @@ class RiskPort(Protocol):
     def note(self, snapshot: Snapshot) -> None:
         """Take from a round which partitions are at risk."""
 
-    def figures(self) -> RiskFigures:
+    def stats(self) -> RiskStats:
         """Return how it goes."""
 
 
@@ -64,7 +64,7 @@ class HistoryPort(Protocol):
     def take(self, watched: WatchedRound) -> None:
         """Take a judged round; returns at once."""
 
-    def figures(self) -> HistoryFigures:
+    def stats(self) -> HistoryStats:
         """Return how it goes."""
 
 
@@ -79,11 +79,11 @@ class Pipeline:
         exposition: Exposition,
         latest: Latest,
         monotonic: Callable[[], float],
-        process: Callable[[], ProcessFigures] = ProcessFigures,
+        process: Callable[[], ProcessStats] = ProcessStats,
         risk: RiskPort | None = None,
         endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
         alerting: Alerting | None = None,
-        deliveries: Callable[[], DeliveryFigures | None] = lambda: None,
+        deliveries: Callable[[], DeliveryStats | None] = lambda: None,
         on_stored: Callable[[], None] = lambda: None,
         history: HistoryPort | None = None,
     ) -> None:
@@ -178,7 +178,7 @@ class Pipeline:
                 rounds=before.rounds + 1,
                 at=self._watcher.now(),
                 outcome=RoundOutcome.DIED,
-                trouble="the round died of a defect of Tidemark: its log has the traceback",
+                error="the round died of a defect of Tidemark: its log has the traceback",
                 took_seconds=None,
                 judgements=(),
                 restarts=self._totals.process.restarts,
@@ -234,7 +234,7 @@ class Pipeline:
             rounds={**self._totals.rounds, outcome_of(watched): self._rounds_of(watched) + 1},
             clock_steps=self._totals.clock_steps + (watched.clock_step is not None),
             process=self._process(),
-            risk=None if self._risk is None else self._risk.figures(),
+            risk=None if self._risk is None else self._risk.stats(),
             endpoints=self._endpoints(),
             logs=self._totals.logs
             if snapshot is None
@@ -244,10 +244,10 @@ class Pipeline:
             took_seconds=took,
             phase_seconds=phases,
             open_findings=self._open_counts(watched),
-            alerting=self._found.alert_figures,
+            alerting=self._found.alert_stats,
             deliveries=self._deliveries(),
-            history=None if self._history is None else self._history.figures(),
-            store=StoreFigures(
+            history=None if self._history is None else self._history.stats(),
+            store=StoreStats(
                 is_up=status.state is KeepingState.STORED,
                 waiting_rounds=status.waiting_rounds,
                 lost_transitions=status.lost_transitions,
@@ -273,7 +273,7 @@ class Pipeline:
             rounds=before.rounds + 1,
             at=watched.at,
             outcome=outcome_of(watched),
-            trouble=watched.trouble,
+            error=watched.error,
             took_seconds=took,
             snapshot=watched.snapshot or before.snapshot,
             view=watched.view or before.view,

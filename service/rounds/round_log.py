@@ -25,8 +25,8 @@ class RoundLog:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._keeping = (KeepingState.STORED, False)
-        self._alerts_trouble: str | None = None  # as told last
-        self._log_troubles: dict[str, str] = {}  # by source, as told last
+        self._alerts_error: str | None = None  # as told last
+        self._log_errors: dict[str, str] = {}  # by source, as told last
 
     def tell(self, made: MadeRound) -> None:
         """Log one round."""
@@ -37,7 +37,7 @@ class RoundLog:
             self._log.info(Event.MEMORY_LOADED, open_findings=len(made.look.open_findings))
         self._tell_findings(change for change in made.changes if change.is_transition)
         self._tell_keeping(made.look.keeping)
-        self._tell_alerts_trouble(made.look.keeping.alerts_trouble)
+        self._tell_alerts_error(made.look.keeping.alerts_error)
         self._tell_log_sources(made.look)
         self._tell_round(made.look)
 
@@ -57,23 +57,23 @@ class RoundLog:
 
     def _tell_log_sources(self, look: Look) -> None:
         """Tell what changed of the sources of log lines: why one is not read, or that it is."""
-        for source, figures in look.logs.items():
-            before = self._log_troubles.pop(source, None)
-            if figures.trouble is not None:
-                self._log_troubles[source] = figures.trouble
-            if figures.trouble == before:
+        for source, stats in look.logs.items():
+            before = self._log_errors.pop(source, None)
+            if stats.error is not None:
+                self._log_errors[source] = stats.error
+            if stats.error == before:
                 continue
-            if figures.trouble is None:
+            if stats.error is None:
                 self._log.info(Event.LOG_SOURCE_BACK, source=source)
             else:
-                self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=figures.trouble)
+                self._log.warning(Event.LOG_SOURCE_AWAY, source=source, why=stats.error)
 
-    def _tell_alerts_trouble(self, trouble: str | None) -> None:
+    def _tell_alerts_error(self, error: str | None) -> None:
         """Tell what of alerts could not be stored or read, and when that is over."""
-        before, self._alerts_trouble = self._alerts_trouble, trouble
-        if trouble is not None and trouble != before:
-            self._log.error(Event.ALERTS_TROUBLE, why=trouble)
-        elif trouble is None and before is not None:
+        before, self._alerts_error = self._alerts_error, error
+        if error is not None and error != before:
+            self._log.error(Event.ALERTS_ERROR, why=error)
+        elif error is None and before is not None:
             self._log.info(Event.ALERTS_BACK)
 
     def _tell_keeping(self, status: KeepingStatus) -> None:
@@ -87,7 +87,7 @@ class RoundLog:
         is_loaded = status.state is not KeepingState.NOT_LOADED
         event = Event.STORE_AWAY if is_loaded else Event.MEMORY_AWAY
         tell = self._log.error if status.is_final else self._log.warning
-        tell(event, state=str(status.state), why=status.trouble, needs_a_person=status.is_final)
+        tell(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 
 
 def round_counts(look: Look) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def round_counts(look: Look) -> dict[str, Any]:
         "number": look.rounds,
         "outcome": str(look.outcome),
         "took_seconds": None if look.took_seconds is None else round(look.took_seconds, 3),
-        "why": look.trouble,
+        "why": look.error,
     }
     if snapshot is not None:
         fields |= {

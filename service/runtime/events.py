@@ -21,8 +21,8 @@ class Event(StrEnum):
     MEMORY_AWAY = "memory_not_loaded"
     STORE_AWAY = "store_away"
     STORE_BACK = "store_back"
-    ALERTS_TROUBLE = "alerts_trouble"  # what of them could not be stored or read
-    ALERTS_BACK = "alerts_trouble_over"
+    ALERTS_ERROR = "alerts_error"  # what of them could not be stored or read
+    ALERTS_BACK = "alerts_error_over"
     DATABASE_RESTARTED = "database_restarted"
     RETENTION_SKIPPED = "retention_skipped"  # of old rows, for a clock that may be wrong
     JOB_ENDED = "job_ended"  # one per run
@@ -30,7 +30,7 @@ class Event(StrEnum):
     JOBS_AWAY = "jobs_not_kept"  # runs wait for the database
     ENDPOINT_AWAY = "endpoint_not_read"  # of metrics
     ENDPOINT_BACK = "endpoint_read_again"
-    ENDPOINT_LIST = "endpoint_list_trouble"
+    ENDPOINT_LIST = "endpoint_list_error"
     LOG_SOURCE_AWAY = "log_source_not_read"  # or not all of it
     LOG_SOURCE_BACK = "log_source_read_again"
     DELIVERED = "notification_delivered"

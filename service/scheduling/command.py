@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from service.scheduling import guard
-from service.scheduling.job import Command, Figures
+from service.scheduling.job import Command, Stats
 from service.scheduling.runs import Ended, RunOutcome
 
 KEPT_BYTES: Final = 8192  # of what a program writes: its end
@@ -53,7 +53,7 @@ class RunningCommand:
             told = f"it ended with status {code}"
             words = _words(text)
             return Ended(outcome=RunOutcome.FAILED, detail=f"{told}: {words}" if words else told)
-        return Ended(outcome=RunOutcome.SUCCEEDED, figures=_figures(text))
+        return Ended(outcome=RunOutcome.SUCCEEDED, stats=_stats(text))
 
     def end(self) -> None:
         """Ask the guard to end it; that goes on when nobody waits for it any more."""
@@ -73,7 +73,7 @@ def _words(text: str) -> str:
     return "\n".join(told or lines[-1:])
 
 
-def _figures(text: str) -> Figures:
+def _stats(text: str) -> Stats:
     last = text.rpartition("\n")[2]
     try:
         read = json.loads(last)

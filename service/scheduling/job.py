@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from service.scheduling.triggers import Trigger
 
-Figures = Mapping[str, int | str]  # what a run counted, for people
+Stats = Mapping[str, int | str]  # what a run counted, for people
 
 
 class CatchUp(StrEnum):
@@ -36,7 +36,7 @@ class Call:
     It may raise a `TidemarkError`, whose text is kept as why the run failed.
     """
 
-    function: Callable[[RunContext], Figures]
+    function: Callable[[RunContext], Stats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Command:
     """A program; it ends, with all that it started, when its time is up or the service dies.
 
     What it writes is kept, the last few kilobytes. Its last line, if that is a JSON object, is its
-    figures.
+    stats.
     """
 
     argv: tuple[str, ...]

@@ -11,7 +11,7 @@ from typing import Final, Protocol, TypeVar
 from rules.errors import TidemarkError
 from service.runtime.threads import in_thread
 from service.scheduling.command import GUARD_SECONDS, RunningCommand
-from service.scheduling.job import Call, Command, Figures, Job, RunContext
+from service.scheduling.job import Call, Command, Job, RunContext, Stats
 from service.scheduling.runs import Ended, RunOutcome
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Performer:
                 return await self._commanded(job, job.work)
 
     async def _called(
-        self, job: Job, function: Callable[[RunContext], Figures], due_at: datetime, now: datetime
+        self, job: Job, function: Callable[[RunContext], Stats], due_at: datetime, now: datetime
     ) -> Performed:
         is_late = asyncio.Event()
         context = RunContext(
@@ -61,7 +61,7 @@ class Performer:
 
         def run() -> Ended:
             try:
-                return Ended(outcome=RunOutcome.SUCCEEDED, figures=dict(function(context)))
+                return Ended(outcome=RunOutcome.SUCCEEDED, stats=dict(function(context)))
             except TidemarkError as exc:
                 return Ended(outcome=RunOutcome.FAILED, detail=str(exc))
 
@@ -74,7 +74,7 @@ class Performer:
         ended = self._cut_short(job)
         await asyncio.wait((doing,), timeout=self._leave_seconds)
         if doing.done():
-            return Performed(replace(ended, figures=doing.result().figures))
+            return Performed(replace(ended, stats=doing.result().stats))
         return Performed(ended, left=doing)
 
     async def _commanded(self, job: Job, command: Command) -> Performed:

@@ -19,10 +19,10 @@ from service.runtime.events import Event
 from service.runtime.log import Log
 from service.runtime.threads import in_thread
 from service.scheduling.deciding import Decision, at_start, decide
-from service.scheduling.figures import JobFigures, JobState
 from service.scheduling.job import CatchUp, Job
 from service.scheduling.performing import Performer
 from service.scheduling.runs import Ended, Known, Rejected, RunOutcome, RunStore, Turn
+from service.scheduling.stats import JobState, JobStats
 from service.scheduling.triggers import Passed
 
 T = TypeVar("T")
@@ -68,13 +68,13 @@ class Runner:
         self._keeping = asyncio.Lock()
         self._closing = asyncio.Event()
         self._is_away = False  # the database, and it was told
-        self._figures = {name: JobFigures(name=name) for name in self.jobs}
+        self._stats = {name: JobStats(name=name) for name in self.jobs}
 
     # -------------------------------------------------------------- what is shown
-    def figures(self) -> tuple[JobFigures, ...]:
+    def stats(self) -> tuple[JobStats, ...]:
         """Return how all jobs go."""
         return tuple(
-            replace(one, is_running=name in self._running) for name, one in self._figures.items()
+            replace(one, is_running=name in self._running) for name, one in self._stats.items()
         )
 
     def states(self) -> tuple[JobState, ...]:
@@ -90,9 +90,9 @@ class Runner:
                 catch_up=str(job.catch_up),
                 next_due=job.trigger.after(now),
                 waits_for=self._waits_for(),
-                figures=figures,
+                stats=stats,
             )
-            for job, figures in zip(self.jobs.values(), self.figures(), strict=True)
+            for job, stats in zip(self.jobs.values(), self.stats(), strict=True)
         )
 
     def _waits_for(self) -> str | None:
@@ -221,7 +221,7 @@ class Runner:
 
     async def _perform(self, job: Job, turn: Turn, due_at: datetime, now: datetime) -> None:
         if now - due_at > LATE:
-            self._change(job.name, late=self._figures[job.name].late + 1)
+            self._change(job.name, late=self._stats[job.name].late + 1)
         began = self._monotonic()
         performed = await self._performer.perform(job, due_at, now)
         self._note_end(job, performed.ended, self._monotonic() - began)
@@ -245,20 +245,20 @@ class Runner:
         told = {"job": job.name, "outcome": str(ended.outcome), "took_seconds": round(took, 3)}
         if ended.detail:
             told["why"] = ended.detail
-        self._teller(ended)(Event.JOB_ENDED, figures=dict(ended.figures), **told)
+        self._teller(ended)(Event.JOB_ENDED, stats=dict(ended.stats), **told)
 
     def _teller(self, ended: Ended) -> Callable[..., object]:
         """Return the level: nobody wants to read every ten minutes that nothing was to be done."""
         if ended.outcome not in (RunOutcome.SUCCEEDED, RunOutcome.INTERRUPTED):
             return self._log.warning
-        return self._log.info if any(ended.figures.values()) else self._log.debug
+        return self._log.info if any(ended.stats.values()) else self._log.debug
 
     def _count(self, name: str, outcome: RunOutcome, times: int) -> None:
-        ends = self._figures[name].ends
+        ends = self._stats[name].ends
         self._change(name, ends={**ends, outcome: ends[outcome] + times})
 
     def _change(self, name: str, **changes: Any) -> None:
-        self._figures[name] = replace(self._figures[name], **changes)
+        self._stats[name] = replace(self._stats[name], **changes)
 
     # -------------------------------------------------------------- the database
     def _keep(self, keeping: Callable[[], None]) -> None:

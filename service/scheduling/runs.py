@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from service.scheduling.job import Figures
+from service.scheduling.job import Stats
 
 
 class RunOutcome(StrEnum):
@@ -35,7 +35,7 @@ class Ended:
 
     outcome: RunOutcome
     detail: str = ""
-    figures: Figures = field(default_factory=dict)
+    stats: Stats = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

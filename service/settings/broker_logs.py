@@ -63,7 +63,7 @@ class BrokerLogSettings(Group):
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        """Positions and figures are kept by a source's name."""
+        """Positions and stats are kept by a source's name."""
         counts = Counter(one.source for one in self.files)
         if any(count > 1 for count in counts.values()):
             told = (

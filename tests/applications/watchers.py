@@ -83,7 +83,7 @@ class Watcher:
         assert all(one["partitions"] and one["groups"] for one in complete[1:]), self.served.told()
         sources = self.served.status()["broker_logs"]
         assert bool(sources) is self.settings.reads_logs
-        assert not any(one["trouble"] for one in sources), sources
+        assert not any(one["error"] for one in sources), sources
         # A broker to which nothing happens writes nothing.
         assert any(one["lines"] for one in sources) is self.settings.reads_logs, sources
 

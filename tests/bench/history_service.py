@@ -175,7 +175,7 @@ def day(folder: Path) -> None:
 
 
 def main() -> None:
-    """Do what is asked for; by default print the figures."""
+    """Do what is asked for; by default print the stats."""
     mode, folder = sys.argv[1], Path(sys.argv[2])
     if mode == "prepare":
         prepare(folder)

@@ -1,4 +1,4 @@
-"""10,000 findings of one round evaluated and stored, with all that follows of them; figures are printed.
+"""10,000 findings of one round evaluated and stored, with all that follows of them; stats are printed.
 
 The bar is a second for all of it: what findings change, alerts, bodies, and one transaction. All open
 at once, all are told, all have other evidence, cannot be judged, end, and their ends are told. The server
@@ -97,7 +97,7 @@ class Process:
             self.found.keep(watched, Checkpoint())
             took = time.perf_counter() - begin
         assert self.keeper.status.state is KeepingState.STORED, self.keeper.status
-        assert self.keeper.status.alerts_trouble is None
+        assert self.keeper.status.alerts_error is None
         return took
 
     def _judged(self, seconds: float, verdict: Verdict) -> Iterator[Judgement]:

@@ -1,4 +1,4 @@
-"""One step of alerting with 10,000 findings; figures are printed.
+"""One step of alerting with 10,000 findings; stats are printed.
 
 All begin to fire, are told, go on with other evidence, are told again under 100 silences, and end.
 """

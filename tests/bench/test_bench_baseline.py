@@ -1,4 +1,4 @@
-"""What learning costs per series and night, part by part; figures are printed.
+"""What learning costs per series and night, part by part; stats are printed.
 
 One core, polls every 30 s, 35 days behind it: all rings are full. Some series have gaps, some have incidents or masks.
 Only processor time counts, so that other work on the machine matters little.

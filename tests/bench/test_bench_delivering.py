@@ -1,4 +1,4 @@
-"""1,000 signed deliveries through the outbox to a receiver on this machine; figures are printed.
+"""1,000 signed deliveries through the outbox to a receiver on this machine; stats are printed.
 
 The receiver runs in the same loop and does next to nothing, so that the time is the way's: claiming,
 signing, sending, and storing what came of it.
@@ -24,7 +24,7 @@ from service.alerting.sending.calls import Calls
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.doors import Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.runtime.clock import monotonic, utc_now
 from service.runtime.log import LineWriter, make_log
 from service.runtime.supervisor import Supervisor
@@ -87,7 +87,7 @@ async def _deliver(office: Office) -> None:
             results=office.deliveries,
             sender=Sender(calls, utc_now=utc_now, monotonic=monotonic),
             doors=Doors.of([(to, 4)]),
-            figures=Figures({"pager": to}),
+            stats=Stats({"pager": to}),
             clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
             stop=stop,
             log=log,

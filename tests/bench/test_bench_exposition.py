@@ -1,4 +1,4 @@
-"""The metrics text of 10,000 partitions x 1,001 groups; figures are printed."""
+"""The metrics text of 10,000 partitions x 1,001 groups; stats are printed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What history costs: writing a round of a large cluster, an hour, folding a day; figures are printed.
+"""What history costs: writing a round of a large cluster, an hour, folding a day; stats are printed.
 
 The values are those of queues: Poisson arrivals with a daily cycle, polls some milliseconds late,
 lags, lags in seconds, and spans that are mostly zero.
@@ -67,7 +67,7 @@ def test_what_a_round_costs(folder: Path) -> None:
         recorder.write_waiting()
         took.append(monotonic() - begin)
         memory = advance(seen, memory)
-    series = recorder.figures.series
+    series = recorder.stats.series
     recorder.close()
     (segment,) = segment_paths(folder / "ahead")
     print(f"\n{TITLE}: {series:,} series")
@@ -85,7 +85,7 @@ def test_what_a_round_costs(folder: Path) -> None:
     begin = monotonic()
     shipper.ship()
     print(f"  shipped in {monotonic() - begin:.2f} s; {weighed()}")
-    assert recorder.figures.rounds == ROUNDS
+    assert recorder.stats.rounds == ROUNDS
 
 
 def test_what_a_day_costs(folder: Path) -> None:

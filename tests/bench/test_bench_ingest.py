@@ -1,4 +1,4 @@
-"""Log lines over HTTP to a service of its own process, with PostgreSQL; figures are printed.
+"""Log lines over HTTP to a service of its own process, with PostgreSQL; stats are printed.
 
 The cluster is away, so that nothing is read meanwhile. Batches are as large as shippers send them;
 one line in a hundred is part of a record that is stored. The clients run on the same machine.

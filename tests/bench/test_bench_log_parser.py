@@ -1,6 +1,6 @@
 """Reading lines of brokers' logs: ordinary ones mostly, and 10 MB of each kind of hostile ones.
 
-Figures are printed. Hostile text is read in two sizes: twice the bytes take twice the time, whatever
+Stats are printed. Hostile text is read in two sizes: twice the bytes take twice the time, whatever
 they are.
 """
 

@@ -1,6 +1,6 @@
 """Reading log files that brokers append to: a backlog, and looks at logs where little happens.
 
-Figures are printed. The files are in the folder for temporary ones, in the system's cache.
+Stats are printed. The files are in the folder for temporary ones, in the system's cache.
 """
 
 from __future__ import annotations

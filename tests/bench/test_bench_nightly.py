@@ -60,7 +60,7 @@ class Learnt:
 class Measured:
     """One run of the command."""
 
-    figures: dict[str, float]
+    stats: dict[str, float]
     seconds: float
     cpu_seconds: float  # of all processes: what matters on a machine that does other things too
     peak: dict[str, int]  # bytes by kind of process, at the moment when their sum was greatest
@@ -177,8 +177,8 @@ def measure(history: Path, data_directory: Path) -> Measured:
     events = [json.loads(line) for line in out.splitlines()]
     night = next(one for one in events if one.get("event") == "night")
     published = next(one for one in events if one.get("event") == "published")
-    figures = night["seconds"] | {"publish": published["seconds"], "series": night["series"]}
-    return Measured(figures=figures, seconds=seconds, cpu_seconds=sum(used.values()), peak=peaks[0])
+    stats = night["seconds"] | {"publish": published["seconds"], "series": night["series"]}
+    return Measured(stats=stats, seconds=seconds, cpu_seconds=sum(used.values()), peak=peaks[0])
 
 
 def _watch(
@@ -208,9 +208,9 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def tell(name: str, size: int, measured: Measured) -> None:
-    assert measured.figures["series"] == size
+    assert measured.stats["series"] == size
     stages = ", ".join(
-        f"{stage} {measured.figures.get(stage, 0):.1f}"
+        f"{stage} {measured.stats.get(stage, 0):.1f}"
         for stage in ("inputs", "start", "tasks", "publish", "read", "advance", "write")
     )
     memory = ", ".join(f"{kind} {size / GIGABYTE:.2f}" for kind, size in measured.peak.items())

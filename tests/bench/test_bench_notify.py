@@ -1,4 +1,4 @@
-"""1,000 deliveries to a receiver on this machine, and bodies of all channels; figures are printed.
+"""1,000 deliveries to a receiver on this machine, and bodies of all channels; stats are printed.
 
 The receiver runs in the same loop and does next to nothing, so that the time is the sender's.
 """

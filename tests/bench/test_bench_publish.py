@@ -1,4 +1,4 @@
-"""Publishing a night's run of 100,000 series: seconds, rows, and bytes in the database; figures are printed.
+"""Publishing a night's run of 100,000 series: seconds, rows, and bytes in the database; stats are printed.
 
 Half of the series have a weekly profile, the others a daily one; the server runs on this machine, as a
 user's does who sets none.

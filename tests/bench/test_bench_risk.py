@@ -1,4 +1,4 @@
-"""Looking at 500, then at 2,000 of 10,000 partitions every second; figures are printed.
+"""Looking at 500, then at 2,000 of 10,000 partitions every second; stats are printed.
 
 The bar is one exchange per leader and second, and 5 % of one core at 500. The partitions have one
 replica each, and what is at risk is only said of them: an answer of a leader is the same for all.
@@ -81,7 +81,7 @@ def test_looks(seen: Snapshot, at_risk: int) -> None:
         used, began, took = _cpu_seconds(), monotonic(), list[float]()
         for number in range(1, LOOKS + 1):
             watch.look_once()
-            took.append(watch.figures().took_seconds or 0.0)
+            took.append(watch.stats().took_seconds or 0.0)
             pause(max(0.0, began + number * PACE.interval_seconds - monotonic()))
         percent = 100 * (_cpu_seconds() - used) / (monotonic() - began)
     _print(at_risk, seen, reader, took, percent)

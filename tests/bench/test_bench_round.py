@@ -1,7 +1,7 @@
-"""One round over 1,000 partitions x 100 groups, then over 10,000 x 1,001; figures are printed.
+"""One round over 1,000 partitions x 100 groups, then over 10,000 x 1,001; stats are printed.
 
 Groups have no members; one of them has committed every partition, the others 20 each. Brokers,
-reader and this script share the machine, so that the figures are an upper bound for the reader and
+reader and this script share the machine, so that the stats are an upper bound for the reader and
 say nothing about a real network.
 """
 

@@ -1,4 +1,4 @@
-"""Judging a round of 10,000 partitions x 1,001 groups (31,590 commits); figures are printed.
+"""Judging a round of 10,000 partitions x 1,001 groups (31,590 commits); stats are printed.
 
 A quiet round, a round in which all brokers but one are gone, and one with 5,000 open findings.
 """
@@ -73,7 +73,7 @@ class Process:
         """Begin to count anew."""
         self.took = {}
 
-    def figures(self) -> Iterator[str]:
+    def stats(self) -> Iterator[str]:
         """Say median and maximum of every part, and of all together."""
         whole = [sum(parts) for parts in zip(*self.took.values(), strict=True)]
         for part, seconds in (*self.took.items(), ("together", whole)):
@@ -84,7 +84,7 @@ class Process:
 
 
 def report(title: str, process: Process) -> None:
-    print(f"\n  {title}, {len(process.open):,} findings open", *process.figures(), sep="\n")
+    print(f"\n  {title}, {len(process.open):,} findings open", *process.stats(), sep="\n")
 
 
 def test_judging_a_quiet_round() -> None:

@@ -1,6 +1,6 @@
 """How long the sandbox takes, up and down, with a warm cache; and that nothing is left of it.
 
-Figures are printed, not asserted: they belong to the machine. TIDEMARK_BENCH_ROUNDS sets how
+Stats are printed, not asserted: they belong to the machine. TIDEMARK_BENCH_ROUNDS sets how
 many rounds are made.
 """
 
@@ -40,6 +40,6 @@ def test_rounds_of_up_and_down_leave_nothing(tmp_path: Path) -> None:
         assert processes.find_marked(marker(sandbox.directory)) == []
         assert list(tmp_path.iterdir()) == []
     print(f"\n{ROUNDS} rounds of up and down    min / median / max")
-    for name, figures, unit in (("up", ups, "s"), ("down", downs, "s"), ("rss", sizes, "MiB")):
-        low, middle, high = min(figures), median(figures), max(figures)
+    for name, stats, unit in (("up", ups, "s"), ("down", downs, "s"), ("rss", sizes, "MiB")):
+        low, middle, high = min(stats), median(stats), max(stats)
         print(f"  {name:<6} {low:8.2f} / {middle:.2f} / {high:.2f} {unit}")

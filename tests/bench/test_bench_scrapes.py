@@ -20,7 +20,7 @@ from collectors.scrapes.page import read_page
 from collectors.scrapes.tracking import Tracker
 from collectors.scrapes.wanted import Series, wanted
 from rules.catalogue import record_error_rate_high
-from rules.facts.scrapes import EndpointKind, Trouble
+from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from rules.facts.times import SECOND_US
 from rules.remembering import view_of_round
 from service.observe.scrape_watch import ScrapePace, ScrapeWatch
@@ -120,7 +120,7 @@ class Instant:
         self._count = count
         self._values: dict[Endpoint, dict[Series, float]] = {}
 
-    async def ask(self, endpoint: Endpoint) -> Body | Trouble:
+    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Answer."""
         return Body(kind=EndpointKind.PAGE, content=endpoint.url.encode())
 

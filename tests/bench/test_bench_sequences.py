@@ -1,4 +1,4 @@
-"""What sequences cost in a round of 10,000 partitions; figures are printed.
+"""What sequences cost in a round of 10,000 partitions; stats are printed.
 
 A quiet round, one that brings 1,000 rejections of as many producers, one that brings 1,000 of a single
 producer, the answers to it, and the checkpoint with 1,000 episodes that ended.

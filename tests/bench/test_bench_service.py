@@ -1,4 +1,4 @@
-"""What the whole service costs at 10,000 partitions x 1,001 groups; figures are printed.
+"""What the whole service costs at 10,000 partitions x 1,001 groups; stats are printed.
 
 500 rounds back to back with PostgreSQL, metrics and HTTP, in a process of its own. The bar of its
 memory is 250 MiB after all rounds.

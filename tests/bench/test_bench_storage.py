@@ -1,4 +1,4 @@
-"""Storing a round of 10,000 partitions x 1,001 groups with 100 changes; figures are printed.
+"""Storing a round of 10,000 partitions x 1,001 groups with 100 changes; stats are printed.
 
 Offsets are arbitrary, which compresses worst; the server runs on this machine.
 """

@@ -1,4 +1,4 @@
-"""Reading 60,000 records of `__transaction_state`; figures are printed.
+"""Reading 60,000 records of `__transaction_state`; stats are printed.
 
 That is a round of 15 s on a cluster that ends 1,000 transactions a second with four records each:
 a partition is added, another one, the decision, the end.

@@ -175,7 +175,7 @@ def timed_round(parts: Parts) -> tuple[MadeRound, Took]:
     whole = monotonic() - begin - parts.source.took_seconds
     keeping = made.look.keeping
     if keeping.state is not KeepingState.STORED or keeping.took_seconds is None:
-        raise SystemExit(f"round {made.look.rounds} was not stored: {keeping.trouble}")
+        raise SystemExit(f"round {made.look.rounds} was not stored: {keeping.error}")
     return made, Took(storing=keeping.took_seconds, whole=whole)
 
 
@@ -197,7 +197,7 @@ def told(part: str, seconds: Sequence[float], bar: str) -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the figures; the server that was started ends too."""
+    """Print the stats; the server that was started ends too."""
     parts = build(Path(sys.argv[1]))
     with closing(parts.store):
         for line in run(parts):

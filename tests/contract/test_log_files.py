@@ -12,7 +12,7 @@ from typing import Protocol
 import pytest
 
 from collectors.broker_log.disk import Disk
-from collectors.broker_log.files import Files, FileStat, OpenFile, Trouble
+from collectors.broker_log.files import Files, FileStat, OpenFile, ReadFailure
 from rules.facts.gap import GapCause
 from tests.unit.collectors.broker_log.fake_disk import FakeDisk
 
@@ -77,12 +77,12 @@ def seen(files: Files, path: str) -> FileStat:
 
 def opened(files: Files, path: str) -> OpenFile:
     found = files.open(path)
-    assert not isinstance(found, Trouble)
+    assert not isinstance(found, ReadFailure)
     return found
 
 
 def cause(found: object) -> GapCause:
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ReadFailure)
     return found.cause
 
 
@@ -105,7 +105,7 @@ def test_a_file_is_the_same_by_any_name_and_another_by_its_own(place: tuple[File
     assert seen(files, hands.path("a.log.1")).id == first.id
     assert seen(files, hands.path("a.log")).id != first.id
     folder = files.folder_of(hands.path("a.log"))
-    assert not isinstance(folder, Trouble)
+    assert not isinstance(folder, ReadFailure)
     assert {(file.path, file.size) for file in folder} == {
         (hands.path("a.log"), 5),
         (hands.path("a.log.1"), 3),
@@ -160,13 +160,13 @@ def test_what_is_no_file_is_told_by_its_kind_and_never_opened(
     make(path)
     disk = Disk()
     for found in (disk.stat(str(path)), disk.open(str(path))):
-        assert found == Trouble(why=f"{path} is {told}, no log file", cause=GapCause.UNREADABLE)
+        assert found == ReadFailure(why=f"{path} is {told}, no log file", cause=GapCause.UNREADABLE)
     assert disk.folder_of(str(path)) == []
 
 
 def test_a_device_is_told() -> None:
     found = Disk().stat("/dev/null")
-    assert isinstance(found, Trouble)
+    assert isinstance(found, ReadFailure)
     assert found.why == "/dev/null is a device, no log file"
 
 
@@ -198,7 +198,7 @@ def test_a_link_is_followed_and_a_broken_one_is_shown(tmp_path: Path) -> None:
 def test_a_circle_of_links_and_a_name_too_long_are_told(tmp_path: Path) -> None:
     (tmp_path / "a.log").symlink_to(tmp_path / "a.log")
     disk = Disk()
-    assert isinstance(disk.stat(str(tmp_path / "a.log")), Trouble)
+    assert isinstance(disk.stat(str(tmp_path / "a.log")), ReadFailure)
     assert cause(disk.stat(str(tmp_path / ("x" * 300)))) is GapCause.UNREADABLE
 
 
@@ -207,7 +207,7 @@ def test_a_name_that_is_no_text_is_one_all_the_same(tmp_path: Path) -> None:
     with open(odd, "wb") as file:  # noqa: PTH123 - a path of bytes
         file.write(b"x")
     found = Disk().matching(str(tmp_path / "*.log"))
-    assert not isinstance(found, Trouble)
+    assert not isinstance(found, ReadFailure)
     assert [seen(Disk(), path).size for path in found] == [1]
 
 

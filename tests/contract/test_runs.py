@@ -25,7 +25,7 @@ pytestmark = pytest.mark.integration
 
 Runs: TypeAlias = MemoryRuns | StoredRuns
 MakeProcess: TypeAlias = Callable[[], Runs]
-WELL = Ended(outcome=RunOutcome.SUCCEEDED, figures={"removed": 7})
+WELL = Ended(outcome=RunOutcome.SUCCEEDED, stats={"removed": 7})
 
 
 @pytest.fixture(scope="module")
@@ -85,12 +85,12 @@ def test_a_run_is_kept_with_its_end(process: MakeProcess, name: str) -> None:
     runs = process()
     turn = begin(runs, name, 0, begun=2)
     assert told(runs, name) == [(0, "running", "")]
-    turn.end(Ended(outcome=RunOutcome.FAILED, detail="no\0 room", figures={}), at(5))
+    turn.end(Ended(outcome=RunOutcome.FAILED, detail="no\0 room", stats={}), at(5))
     turn.release()
     run(runs, name, 60)
     newest, oldest = runs.runs(name, 10)
     assert (oldest.outcome, oldest.started_at, oldest.ended_at) == ("failed", at(2), at(5))
-    assert (newest.outcome, newest.figures) == (RunOutcome.SUCCEEDED, {"removed": 7})
+    assert (newest.outcome, newest.stats) == (RunOutcome.SUCCEEDED, {"removed": 7})
     assert runs.runs(name, 1) == [newest]
     assert known(runs, name, 70) == Known(last_due=at(60), last_success=at(61))
 
@@ -120,7 +120,7 @@ def test_what_another_process_did_at_a_due_time_is_not_done_again(
 def test_a_missed_due_time_may_be_made_up_for(process: MakeProcess, name: str) -> None:
     runs = process()
     runs.missed(name, at(0), at(900), 3)
-    assert runs.runs(name, 1)[0].figures == {"times": 3}
+    assert runs.runs(name, 1)[0].stats == {"times": 3}
     assert known(runs, name, 900) == Known(last_due=at(0))
     run(runs, name, 0)
     assert [outcome for _, outcome, _ in told(runs, name)] == ["succeeded", "missed"]
@@ -215,5 +215,5 @@ def test_a_row_tells_all(process: MakeProcess, name: str) -> None:
         ended_at=at(0) + timedelta(seconds=1),
         outcome=RunOutcome.SUCCEEDED,
         detail="",
-        figures={"removed": 7},
+        stats={"removed": 7},
     )

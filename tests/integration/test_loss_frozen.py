@@ -94,7 +94,7 @@ def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen
         *(topic, seconds, "seen" if is_seen else "unseen", len(load.acknowledged), asked),
     )
     assert not lost, "the test lost records itself"
-    assert trouble_of(watch, topic) == [], told(watch.rounds)
+    assert error_of(watch, topic) == [], told(watch.rounds)
     admin.delete_topic(topic)
     return bool(asked)
 
@@ -109,7 +109,7 @@ def lines_of(watch: Watch, topic: str, kind: type[LogEvent]) -> list[LogEvent]:
     ]
 
 
-def trouble_of(watch: Watch, topic: str) -> list[tuple[str, str]]:
+def error_of(watch: Watch, topic: str) -> list[tuple[str, str]]:
     """Return all breaches about a topic, in any round, that are more than information."""
     return [
         (finding.rule.rule_id, finding.reason)

@@ -29,7 +29,7 @@ from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.cluster.tools import run_quietly
 from tests.integration.conftest import MakeReader
 from tests.integration.looking import only, partition
-from tests.integration.test_loss_frozen import trouble_of
+from tests.integration.test_loss_frozen import error_of
 from tests.integration.test_loss_returned import (
     SETTLE_SECONDS,
     UNCLEAN,
@@ -212,5 +212,5 @@ def assert_nothing_is_wrong(faults: Sandbox, watch: Watch, load: Load, topic: st
     }
     logger.info("%s: %d acknowledged; elections %s", topic, len(load.acknowledged), elections)
     assert not lost, "the test lost records itself"
-    assert trouble_of(watch, topic) == [], told(watch.rounds)
+    assert error_of(watch, topic) == [], told(watch.rounds)
     assert "unclean" not in elections

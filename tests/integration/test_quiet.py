@@ -146,5 +146,5 @@ def assert_watched(served: Served) -> None:
     assert all(seen["partitions"] and seen["groups"] for seen in complete), told(served)
     sources = {source["source"]: source for source in status["broker_logs"]}
     logger.info("lines of logs: %s", {name: one["lines"] for name, one in sources.items()})
-    assert all(one["lines"] and not one["trouble"] for one in sources.values()), sources
+    assert all(one["lines"] and not one["error"] for one in sources.values()), sources
     assert sources, "without the brokers' lines nothing is said of sequences"

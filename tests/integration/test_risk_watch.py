@@ -92,7 +92,7 @@ class Watching:
     def round(self) -> WatchedRound:
         """Make a round as the pipeline does."""
         made = self._watcher.make_round()
-        assert made.snapshot is not None, made.trouble
+        assert made.snapshot is not None, made.error
         self.watch.note(made.snapshot)
         return made
 
@@ -102,9 +102,9 @@ class Watching:
 
         def is_watched() -> bool:
             made.append(self.round())
-            return self.watch.figures().watched == partitions
+            return self.watch.stats().watched == partitions
 
-        assert wait_until(is_watched, timeout_seconds=MISSED_SECONDS), self.watch.figures()
+        assert wait_until(is_watched, timeout_seconds=MISSED_SECONDS), self.watch.stats()
         return made[-1]
 
     def sees(self, condition: Callable[[], bool]) -> bool:
@@ -154,7 +154,7 @@ def test_looks_see_the_high_watermark_jump_and_outlive_the_leader(
     other = make_reader(request_timeout_seconds=1.0)  # what it reads, nobody remembers
     with watching(make_reader(request_timeout_seconds=1.0), topic) as seen:
         seen.round()
-        assert seen.watch.figures().at_risk == 0
+        assert seen.watch.stats().at_risk == 0
         faults.pause(3)
         last = seen.until_watched(1)  # from here on there is no round
         assert seen.sees(lambda: (10, 10) in seen.recorder.ends())
@@ -209,7 +209,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
     with watching(make_reader(request_timeout_seconds=1.0), topic) as seen:
         faults.pause(3)
         seen.until_watched(2)
-        assert seen.sees(lambda: bool(seen.recorder.looks) and seen.watch.figures().unseen == 0)
+        assert seen.sees(lambda: bool(seen.recorder.looks) and seen.watch.stats().unseen == 0)
 
         faults.pause(2)
         paused = len(seen.recorder.looks) + 1  # one may be under way
@@ -226,7 +226,7 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
         # Its partition has another leader by now, which the next round tells.
         faults.resume(2)
         assert wait_until(
-            lambda: seen.round().snapshot is not None and seen.watch.figures().unseen == 0,
+            lambda: seen.round().snapshot is not None and seen.watch.stats().unseen == 0,
             timeout_seconds=MISSED_SECONDS,
             poll_seconds=INTERVAL_SECONDS,
         )

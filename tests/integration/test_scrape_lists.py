@@ -30,7 +30,7 @@ def names(listed: Listed) -> list[str]:
 
 
 def whys(listed: Listed) -> str:
-    return "; ".join(one.why for one in listed.troubles)
+    return "; ".join(one.why for one in listed.failures)
 
 
 def write(path: Path, content: object) -> Path:
@@ -56,7 +56,7 @@ def test_json_and_yaml_list_targets(tmp_path: Path) -> None:
     for name in ("a.yml", "a.yaml"):
         assert names(lists(write(tmp_path / name, YAML)).read()) == NAMES
     nothing = lists().read()
-    assert (nothing.endpoints, nothing.troubles, nothing.is_known) == ((FIXED,), (), True)
+    assert (nothing.endpoints, nothing.failures, nothing.is_known) == ((FIXED,), (), True)
 
 
 def test_a_file_is_read_again_when_it_changed(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ def test_a_file_is_read_again_when_it_changed(tmp_path: Path) -> None:
 def test_pages_that_are_set_are_known_before_any_file_is_read(tmp_path: Path) -> None:
     reader = lists(write(tmp_path / "a.json", GOOD))
     before = reader.unread()
-    assert (before.endpoints, before.is_known, before.troubles) == ((FIXED,), False, ())
+    assert (before.endpoints, before.is_known, before.failures) == ((FIXED,), False, ())
     assert reader.read().endpoints[:1] == before.endpoints
 
 
@@ -86,7 +86,7 @@ def test_a_pattern_finds_files_that_come_and_go(tmp_path: Path) -> None:
     write(tmp_path / "2.json", [{"targets": ["app-2:1", "app-1:1"]}])
     both = reader.read()
     assert names(both) == ["http://app-1:1/metrics", "http://app-2:1/metrics"]
-    assert (both.troubles, both.is_known) == ((), True)
+    assert (both.failures, both.is_known) == ((), True)
     first.unlink()
     assert names(reader.read()) == ["http://app-2:1/metrics", "http://app-1:1/metrics"]
 
@@ -121,7 +121,7 @@ def test_a_broken_file_is_told_and_keeps_what_it_last_said(
     path = tmp_path / name
     never = lists(write(path, content)).read()
     assert (names(never), never.is_known) == ([], False)
-    assert [one.cause for one in never.troubles] == [GapCause.UNREADABLE]
+    assert [one.cause for one in never.failures] == [GapCause.UNREADABLE]
     assert str(path) in whys(never)
     if path.suffix == ".txt":
         return
@@ -151,7 +151,7 @@ def test_a_file_that_is_gone_keeps_what_it_last_said(tmp_path: Path) -> None:
     assert (names(gone), gone.is_known) == (NAMES, True)
     assert "no such file" in whys(gone)
     write(path, GOOD)
-    assert reader.read().troubles == ()
+    assert reader.read().failures == ()
 
 
 def test_what_is_no_file_is_told_and_waited_for_by_nobody(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_is_no_file_is_told_and_waited_for_by_nobody(tmp_path: Path) -> Non
     folder.mkdir()
     os.mkfifo(pipe)
     told = lists(folder, pipe).read()
-    assert [one.why for one in told.troubles] == [f"{folder} is no file", f"{pipe} is no file"]
+    assert [one.why for one in told.failures] == [f"{folder} is no file", f"{pipe} is no file"]
 
 
 def test_a_bad_target_is_told_and_the_others_are_asked(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_bad_target_is_told_and_the_others_are_asked(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", [{"targets": ["app-1:1", *bad, "app-2:1"]}])
     told = lists(path).read()
     assert names(told) == ["http://app-1:1/metrics", "http://app-2:1/metrics"]
-    assert len(told.troubles) == 4
+    assert len(told.failures) == 4
     assert "1 more targets are none" in whys(told)
     assert [f"target {number} of the file" in whys(told) for number in (1, 2, 3)] == [
         False,
@@ -181,7 +181,7 @@ def test_more_endpoints_than_are_asked_are_told(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", [{"targets": [f"app-{n}:1" for n in range(5)]}])
     told = lists(path, limit=3).read()
     assert len(told.endpoints) == 3
-    assert [one.cause for one in told.troubles] == [GapCause.LIMIT]
+    assert [one.cause for one in told.failures] == [GapCause.LIMIT]
     assert "6 endpoints are listed, and 3 are asked at most" in whys(told)
 
 

@@ -148,10 +148,10 @@ def test_endpoints_that_files_list_come_and_go(app: Pages, tmp_path: Path) -> No
     with watching(target_files=str(tmp_path / "*.json")) as watch:
         wait_for(watch, lambda now: bool(now.fresh))
         path.write_text("[", encoding="utf-8")
-        broken = wait_for(watch, lambda now: bool(now.troubles))
+        broken = wait_for(watch, lambda now: bool(now.failures))
         assert len(broken.endpoints) == 1, "what it last said is kept"
         path.write_text("[]", encoding="utf-8")
-        assert wait_for(watch, lambda now: not now.endpoints).troubles == ()
+        assert wait_for(watch, lambda now: not now.endpoints).failures == ()
 
 
 def test_a_page_that_breaks_is_a_gap_and_the_others_go_on(app: Pages) -> None:

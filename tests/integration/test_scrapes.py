@@ -18,7 +18,7 @@ from collectors.scrapes.asking import Asking, Body, Limits, addresses_of, tls_co
 from collectors.scrapes.endpoints import Credentials, Endpoint, page_at, server_at
 from rules.errors import SettingsError
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import EndpointKind, Trouble
+from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from service.runtime.clock import monotonic
 from tests.integration.pages import Behave, Pages, answer, drips, hangs, pages, sends
 
@@ -49,20 +49,20 @@ def asking(
     )
 
 
-def ask(endpoint: Endpoint, how: Asking | None = None) -> Samples | Trouble:
+def ask(endpoint: Endpoint, how: Asking | None = None) -> Samples | ScrapeFailure:
     """Ask once and read the answer."""
     used = how or asking()
     found = asyncio.run(used.ask(endpoint))
     return used.read(found) if isinstance(found, Body) else found
 
 
-def trouble(endpoint: Endpoint, how: Asking | None = None) -> Trouble:
+def failure(endpoint: Endpoint, how: Asking | None = None) -> ScrapeFailure:
     """Ask once, and return the one thing that is wrong."""
     found = ask(endpoint, how)
-    if isinstance(found, Trouble):
+    if isinstance(found, ScrapeFailure):
         return found
     assert dict(found.values) == {}
-    (one,) = found.troubles
+    (one,) = found.failures
     return one
 
 
@@ -157,7 +157,7 @@ def test_what_goes_wrong_is_told_in_time(
 ) -> None:
     served.behave = behave
     began = monotonic()
-    found = trouble(page_at(served.url))
+    found = failure(page_at(served.url))
     assert monotonic() - began < SECONDS + 10
     assert (found.cause, why in found.why) == (cause, True), found
 
@@ -174,7 +174,7 @@ FOREIGN: dict[str, Behave] = {
 @pytest.mark.parametrize("behave", FOREIGN.values(), ids=FOREIGN)
 def test_what_somebody_else_sends_is_told_in_one_short_line(served: Pages, behave: Behave) -> None:
     served.behave = behave
-    found = trouble(page_at(served.url))
+    found = failure(page_at(served.url))
     assert found.cause is GapCause.UNREACHABLE
     assert "ProtocolError" in found.why
     assert len(found.why) <= TOLD
@@ -185,19 +185,19 @@ def test_a_secret_is_not_cut_in_two(served: Pages) -> None:
     head = b"a" * (TOLD - 10 - len("RemoteProtocolError: illegal status line: bytearray(b'"))
     served.behave = sends(head + SECRET.encode() + b"\r\n\r\n")
     how = asking(credentials=Credentials(bearer_token=SECRET))
-    assert trouble(page_at(served.url), how).why.endswith("aaa***')")
+    assert failure(page_at(served.url), how).why.endswith("aaa***')")
 
 
 def test_nobody_who_listens_is_told() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    rejected = trouble(page_at(f"http://127.0.0.1:{port}"))
+    rejected = failure(page_at(f"http://127.0.0.1:{port}"))
     assert (rejected.cause, "ConnectError" in rejected.why) == (GapCause.UNREACHABLE, True)
 
 
 @pytest.mark.parametrize("host", ["name.invalid", "a" * 70 + ".invalid", "xn--a.invalid", "a..b"])
 def test_a_name_that_nobody_knows_is_told(host: str) -> None:
-    unknown = trouble(page_at(f"http://{host}:1"))
+    unknown = failure(page_at(f"http://{host}:1"))
     assert unknown.cause is GapCause.UNREACHABLE
 
 
@@ -216,7 +216,7 @@ def test_a_name_server_that_hangs_is_not_waited_for(served: Pages) -> None:
         return []
 
     assert (
-        trouble(page_at(served.url), replace(asking(), resolve=resolve)).cause is GapCause.TIMEOUT
+        failure(page_at(served.url), replace(asking(), resolve=resolve)).cause is GapCause.TIMEOUT
     )
 
 
@@ -227,7 +227,7 @@ def test_a_secret_that_is_sent_back_is_not_repeated(served: Pages, kind: Endpoin
     make = server_at if kind is EndpointKind.PROMETHEUS else page_at
     how = asking(credentials=Credentials(bearer_token=SECRET))
     assert SECRET not in repr(how)
-    told = trouble(make(served.url), how)
+    told = failure(make(served.url), how)
     assert SECRET not in told.why
     if kind is EndpointKind.PROMETHEUS:
         assert told.why == "HTTP 400: the server says: bad token ***"
@@ -241,7 +241,7 @@ def test_a_certificate_is_checked_against_the_authority_that_is_set() -> None:
             page_at(served.url.replace("127.0.0.1", "localhost")), asking(ca=DATA / "localhost.pem")
         )
         assert isinstance(trusted, Samples)
-        rejected = trouble(page_at(served.url))
+        rejected = failure(page_at(served.url))
         assert (rejected.cause, "certificate" in rejected.why.lower()) == (
             GapCause.UNREACHABLE,
             True,

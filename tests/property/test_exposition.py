@@ -66,7 +66,7 @@ def test_counters_of_any_size_come_back(requests: dict[str, int], accept: str) -
 
 
 @st.composite
-def figures(draw: st.DrawFn, rows: int) -> OpenTransactions:
+def stats(draw: st.DrawFn, rows: int) -> OpenTransactions:
     """Draw what may be known of open transactions, class by class and row by row."""
     known = draw(st.sets(st.sampled_from(TransactionClass)))
     held = draw(st.lists(st.none() | counts, min_size=rows, max_size=rows))
@@ -81,7 +81,7 @@ def figures(draw: st.DrawFn, rows: int) -> OpenTransactions:
 def test_transactions_come_back(
     data: st.DataObject, seen: Snapshot, found: list[EndedTransaction], accept: str
 ) -> None:
-    open_ = data.draw(figures(len(seen.partitions)))
+    open_ = data.draw(stats(len(seen.partitions)))
     log = TransactionLog(is_read=data.draw(st.booleans()), ended=tuple(found))
     totals = SelfMetrics(version="0.1.0", ended=EndedTransactions().after(log))
     expected = reference(seen, totals, accept, open_)

@@ -24,7 +24,7 @@ class Story:
         self.read: list[str] = []
         self.rotations = 0
         self.is_begun = False  # a line without its end
-        self.troubles: list[str] = []
+        self.errors: list[str] = []
         self.shown: set[str] = set()  # lines that were there at some look
         self.is_behind = False
         self.has_ties = False  # two files were written last at the same moment
@@ -76,7 +76,7 @@ class Story:
                 self.shown |= set(bytes(inode.content).decode().split("\n")[:-1])
         found = self.tailing.look()
         self.read += lines_of(found)
-        self.troubles += [gap.why for gap in found.gaps]
+        self.errors += [gap.why for gap in found.gaps]
         self.is_behind = found.is_behind
 
     def look_and_die(self) -> None:
@@ -178,19 +178,19 @@ ONCE_LOST_OR_TWICE = (
 def test_what_was_read_wrong_once_is_read_right() -> None:
     for steps in ONCE_WRONG:
         story = told(steps.split())
-        assert story.troubles == [], steps
+        assert story.errors == [], steps
         assert Counter(story.read) == Counter(story.written), steps
         assert story.has_ties or story.read == story.written, steps
     for steps in ONCE_LOST_OR_TWICE:
         story = told(steps.split())
         assert max(Counter(story.read).values(), default=1) == 1, steps
-        assert story.troubles or story.shown - {"before"} <= set(story.read), steps
+        assert story.errors or story.shown - {"before"} <= set(story.read), steps
 
 
 @given(st.lists(st.sampled_from(LOSSLESS), max_size=60))
 def test_every_line_is_read_exactly_once(steps: list[str]) -> None:
     story = told(steps)
-    assert story.troubles == []
+    assert story.errors == []
     assert Counter(story.read) == Counter(story.written)
     if not story.has_ties:
         assert story.read == story.written
@@ -200,5 +200,5 @@ def test_every_line_is_read_exactly_once(steps: list[str]) -> None:
 def test_no_line_is_read_twice_and_none_is_lost_in_silence(steps: list[str]) -> None:
     story = told(steps)
     assert max(Counter(story.read).values(), default=1) == 1
-    if story.troubles == []:
+    if story.errors == []:
         assert story.shown - {"before"} - set(story.read) == set()

@@ -60,7 +60,7 @@ def test_no_page_raises_and_what_is_left_out_is_told(
     seen = read_page(b"\n".join(lines), is_openmetrics=is_openmetrics, max_series=3)
     assert len(seen.values) <= 3
     assert all(0 <= value <= 2**53 for value in seen.values.values())
-    assert seen.is_whole or seen.troubles
+    assert seen.is_whole or seen.failures
 
 
 @given(NAMES, LABELS, st.integers(0, 2**53))
@@ -88,7 +88,7 @@ def test_the_order_of_lines_means_nothing(
         for each in (lines, shuffled)
     )
     assert dict(one.values) == dict(other.values)
-    assert set(one.troubles) == set(other.troubles)
+    assert set(one.failures) == set(other.failures)
 
 
 JSON: Final = st.recursive(
@@ -109,7 +109,7 @@ JSON: Final = st.recursive(
 def test_no_answer_of_a_server_raises(body: bytes) -> None:
     seen = read_answer(body, max_series=3)
     assert not seen.values
-    assert seen.troubles
+    assert seen.failures
 
 
 @given(st.text(max_size=60), st.dictionaries(st.text(max_size=12), st.text(max_size=12)))

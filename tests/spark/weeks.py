@@ -1,4 +1,4 @@
-"""A small history that is quick to make: a few days of series of all kinds, some with trouble."""
+"""A small history that is quick to make: a few days of series of all kinds, some with error."""
 
 from __future__ import annotations
 

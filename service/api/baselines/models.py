@@ -26,7 +26,7 @@ class BaselineRun(Model):
     outcomes: Annotated[
         dict[str, int], Field(description="Series per outcome", examples=[{"banded": 298}])
     ]
-    figures: dict[str, Any]
+    stats: dict[str, Any]
     loaded_at: datetime
     is_current: Annotated[bool, Field(description="Whether its baselines are in force")]
     current_since: datetime | None

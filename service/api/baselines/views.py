@@ -34,14 +34,14 @@ UNKNOWN: Final = Policy(
 
 def run_view(run: StoredRun) -> models.BaselineRun:
     """Return a run as the API tells it."""
-    figures = dict(run.figures)
+    stats = dict(run.stats)
     return models.BaselineRun(
         run_id=run.run_id,
         day=run.day,
         time_zone=run.time_zone,
         series=run.series,
-        outcomes=figures.pop("outcomes", {}),
-        figures=figures,
+        outcomes=stats.pop("outcomes", {}),
+        stats=stats,
         loaded_at=run.loaded_at,
         is_current=run.current_since is not None,
         current_since=run.current_since,

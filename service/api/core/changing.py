@@ -21,7 +21,7 @@ from service.api.core.ports import Sources
 from service.api.core.problems import ProblemError, TooLateError
 from service.storage.changes.audit import Deed
 from service.storage.changes.changes import Change
-from service.storage.changes.idempotency import Answer, Keyed, KeyTrouble
+from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.tokens.tokens import Grant
 
 MAY_BE_DONE: Final = (
@@ -95,7 +95,7 @@ def _once(
     change: Change, asked: Keyed | None, work: Work
 ) -> tuple[Answer, Callable[[], None] | None]:
     known = None if asked is None else change.known(asked)
-    if isinstance(known, KeyTrouble):
+    if isinstance(known, KeyConflict):
         raise _rejection(known)
     if known is not None:
         return known, None
@@ -124,11 +124,11 @@ def _keyed(request: Request, who: str, body: bytes) -> Keyed | None:
     return Keyed(who=who, key=key, digest=digest)
 
 
-def _rejection(trouble: KeyTrouble) -> ProblemError:
-    match trouble:
-        case KeyTrouble.RUNNING:
+def _rejection(error: KeyConflict) -> ProblemError:
+    match error:
+        case KeyConflict.RUNNING:
             told = "a request with this Idempotency-Key is being done: ask again in a moment"
             return ProblemError(HTTPStatus.CONFLICT, told, headers={"Retry-After": "1"})
-        case KeyTrouble.REUSED:
+        case KeyConflict.REUSED:
             told = "another request had this Idempotency-Key and asked for something else"
             return ProblemError(HTTPStatus.UNPROCESSABLE_ENTITY, told)

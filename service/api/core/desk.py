@@ -48,7 +48,7 @@ class RunView:
     ended_at: datetime | None
     outcome: str
     detail: str
-    figures: Mapping[str, Any]
+    stats: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class RoundStatus(Model):
     number: int
     at: datetime | None
     outcome: RoundOutcome | None
-    trouble: str | None
+    error: str | None
     took_seconds: float | None
     interval_seconds: float
     age_seconds: Annotated[float | None, Field(description="Since the last round began")]
@@ -74,14 +74,14 @@ class StorageStatus(Model):
     """Whether what rounds find outlives the process."""
 
     state: KeepingState
-    trouble: str | None
+    error: str | None
     is_final: Annotated[bool, Field(description="No later try will mend it: a person has to")]
     waiting_rounds: int
     lost_rounds: int
     lost_transitions: int
     stored_at: datetime | None
     took_seconds: float | None
-    alerts_trouble: Annotated[
+    alerts_error: Annotated[
         str | None, Field(description="Why the last round was stored without its alerts")
     ] = None
 
@@ -99,7 +99,7 @@ class LogSourceStatus(Model):
     last_line_at: Annotated[
         datetime | None, Field(description="By the broker's clock; null before the first line")
     ]
-    trouble: Annotated[
+    error: Annotated[
         str | None, Field(description="Why nothing, or not all, could be read in the last round")
     ]
 
@@ -114,7 +114,7 @@ class EndpointStatus(Model):
     answered_at: Annotated[datetime | None, Field(description="Null before its first answer")]
     took_seconds: Annotated[float | None, Field(description="The latest look")]
     samples: Annotated[int, Field(description="Kept of its last answer")]
-    troubles: Annotated[list[str], Field(description="Why something is missing since that look")]
+    errors: Annotated[list[str], Field(description="Why something is missing since that look")]
 
 
 class RuleStatus(Model):
@@ -348,7 +348,7 @@ class FindingDetail(Stamped):
     transitions: Annotated[
         list[Transition] | None, Field(description="null while the database cannot tell them")
     ]
-    trouble: Annotated[str | None, Field(description="Why there are no transitions")]
+    error: Annotated[str | None, Field(description="Why there are no transitions")]
 
 
 class Rule(Model):

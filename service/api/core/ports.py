@@ -38,7 +38,7 @@ class InThread(Protocol):
 
 
 class Log(Protocol):
-    """Where trouble of our own is told."""
+    """Where error of our own is told."""
 
     def error(self, event: str, /, *args: Any, **fields: Any) -> Any:
         """Write one event."""

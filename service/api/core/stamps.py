@@ -36,7 +36,7 @@ def snapshot_of(look: Look) -> Snapshot:
         ProblemError: there is none: an empty list would say that there is nothing in the cluster.
     """
     if look.snapshot is None:
-        why = look.trouble or "the first round has not ended yet"
+        why = look.error or "the first round has not ended yet"
         raise unavailable(f"The cluster was not seen yet: {why}")
     return look.snapshot
 

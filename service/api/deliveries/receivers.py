@@ -42,9 +42,9 @@ def receivers_router(sources: Sources) -> APIRouter:
         every = sending.receivers.values()
         page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
         names = [one.name for one in page.items]
-        figures = await sources.in_database(lambda: sources.desk.deliveries.figures(names))
+        stats = await sources.in_database(lambda: sources.desk.deliveries.stats(names))
         following = continued(request, response, LIST, page.last)
-        items = [receiver_view(one, figures[one.name], sending) for one in page.items]
+        items = [receiver_view(one, stats[one.name], sending) for one in page.items]
         return models.ReceiverPage(**stamp_of(sources.utc_now()), items=items, next=following)
 
     @router.post(

@@ -18,7 +18,7 @@ from service.api.deliveries.models import DeliveryState, ReceiverState
 from service.storage.delivery.deliveries import (
     OPEN,
     DeliveryStory,
-    ReceiverFigures,
+    ReceiverStats,
     StoredAttempt,
     StoredDelivery,
 )
@@ -61,20 +61,18 @@ def body_view(story: DeliveryStory) -> Any:
         return None
 
 
-def receiver_view(
-    receiver: Receiver, figures: ReceiverFigures, sending: Sending
-) -> models.Receiver:
+def receiver_view(receiver: Receiver, stats: ReceiverStats, sending: Sending) -> models.Receiver:
     """Return a receiver and how sending to it goes."""
-    failed = figures.last_failure
+    failed = stats.last_failure
     return models.Receiver(
         name=receiver.name,
         kind=KINDS[type(receiver)],
         endpoint=str(receiver.endpoint),
-        state=_state(figures),
-        waiting=figures.waiting,
-        dead=figures.dead,
-        oldest_waiting_at=figures.oldest_waiting_at,
-        last_success_at=figures.last_success_at,
+        state=_state(stats),
+        waiting=stats.waiting,
+        dead=stats.dead,
+        oldest_waiting_at=stats.oldest_waiting_at,
+        last_success_at=stats.last_success_at,
         last_failure=None
         if failed is None
         else models.ReceiverFailure(
@@ -85,8 +83,8 @@ def receiver_view(
     )
 
 
-def _state(figures: ReceiverFigures) -> ReceiverState:
-    failed, went_well = figures.last_failure, figures.last_success_at
+def _state(stats: ReceiverStats) -> ReceiverState:
+    failed, went_well = stats.last_failure, stats.last_success_at
     if failed is None:
         return ReceiverState.UNUSED if went_well is None else ReceiverState.OK
     is_over = went_well is not None and went_well > failed.at

@@ -106,15 +106,15 @@ async def finding_detail(
         raise not_found(missing)
     past, steps = stored
     return models.FindingDetail(
-        **stored_stamp(look), finding=from_storage(past), transitions=steps, trouble=None
+        **stored_stamp(look), finding=from_storage(past), transitions=steps, error=None
     )
 
 
 def _open_detail(
-    look: Look, entry: OpenFinding, steps: list[models.Transition] | None, trouble: str | None
+    look: Look, entry: OpenFinding, steps: list[models.Transition] | None, error: str | None
 ) -> models.FindingDetail:
     finding = from_memory(entry, cluster_id_of(look))
-    return models.FindingDetail(**stamp(look), finding=finding, transitions=steps, trouble=trouble)
+    return models.FindingDetail(**stamp(look), finding=finding, transitions=steps, error=error)
 
 
 def _stored(

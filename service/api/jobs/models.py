@@ -22,7 +22,7 @@ class JobRun(Model):
         Field(examples=["running", "succeeded", "failed", "timed_out", "interrupted", "missed"]),
     ]
     detail: str
-    figures: dict[str, Any]
+    stats: dict[str, Any]
 
 
 class Job(Model):

@@ -110,4 +110,4 @@ def _job(view: JobView) -> models.Job:
 
 def _run(view: RunView) -> models.JobRun:
     told = {name: getattr(view, name) for name in models.JobRun.model_fields}
-    return models.JobRun(**told | {"figures": dict(view.figures)})
+    return models.JobRun(**told | {"stats": dict(view.stats)})

@@ -222,5 +222,5 @@ class LossDetail(Stamped):
     events: Annotated[
         list[LossEvent] | None, Field(description="null while the database cannot tell them")
     ]
-    trouble: Annotated[str | None, Field(description="Why there are no events")]
+    error: Annotated[str | None, Field(description="Why there are no events")]
     storage: KeepingState

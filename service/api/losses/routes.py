@@ -92,7 +92,7 @@ def losses_router(sources: Sources) -> APIRouter:
             is_current=found.is_current,
             loss=loss_of(found.finding),
             events=_events(found.transitions),
-            trouble=found.trouble,
+            error=found.error,
             storage=sources.look.keeping.state,
         )
 

@@ -31,7 +31,7 @@ def health_routes(latest: Latest) -> list[Route]:
 
     async def readyz(request: Request) -> Response:
         checks = readiness(latest.look)
-        is_ready = all(trouble is None for trouble in checks.values())
+        is_ready = all(error is None for error in checks.values())
         if is_ready and "verbose" not in request.query_params:
             return PlainTextResponse("ok")
         status = HTTPStatus.OK if is_ready else HTTPStatus.SERVICE_UNAVAILABLE
@@ -59,7 +59,7 @@ def readiness(look: Look) -> dict[str, str | None]:
 
 def _told(checks: dict[str, str | None], *, is_ready: bool) -> str:
     lines = [
-        f"[+]{name} ok" if trouble is None else f"[-]{name} failed: {trouble}"
-        for name, trouble in checks.items()
+        f"[+]{name} ok" if error is None else f"[-]{name} failed: {error}"
+        for name, error in checks.items()
     ]
     return "\n".join([*lines, f"readyz check {'passed' if is_ready else 'failed'}", ""])

@@ -16,7 +16,7 @@ from service.api.core import models
 from service.api.core.ports import Sources
 from service.api.core.queries import NoQuery
 from service.api.core.stamps import stamp
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.rounds.latest import Look
 
 
@@ -58,22 +58,22 @@ def _round(look: Look, now: datetime) -> models.RoundStatus:
         number=look.rounds,
         at=look.at,
         outcome=look.outcome,
-        trouble=look.trouble,
+        error=look.error,
         took_seconds=look.took_seconds,
         interval_seconds=look.interval_seconds,
         age_seconds=None if look.at is None else (now - look.at).total_seconds(),
     )
 
 
-def _log_source(name: str, figures: LogFigures) -> models.LogSourceStatus:
+def _log_source(name: str, stats: LogStats) -> models.LogSourceStatus:
     return models.LogSourceStatus(
         source=name,
-        lines=figures.lines,
-        unparsed=figures.unparsed,
-        unreadable=list(figures.unreadable),
-        lost_bytes=figures.lost_bytes,
-        last_line_at=figures.last_line_at,
-        trouble=figures.trouble,
+        lines=stats.lines,
+        unparsed=stats.unparsed,
+        unreadable=list(stats.unreadable),
+        lost_bytes=stats.lost_bytes,
+        last_line_at=stats.last_line_at,
+        error=stats.error,
     )
 
 
@@ -86,7 +86,7 @@ def _endpoint(state: EndpointState) -> models.EndpointStatus:
         answered_at=state.answered_at,
         took_seconds=state.took_seconds,
         samples=state.samples,
-        troubles=[one.why for one in state.troubles],
+        errors=[one.why for one in state.failures],
     )
 
 

@@ -103,9 +103,9 @@ class LiveView:
         self._live.start()
         self._live.update(content, refresh=True)
 
-    def _tell(self, trouble: str) -> None:
+    def _tell(self, error: str) -> None:
         with interrupt_afterwards():
             if self.is_live:
-                self._redraw(Text(f"no round: {trouble}", style="bold yellow"))
+                self._redraw(Text(f"no round: {error}", style="bold yellow"))
             else:
-                click.echo(f"tidemark: {trouble}", err=True)
+                click.echo(f"tidemark: {error}", err=True)

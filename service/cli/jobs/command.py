@@ -72,7 +72,7 @@ def show(name: str, **options: Any) -> int:
     \b
     Examples:
       tidemark jobs show retention
-      tidemark jobs show retention -o json | jq '.runs[0].figures'
+      tidemark jobs show retention -o json | jq '.runs[0].stats'
     """  # noqa: D301 - see above
     path = f"jobs/{quote(name, safe='')}"
     with client_of(options) as api:

@@ -32,7 +32,7 @@ RUNS: Final = {
     "outcome": True,
     "took": True,
     "detail": False,
-    "figures": False,
+    "stats": False,
 }
 
 
@@ -64,9 +64,9 @@ def in_full(document: Row, runs: Sequence[Row]) -> Iterator[RenderableType]:
         return
     found = Rows(RUNS, caption=more(runs))
     for run in runs[:SHOWN]:
-        figures = in_words(run.get("figures"))
+        stats = in_words(run.get("stats"))
         times = (utc(run.get("due_at")), utc(run.get("started_at")))
-        told = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(figures))
+        told = (text(run.get("outcome")), _took(run), text(run.get("detail")), text(stats))
         found.add([*times, *told], style=_style(run))
     yield found
 

@@ -61,7 +61,7 @@ class Known:
     cluster: str
     as_of: str | None
     losses: tuple[Row, ...]  # of a list one for each partition of an incident
-    troubles: tuple[str, ...]
+    errors: tuple[str, ...]
     gaps: tuple[Row, ...] = ()  # of the last round, the first ones
     incidents: tuple[Row, ...] | None = None  # None where losses were asked for
 
@@ -71,7 +71,7 @@ class Known:
         if any(_is_bad(loss) for loss in self.losses):
             return ExitCode.LOST
         is_unknown = any(loss.get("class") in UNKNOWN for loss in self.losses)
-        return ExitCode.INCOMPLETE if self.troubles or is_unknown else ExitCode.OK
+        return ExitCode.INCOMPLETE if self.errors or is_unknown else ExitCode.OK
 
     @property
     def document(self) -> dict[str, Any]:
@@ -81,8 +81,8 @@ class Known:
             "server": self.server,
             "cluster": self.cluster,
             "as_of": self.as_of,
-            "complete": not self.troubles,
-            "troubles": list(self.troubles),
+            "complete": not self.errors,
+            "errors": list(self.errors),
             "gaps": list(self.gaps),
             found: list(self.losses if self.incidents is None else self.incidents),
         }
@@ -149,19 +149,19 @@ def _one(api: Api, loss_id: str) -> Known:
 
 def _told(detail: Row) -> Row:
     """Return a loss with what only its own page tells."""
-    return {**detail["loss"], "events": detail.get("events"), "trouble": detail.get("trouble")}
+    return {**detail["loss"], "events": detail.get("events"), "error": detail.get("error")}
 
 
 def _known(api: Api, losses: Sequence[Row], page: Row, *, is_stored: bool) -> Known:
     status = api.get("status")
     gaps = gaps_of(api, status)
-    troubles = [*blind_spots(status, gaps), *(stored_trouble(page, status) if is_stored else ())]
+    errors = [*blind_spots(status, gaps), *(stored_error(page, status) if is_stored else ())]
     return Known(
         server=api.server,
         cluster=str(status.get("cluster")),
         as_of=page["as_of"],
         losses=tuple(losses),
-        troubles=tuple(troubles),
+        errors=tuple(errors),
         gaps=tuple(gaps),
     )
 
@@ -173,15 +173,15 @@ def blind_spots(
 
     `gaps` are those of the last round. What the rules `seeing` cannot judge may be lost.
     """
-    outcome, trouble = status["round"]["outcome"], status["round"]["trouble"]
+    outcome, error = status["round"]["outcome"], status["round"]["error"]
     if not status["is_current"]:
-        yield f"the service shows old data: {trouble or 'its last round failed'}"
+        yield f"the service shows old data: {error or 'its last round failed'}"
     elif outcome != "complete":
         causes = ", ".join(f"{n} {cause}" for cause, n in (status["gaps_by_cause"] or {}).items())
-        yield f"the last round has gaps: {causes or trouble or outcome}"
+        yield f"the last round has gaps: {causes or error or outcome}"
         yield from gap_lines(status, gaps or [])
     if status["storage"]["state"] == "not_loaded":
-        why = status["storage"]["trouble"] or "it is being read"
+        why = status["storage"]["error"] or "it is being read"
         yield f"what was known before the service started is not loaded: {why}"
     said = {rule["rule"]: rule for rule in status["rules"]}
     for rule_id in seeing:
@@ -192,11 +192,11 @@ def blind_spots(
             yield f"rule {rule_id} cannot judge {unknown} of its subjects"
 
 
-def stored_trouble(page: Row, status: Row) -> Iterator[str]:
+def stored_error(page: Row, status: Row) -> Iterator[str]:
     """Give why the history may lack a loss."""
     storage = status["storage"]
     if not page["is_current"] and status["is_current"]:
-        why = storage["trouble"] or f"storage is {storage['state']}"
+        why = storage["error"] or f"storage is {storage['state']}"
         yield f"the history ends at {page['as_of'] or 'the start'}: {why}"
     if page.get("is_cut"):
         yield "more losses match than are shown, and the older ones are left out: ask by a filter"

@@ -99,7 +99,7 @@ def ls(**options: Any) -> int:
     with client_of(options) as api:
         known = asking.ask(api, {"state": options["state"], **given})
         missing = None
-        if not known.losses and not known.troubles:
+        if not known.losses and not known.errors:
             missing = asking.is_there(api, topic=options["topic"], group=options["group"])
     _print_list(known, options["output"])
     if missing is None:
@@ -134,7 +134,7 @@ def show(name: str, **options: Any) -> int:
     if known.losses:
         return ExitCode.OK
     click.echo(f"tidemark: no loss is known of {name}", err=True)
-    return ExitCode.INCOMPLETE if known.troubles else ExitCode.NOTHING_MATCHED
+    return ExitCode.INCOMPLETE if known.errors else ExitCode.NOTHING_MATCHED
 
 
 def _print_list(known: Known, output: str) -> None:
@@ -152,7 +152,7 @@ def _print_list(known: Known, output: str) -> None:
         for part in tables.incidents_in_order(known.incidents or ()):
             screen.print(part, soft_wrap=isinstance(part, Text))
         click.echo("What to do: tidemark loss show TOPIC-PARTITION")
-    _print_troubles(known)
+    _print_errors(known)
 
 
 def _print_in_full(known: Known, output: str) -> None:
@@ -165,11 +165,11 @@ def _print_in_full(known: Known, output: str) -> None:
     screen = console()
     for part in (part for loss in known.losses for part in tables.in_full(loss)):
         screen.print(part, soft_wrap=True)  # a command that is copied is never folded
-    _print_troubles(known)
+    _print_errors(known)
 
 
-def _print_troubles(known: Known) -> None:
-    if known.troubles:
+def _print_errors(known: Known) -> None:
+    if known.errors:
         from service.cli.loss.tables import visible  # noqa: PLC0415 - see above
 
-        click.echo("\n".join(["NOT SEEN", *(f"  {visible(line)}" for line in known.troubles)]))
+        click.echo("\n".join(["NOT SEEN", *(f"  {visible(line)}" for line in known.errors)]))

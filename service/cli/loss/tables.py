@@ -54,7 +54,7 @@ def head(known: Known) -> Text:
     return Text.assemble(
         (f"cluster {known.cluster}", "bold"),
         f"  as of {_time(known.as_of)}  {counts if partitions else 'no loss is known'}  ",
-        ("not complete", "bold yellow") if known.troubles else ("complete", "green"),
+        ("not complete", "bold yellow") if known.errors else ("complete", "green"),
     )
 
 
@@ -320,8 +320,8 @@ def _also(loss: Row) -> Iterator[Text]:
 
 def _events(loss: Row) -> Iterator[Text]:
     """Give each time that it happened, where that says more than the facts above."""
-    if loss.get("trouble"):
-        yield Text(f"Whether it happened before is not known: {loss['trouble']}")
+    if loss.get("error"):
+        yield Text(f"Whether it happened before is not known: {loss['error']}")
     events = loss.get("events") or []
     if len(events) > 1:
         lines = (

@@ -31,7 +31,7 @@ class Known:
     cluster: str
     as_of: str | None
     sequences: tuple[Row, ...]
-    troubles: tuple[str, ...]
+    errors: tuple[str, ...]
     gaps: tuple[Row, ...] = ()  # of the last round, the first ones
 
     @property
@@ -40,7 +40,7 @@ class Known:
         losses = [row for row in self.sequences if row.get("class") == SequenceClass.LOSS]
         if any(not row.get("is_looking") for row in losses):
             return ExitCode.LOST
-        return ExitCode.INCOMPLETE if self.troubles or losses else ExitCode.OK
+        return ExitCode.INCOMPLETE if self.errors or losses else ExitCode.OK
 
     @property
     def document(self) -> dict[str, Any]:
@@ -49,8 +49,8 @@ class Known:
             "server": self.server,
             "cluster": self.cluster,
             "as_of": self.as_of,
-            "complete": not self.troubles,
-            "troubles": list(self.troubles),
+            "complete": not self.errors,
+            "errors": list(self.errors),
             "gaps": list(self.gaps),
             "sequences": list(self.sequences),
         }
@@ -108,12 +108,12 @@ def _known(api: Api, rows: Sequence[Row], page: Row) -> Known:
         cluster=str(status.get("cluster")),
         as_of=page["as_of"],
         sequences=tuple(rows),
-        troubles=tuple(_troubles(status, page, gaps)),
+        errors=tuple(_errors(status, page, gaps)),
         gaps=tuple(gaps),
     )
 
 
-def _troubles(status: Row, page: Row, gaps: list[Row]) -> Iterator[str]:
+def _errors(status: Row, page: Row, gaps: list[Row]) -> Iterator[str]:
     yield from blind_spots(status, gaps, seeing=SEEING)
     if not page.get("log_is_read"):
         yield NO_SOURCE

@@ -36,7 +36,7 @@ class Answers:
     """What was told of events by those who were asked, and what they could not tell."""
 
     rows: list[Row] = field(default_factory=list)
-    troubles: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
     def take(self, who: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Take what somebody knows."""

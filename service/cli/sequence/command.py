@@ -164,7 +164,7 @@ def ls(**options: Any) -> int:
     with client_of(options) as api:
         known = asking.ask(api, {"state": options["state"], **given})
         missing = None
-        if not known.sequences and not known.troubles:
+        if not known.sequences and not known.errors:
             missing = asking.is_there(api, options["topic"])
     _print_known(known, options["output"], in_full=False)
     if missing is None:
@@ -199,7 +199,7 @@ def show(name: str, **options: Any) -> int:
     if known.sequences:
         return ExitCode.OK
     click.echo(f"tidemark: nothing is known of {name}", err=True)
-    return ExitCode.INCOMPLETE if known.troubles else ExitCode.NOTHING_MATCHED
+    return ExitCode.INCOMPLETE if known.errors else ExitCode.NOTHING_MATCHED
 
 
 def _given(files: Sequence[str]) -> list[str]:
@@ -243,9 +243,9 @@ def _told(found: Read, options: Mapping[str, Any]) -> int:
             _ask_brokers(found, options, answers)
     finally:  # what the lines say is told also where nobody answers
         _print(found, beside.beside(found.events, answers.rows), options["output"])
-    for line in answers.troubles:
+    for line in answers.errors:
         click.echo(f"tidemark: {printable(line)}", err=True)
-    return ExitCode.INCOMPLETE if answers.troubles else found.exit_code
+    return ExitCode.INCOMPLETE if answers.errors else found.exit_code
 
 
 def _ask_service(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
@@ -259,7 +259,7 @@ def _ask_service(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     unknown = sum(row[beside.BY] in beside.ALONE for row in rows)
     if unknown:
         told = f"{known.server} does not know {counted(unknown, 'event')} of these"
-        answers.troubles += [told, *(f"  {line}" for line in known.troubles)]
+        answers.errors += [told, *(f"  {line}" for line in known.errors)]
 
 
 def _asks_brokers(options: Mapping[str, Any]) -> bool:
@@ -290,7 +290,7 @@ def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     finally:
         reader.close()
     answers.take("brokers", looked.rows)
-    answers.troubles += [f"not seen: {gap.what}: {gap.why}" for gap in looked.gaps]
+    answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in looked.gaps]
 
 
 def _print(found: Read, rows: list[dict[str, Any]], output: str) -> None:
@@ -315,8 +315,8 @@ def _print_known(known: Known, output: str, *, in_full: bool) -> None:
         _print_parts(tables.all_in_full(rows))
     else:
         _print_parts(tables.listed(known))
-    if known.troubles:
-        lines = (f"  {printable(line)}" for line in known.troubles)
+    if known.errors:
+        lines = (f"  {printable(line)}" for line in known.errors)
         click.echo("\n".join(["NOT SEEN", *lines]))
 
 

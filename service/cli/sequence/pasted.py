@@ -1,6 +1,6 @@
 """What pasted lines tell, put together: the rejections of one producer on one partition are one event.
 
-A log may hold days, and a producer more than one trouble: what lies further apart than a client
+A log may hold days, and a producer more than one error: what lies further apart than a client
 tries again is another event. What is kept is bounded; what finds no room is counted.
 """
 

@@ -70,7 +70,7 @@ def listed(known: Known) -> Iterator[RenderableType]:
     yield Text.assemble(
         (f"cluster {printable(known.cluster)}", "bold"),
         f"  as of {moment(_moment(known.as_of))}  {counts(rows) or 'nothing is known'}  ",
-        ("not complete", "bold yellow") if known.troubles else ("complete", "green"),
+        ("not complete", "bold yellow") if known.errors else ("complete", "green"),
     )
     if rows:
         yield table(rows)

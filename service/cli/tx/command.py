@@ -115,7 +115,7 @@ def show(transactional_id: str, **options: Any) -> int:
     else:
         _print_parts(showing.told(found))
         _print_missing([f"{gap.what}: {gap.why}" for gap in found.gaps])
-    for line in showing.trouble(found):
+    for line in showing.error(found):
         click.echo(f"tidemark: {printable(line)}", err=True)
     return showing.exit_code(found)
 

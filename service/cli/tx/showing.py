@@ -97,7 +97,7 @@ def told(found: Shown) -> Iterator[RenderableType]:
         yield from described(found.says, found.view.now)
 
 
-def trouble(found: Shown) -> Iterator[str]:
+def error(found: Shown) -> Iterator[str]:
     """Give what keeps us from telling."""
     name = found.transactional_id
     if isinstance(found.says, Failure):
@@ -126,7 +126,7 @@ def document(found: Shown) -> Row:
         **cluster_row(view),
         "transactional_id": found.transactional_id,
         "described": described_row(says) if isinstance(says, Transaction) else None,
-        "trouble": list(trouble(found)),
+        "error": list(error(found)),
         "transactions": [transaction_row(found.listing, entry) for entry in found.entries],
         "gaps": [gap_row(gap) for gap in found.gaps],
     }

@@ -32,7 +32,7 @@ class Mail:
         """Return the requests that were answered with success."""
         return [row for row in self.got if row["answered"] == TAKEN]
 
-    def troubles(self) -> Iterator[str]:
+    def errors(self) -> Iterator[str]:
         """Give what keeps this from being the whole story, told once and in order."""
         open_ = [row for row in self.deliveries if row["state"] not in DONE]
         if open_:
@@ -102,7 +102,7 @@ def _is_closed(stage: Stage, rounds: Sequence[Sight]) -> str | None:
 def _all_arrived(stage: Stage, rounds: Sequence[Sight]) -> str | None:
     del rounds
     mail = mail_of(stage)
-    if mail is None or not mail.taken or list(mail.troubles()):
+    if mail is None or not mail.taken or list(mail.errors()):
         return None
     return told_of(mail)
 

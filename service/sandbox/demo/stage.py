@@ -44,7 +44,7 @@ CLUSTER: Final = "demo"
 ROUND_SECONDS: Final = 2.0
 START_SECONDS: Final = 30.0
 DRAIN_SECONDS: Final = 30.0
-TROUBLES_SHOWN: Final = 3  # lines of Tidemark's log, where a step is not seen
+MAX_ERRORS_SHOWN: Final = 3  # lines of Tidemark's log, where a step is not seen
 
 ORDERS: Final = WorkloadPlan(topic="orders", rate=100, abort_every=5, slow_rate=None)
 READ: Final = ORDERS.output_topic
@@ -213,19 +213,21 @@ class Stage:
             raise SandboxError(f"tidemark serve did not start: {(told or ['it said nothing'])[-1]}")
         self.address = _address_in(log) or ""
 
-    def troubles(self) -> list[str]:
+    def errors(self) -> list[str]:
         """Return the last errors and warnings in Tidemark's own log."""
         log = self.folder / "tidemark.log"
         with contextlib.suppress(OSError):
             lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-            return [line for line in lines if not _is_ordinary(line)][-TROUBLES_SHOWN:]
+            return [line for line in lines if not _is_ordinary(line)][-MAX_ERRORS_SHOWN:]
         return []
 
     def last_words(self) -> list[str]:
         """Return the last lines of Tidemark's own log."""
         with contextlib.suppress(OSError):
             log = self.folder / "tidemark.log"
-            return log.read_text(encoding="utf-8", errors="replace").splitlines()[-TROUBLES_SHOWN:]
+            return log.read_text(encoding="utf-8", errors="replace").splitlines()[
+                -MAX_ERRORS_SHOWN:
+            ]
         return []
 
     def stop_tidemark(self) -> bool:

@@ -166,7 +166,7 @@ class Story:
     def _show_last(self) -> None:
         if self._newest is not None:
             self._console.print(screen(self._newest))
-        for line in self._stage.troubles():
+        for line in self._stage.errors():
             self._print(f"   log  {line}", "red")
 
 

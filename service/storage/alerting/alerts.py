@@ -107,7 +107,7 @@ class LoadedAlerting:
     """What is stored of one cluster's alerting."""
 
     state: AlertingState = field(default_factory=AlertingState)
-    trouble: str | None = None  # why not all of it could be read
+    error: str | None = None  # why not all of it could be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,7 +187,7 @@ def load(
         ).scalars()
         found = [_try(partial(decode_alert, one)) for one in alerts]
         together = [_try(partial(decode_group, one)) for one in groups]
-    troubles = [one for one in (*found, *together) if isinstance(one, str)]
+    errors = [one for one in (*found, *together) if isinstance(one, str)]
     state = AlertingState(
         alerts={one.key: one for one in found if isinstance(one, Alert)},
         groups={one.group_id: one for one in together if isinstance(one, Group)},
@@ -195,7 +195,7 @@ def load(
     )
     return LoadedAlerting(
         state=with_evidence(state, open_findings),
-        trouble=f"{len(troubles)} rows of alerts: {troubles[0]}" if troubles else None,
+        error=f"{len(errors)} rows of alerts: {errors[0]}" if errors else None,
     )
 
 

@@ -27,7 +27,7 @@ class Wanted:
 
     asked: Asked = NOTHING_ASKED
     closings: tuple[Closing, ...] = ()
-    trouble: str | None = None  # which silences cannot be read, one line
+    error: str | None = None  # which silences cannot be read, one line
 
     def shifted(self, step: timedelta) -> Wanted:
         """Return it by a clock that was set: what is taken up moved along with its alert.
@@ -56,7 +56,7 @@ def read(connection: Connection, cluster: int, now: datetime) -> Wanted:
             acknowledgements=_acknowledgements(connection, cluster),
         ),
         closings=_closings(connection, cluster),
-        trouble=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
+        error=f"silences that cannot be read: {', '.join(unreadable)}" if unreadable else None,
     )
 
 

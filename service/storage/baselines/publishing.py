@@ -146,7 +146,7 @@ class _Loading:
 
     def _row(self, now: datetime) -> Any:
         run = self._record
-        figures = {
+        stats = {
             "outcomes": run.outcomes,
             "damaged": {str(one.bucket): one.damaged for one in run.damaged},
         }
@@ -159,7 +159,7 @@ class _Loading:
                 digest=run.digest,
                 time_zone=run.zone,
                 series=run.series,
-                figures=figures,
+                stats=stats,
                 loaded_at=now,
             )
             .returning(_run.id)

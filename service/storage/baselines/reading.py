@@ -31,7 +31,7 @@ class StoredRun:
     day: date  # civil, the last one that it has learnt from
     time_zone: str
     series: int
-    figures: Mapping[str, Any]
+    stats: Mapping[str, Any]
     loaded_at: datetime
     current_since: datetime | None  # None: it is not the current one
 

@@ -18,7 +18,7 @@ from service.storage.alerting.silences import SilenceEdits
 from service.storage.baselines.rolling_back import RolledBack, roll_back
 from service.storage.changes import audit, idempotency
 from service.storage.changes.audit import Deed
-from service.storage.changes.idempotency import Answer, Keyed, KeyTrouble
+from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.database.translate import translated
 from service.storage.delivery.deliveries_by_hand import ByHand
 
@@ -54,7 +54,7 @@ class Change:
         self._name = name
 
     # ------------------------------------------------------------------ sent again
-    def known(self, asked: Keyed) -> Answer | KeyTrouble | None:
+    def known(self, asked: Keyed) -> Answer | KeyConflict | None:
         """Return what was answered to a request with a key; None: it is new."""
         return idempotency.known(self.connection, asked, self.now)
 

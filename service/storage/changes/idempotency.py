@@ -40,17 +40,17 @@ class Keyed:
     digest: str  # of all that was asked
 
 
-class KeyTrouble(StrEnum):
+class KeyConflict(StrEnum):
     """Why a request with a key is not done."""
 
     RUNNING = "running"  # the first one of that key has not ended
     REUSED = "reused"  # another request had the key
 
 
-def known(connection: Connection, asked: Keyed, now: datetime) -> Answer | KeyTrouble | None:
+def known(connection: Connection, asked: Keyed, now: datetime) -> Answer | KeyConflict | None:
     """Take the key until the transaction ends; return the answer that was given, None if none was."""
     if not _is_ours(connection, asked):
-        return KeyTrouble.RUNNING
+        return KeyConflict.RUNNING
     is_it = (
         IDEMPOTENCY.c.who == asked.who,
         IDEMPOTENCY.c.key == asked.key,
@@ -60,7 +60,7 @@ def known(connection: Connection, asked: Keyed, now: datetime) -> Answer | KeyTr
     if row is None or row["status"] is None:
         return None
     if row["digest"] != asked.digest:
-        return KeyTrouble.REUSED
+        return KeyConflict.REUSED
     return Answer(status=row["status"], headers=row["headers"], body=row["body"])
 
 

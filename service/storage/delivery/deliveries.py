@@ -68,7 +68,7 @@ class DeliveryStory:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReceiverFigures:
+class ReceiverStats:
     """How sending to one receiver goes; its latest attempts are found among the last of all."""
 
     waiting: int = 0
@@ -127,12 +127,12 @@ class DeliveryList:
             attempts = [_attempt(one) for one in connection.execute(last).mappings()]
         return DeliveryStory(delivery=delivery_of(row), attempts=attempts[::-1], body=row["body"])
 
-    def figures(self, receivers: Sequence[str]) -> dict[str, ReceiverFigures]:
+    def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:
         """Return how sending goes to these receivers."""
         with translated("receivers cannot be looked at"), self._engine().connect() as connection:
             counts, latest = _counts(connection), _latest(connection)
         return {
-            name: _figures(counts.get(name), latest.get((name, True)), latest.get((name, False)))
+            name: _stats(counts.get(name), latest.get((name, True)), latest.get((name, False)))
             for name in receivers
         }
 
@@ -189,10 +189,10 @@ def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
     return {(row["of_receiver"], row["went_well"]): _attempt(row) for row in rows}
 
 
-def _figures(
+def _stats(
     counts: RowMapping | None, success: StoredAttempt | None, failure: StoredAttempt | None
-) -> ReceiverFigures:
-    return ReceiverFigures(
+) -> ReceiverStats:
+    return ReceiverStats(
         waiting=0 if counts is None else counts["waiting"],
         dead=0 if counts is None else counts["dead"],
         oldest_waiting_at=None if counts is None else counts["oldest_waiting_at"],

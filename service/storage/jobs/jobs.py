@@ -43,7 +43,7 @@ class StoredRun:
     ended_at: datetime | None
     outcome: RunOutcome
     detail: str
-    figures: Mapping[str, int | str]
+    stats: Mapping[str, int | str]
 
 
 class StoredRuns:
@@ -88,9 +88,7 @@ class StoredRuns:
         """
         row = _row(name, due_at, now, MISSED)
         with translated("a missed run cannot be kept"), self._engine().begin() as connection:
-            connection.execute(
-                insert(JOB_RUN).values(**row, ended_at=now, figures={"times": times})
-            )
+            connection.execute(insert(JOB_RUN).values(**row, ended_at=now, stats={"times": times}))
 
     def runs(self, name: str, limit: int, before: int | None = None) -> list[StoredRun]:
         """Return runs of a job, the one that was begun last first; those before a row's id.
@@ -126,7 +124,7 @@ class StoredTurn:
                     outcome=ended.outcome.value,
                     ended_at=now,
                     detail=_storable(ended.detail),
-                    figures=dict(ended.figures),
+                    stats=dict(ended.stats),
                 )
             )
 
@@ -161,7 +159,7 @@ def _begun(connection: Connection, name: str, due_at: datetime, now: datetime) -
         if connection.execute(done.limit(1)).first() is not None:
             return Rejected.DONE
         row = _row(name, due_at, now, RUNNING)
-        begun = insert(JOB_RUN).values(**row, figures={}).returning(_col.id)
+        begun = insert(JOB_RUN).values(**row, stats={}).returning(_col.id)
         return int(connection.execute(begun).scalar_one())
 
 
@@ -212,5 +210,5 @@ def _read(row: Row[Any]) -> StoredRun:
         ended_at=row.ended_at,
         outcome=RunOutcome(row.outcome),
         detail=row.detail,
-        figures=row.figures,
+        stats=row.stats,
     )

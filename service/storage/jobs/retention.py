@@ -20,7 +20,7 @@ BATCH: Final = 5_000  # rows per statement: a long delete would make a round's t
 
 
 class Kind(StrEnum):
-    """What is removed; the words of logs and of a run's figures."""
+    """What is removed; the words of logs and of a run's stats."""
 
     TRANSITIONS = "transitions"
     FINDINGS = "findings"
@@ -94,7 +94,7 @@ def remove(
         StoreError: the database rejected or is away; what was removed so far stays removed.
     """
     removed = dict.fromkeys((kind.value for kind in limits), 0)
-    troubles: list[StoreError] = []
+    errors: list[StoreError] = []
     for kind, before in limits.items():
         told = kind.replace("_", " ")
         try:
@@ -102,9 +102,9 @@ def remove(
                 for count in _batches(engine, STATEMENTS[kind], before, is_over):
                     removed[kind.value] += count
         except StoreError as exc:
-            troubles.append(exc)
-    if troubles:
-        raise troubles[0]
+            errors.append(exc)
+    if errors:
+        raise errors[0]
     return removed
 
 

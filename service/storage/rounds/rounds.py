@@ -54,7 +54,7 @@ class Stored:
 
     wanted: Wanted | None = None  # what persons want of the last round's cluster; None: not known
     rejected: tuple[str, ...] = ()  # cluster ids whose alerts the database would not have
-    trouble: str | None = None  # of alerts, one line
+    error: str | None = None  # of alerts, one line
 
 
 # The planner knows nothing of a table that grows in this very transaction, and would compare every
@@ -79,16 +79,16 @@ def store_rounds(engine: Engine, rounds: Sequence[Round]) -> Stored:
         connection.execute(FOR_MANY_ROWS)
         for name, writer in sorted({(one.cluster.name, one.round_id.writer) for one in rounds}):
             clusters.require_own(connection, name, writer)
-        troubles = {
-            key.cluster_id: trouble
+        errors = {
+            key.cluster_id: error
             for key in sorted({one.cluster for one in rounds})
-            if (trouble := _store_cluster(connection, key, [r for r in rounds if r.cluster == key]))
+            if (error := _store_cluster(connection, key, [r for r in rounds if r.cluster == key]))
         }
         wanted = _wanted(connection, rounds[-1])
         return Stored(
             wanted=wanted,
-            rejected=tuple(troubles),
-            trouble=next(iter(troubles.values()), wanted.trouble),
+            rejected=tuple(errors),
+            error=next(iter(errors.values()), wanted.error),
         )
 
 
@@ -99,7 +99,7 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
     new = [one for one in rounds if not _is_stored(one.round_id, last)]
     if not new:
         return None
-    trouble: str | None = None
+    error: str | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="alert_rows") as beside:
         for one in new:
             rows = findings.rows_of(one.changes)
@@ -107,12 +107,12 @@ def _store_cluster(connection: Connection, key: ClusterKey, rounds: Sequence[Rou
             made = None if one.alerts is None else beside.submit(alerting.rows_of, one.alerts)
             findings.save(connection, cluster, rows, one.at)
             if one.alerts is not None and made is not None:
-                trouble = _save_alerts(connection, cluster, one.alerts, made) or trouble
+                error = _save_alerts(connection, cluster, one.alerts, made) or error
     remembered = [(one.checkpoint, one.at) for one in new if one.checkpoint is not None]
     if remembered:
         checkpoints.save(connection, cluster, *remembered[-1])
     clusters.note_round(connection, cluster, new[-1].round_id)
-    return trouble
+    return error
 
 
 def _save_alerts(
@@ -126,14 +126,12 @@ def _save_alerts(
     Raises:
         StoreError: the database is away.
     """
-    trouble = _rejection(
-        connection, lambda: alerting.save(connection, cluster, delta, rows.result())
-    )
-    if trouble is not None:
+    error = _rejection(connection, lambda: alerting.save(connection, cluster, delta, rows.result()))
+    if error is not None:
         for one in delta.outgoing:
             _rejection(connection, partial(enqueue, connection, cluster, (one,)))
         _rejection(connection, lambda: alerting.note_closed(connection, delta.closed))
-    return trouble
+    return error
 
 
 def _rejection(connection: Connection, save: Callable[[], None]) -> str | None:

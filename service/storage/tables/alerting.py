@@ -238,7 +238,7 @@ JOB_RUN: Final = Table(
     Column("ended_at", TIME),
     Column("outcome", Text, nullable=False),
     Column("detail", Text, nullable=False),
-    Column("figures", JSONB, nullable=False),
+    Column("stats", JSONB, nullable=False),
     CheckConstraint(
         "outcome IN ('running', 'succeeded', 'failed', 'timed_out', 'interrupted', 'missed')",
         name="outcome",

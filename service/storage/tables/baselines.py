@@ -38,7 +38,7 @@ BASELINE_RUNS: Final = Table(
     Column("digest", Text, nullable=False),
     Column("time_zone", Text, nullable=False),  # IANA
     Column("series", BigInteger, nullable=False),
-    Column("figures", JSONB, nullable=False),
+    Column("stats", JSONB, nullable=False),
     Column("loaded_at", TIME, nullable=False),
     UniqueConstraint("cluster", "run_id"),
 )

@@ -17,7 +17,7 @@ def run(row: int) -> RunView:
         ended_at=at(row + 1),
         outcome="succeeded",
         detail="",
-        figures={"removed": row},
+        stats={"removed": row},
     )
 
 

@@ -47,7 +47,7 @@ def test_what_is_usual_is_told_for_a_time_on_the_wall_clock(api: Api) -> None:
         "expected": 176.0,  # slot 48 + 28
         "least": 172.0,
         "most": 180.0,
-        "unusual_below": None,  # a small lag is no trouble
+        "unusual_below": None,  # a small lag is no error
         "unusual_above": 188.0,
     }
     (audit,) = series(api, metric="produce_rate", at=TUESDAY)

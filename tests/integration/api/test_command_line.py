@@ -27,7 +27,7 @@ RUN = RunView(
     ended_at=None,
     outcome="running",
     detail="",
-    figures={},
+    stats={},
 )
 
 

@@ -35,7 +35,7 @@ def test_jobs_are_told_with_their_runs(api: Api) -> None:
             "ended_at": "2025-06-02T12:00:04Z",
             "outcome": "succeeded",
             "detail": "",
-            "figures": {"removed": 3},
+            "stats": {"removed": 3},
         },
     }
     page = api.get("/jobs/retention", limit=2)

@@ -34,7 +34,7 @@ from service.alerting.sending.calls import Calls, Reply
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.doors import Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.observe.watch import WatchedRound
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
@@ -192,7 +192,7 @@ class Chain:
             results=deliveries,
             sender=Sender(self.calls, utc_now=play.now, monotonic=play.seconds),
             doors=Doors.of([(receiver, 4)]),
-            figures=Figures({"pager": receiver}),
+            stats=Stats({"pager": receiver}),
             clocks=Clocks(utc_now=play.now, monotonic=play.seconds),
             stop=self.stop,
             log=log,

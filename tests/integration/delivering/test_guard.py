@@ -18,7 +18,7 @@ from service.alerting.sending.guarded_network import Resolve
 from service.alerting.sending.sender import Sender
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.doors import Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.runtime.clock import monotonic, utc_now, wait_until
 from service.runtime.events import Event
 from service.runtime.supervisor import Supervisor
@@ -51,7 +51,7 @@ class Way:
             results=office.deliveries,
             sender=Sender(self._calls, utc_now=utc_now, monotonic=monotonic),
             doors=Doors.of([(receiver, 2)]),
-            figures=Figures({"pager": receiver}),
+            stats=Stats({"pager": receiver}),
             clocks=Clocks(utc_now=utc_now, monotonic=monotonic),
             stop=self._stop,
             log=self.told.log,

@@ -112,6 +112,6 @@ def test_nothing_is_lost_while_everything_fails(server: EmbeddedServer, engine: 
     check(rows, recorder.taken)
     assert len(names_in(recorder.taken)) == ALERTS
     assert set(recorder.rejected) <= {row.webhook_id for row in rows}
-    print(  # noqa: T201 - figures for who runs it with -s
+    print(  # noqa: T201 - stats for who runs it with -s
         f"{len(rows)} notifications, {len(recorder.taken)} taken, {len(recorder.rejected)} rejected"
     )

@@ -1,4 +1,4 @@
-"""From rounds to days: hours that are shipped and folded, with every trouble in between."""
+"""From rounds to days: hours that are shipped and folded, with every error in between."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def test_rounds_around_midnight_are_of_their_civil_days(tmp_path: Path) -> None:
     ]
 
 
-# ------------------------------------------------------------------ trouble
+# ------------------------------------------------------------------ error
 def test_hours_wait_while_the_folder_is_away(tmp_path: Path) -> None:
     away = StoreError("history at s3://bucket: no route", retryable=True)
 
@@ -136,12 +136,12 @@ def test_hours_wait_while_the_folder_is_away(tmp_path: Path) -> None:
     assert kept.told.of(Event.HISTORY_AWAY) == [
         {"level": "warning", "what": "hours", "why": str(away)}
     ]
-    figures = kept.shipper.figures
-    assert (figures.is_stored, figures.waiting_hours) == (False, 2)
+    stats = kept.shipper.stats
+    assert (stats.is_stored, stats.waiting_hours) == (False, 2)
     kept.recorder.close()
     back = Kept(tmp_path)
     back.shipper.ship()
-    assert (back.shipper.figures.is_stored, back.shipper.figures.waiting_bytes) == (True, 0)
+    assert (back.shipper.stats.is_stored, back.shipper.stats.waiting_bytes) == (True, 0)
     back.fold()
     assert spans(back) == {0: 0, HOUR: 240, 2 * HOUR: 480}
 
@@ -154,8 +154,8 @@ def test_the_oldest_hours_go_where_too_much_waits(tmp_path: Path) -> None:
     for hour in range(6):
         kept.round(hour * HOUR)
     kept.shipper.ship()
-    assert 0 < kept.shipper.figures.waiting_bytes <= 1500
-    assert kept.shipper.figures.lost_rounds > 0
+    assert 0 < kept.shipper.stats.waiting_bytes <= 1500
+    assert kept.shipper.stats.lost_rounds > 0
     kept.round(6 * HOUR)  # tells again which series there are
     kept.recorder.close()
     back = Kept(tmp_path)
@@ -172,13 +172,13 @@ def test_a_disk_that_takes_nothing_loses_rounds_and_stops_none(tmp_path: Path) -
     kept.ahead.write_bytes(b"")  # a file stands where the folder was
     kept.round(15)
     kept.round(30)
-    figures = kept.recorder.figures
-    assert (figures.is_written, figures.rounds, figures.lost_rounds) == (False, 1, 2)
+    stats = kept.recorder.stats
+    assert (stats.is_written, stats.rounds, stats.lost_rounds) == (False, 1, 2)
     assert len(kept.told.of(Event.HISTORY_AWAY)) == 1
     kept.ahead.unlink()
     ahead.rename(kept.ahead)
     kept.round(45)
-    assert kept.recorder.figures.is_written
+    assert kept.recorder.stats.is_written
     assert kept.told.of(Event.HISTORY_BACK)[0]["lost_rounds"] == 2
     kept.recorder.close()
     kept.shipper.ship()
@@ -200,10 +200,10 @@ def test_a_full_disk_leaves_whole_rounds(tmp_path: Path, monkeypatch: pytest.Mon
         full.setattr(os, "pwrite", half)
         kept.round(15)
     kept.round(30)
-    assert kept.recorder.figures.lost_rounds == 1
+    assert kept.recorder.stats.lost_rounds == 1
     kept.recorder.close()
     kept.shipper.ship()
-    assert kept.shipper.figures.damaged == 0
+    assert kept.shipper.stats.damaged == 0
     kept.fold()
     assert spans(kept) == {0: 0, 30: 2}
 

@@ -51,16 +51,16 @@ def test_rounds_are_written_while_the_folder_hangs(tmp_path: Path) -> None:
             history.take(watched(seconds))
         history.take(replace(watched(30), snapshot=None, view=None))  # it saw nothing
         assert await asyncio.to_thread(
-            wait_until, lambda: history.figures().rounds == 2, timeout_seconds=SECONDS
+            wait_until, lambda: history.stats().rounds == 2, timeout_seconds=SECONDS
         )
         stop.set()
         await tasks[0]
         history.take(watched(45))  # the round that ran when the service was asked to stop
         history.close()
-        assert history.figures().rounds == 3
+        assert history.stats().rounds == 3
         answers.set()
         await tasks[1]
-        assert not history.figures().is_stored
+        assert not history.stats().is_stored
 
     left = Kept(tmp_path)
     left.round(-3600)
@@ -75,4 +75,4 @@ def test_a_disk_that_is_slow_loses_the_oldest_rounds_and_counts_them(tmp_path: P
     for number in range(12):
         history.take(watched(15 * number))
     history.close()
-    assert (history.figures().rounds, history.figures().lost_rounds) == (8, 4)
+    assert (history.stats().rounds, history.stats().lost_rounds) == (8, 4)

@@ -1,4 +1,4 @@
-"""Everything that writes, reads and commits beside the trouble."""
+"""Everything that writes, reads and commits beside the error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much trouble there is: a little in `make test`, the whole by `make ordinary-trouble`.
+"""How much error there is: a little in `make test`, the whole by `make ordinary-trouble`.
 
 Each number can be set by itself (`ORDINARY_FREEZES=3`), and so can the seed of all lengths and
 choices (`ORDINARY_SEED`), which every run prints.

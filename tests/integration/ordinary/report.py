@@ -75,7 +75,7 @@ def write_wrong(
 ) -> Path:
     """Write each wrong finding with its evidence, and the actions before it; return the file."""
     document = {
-        "figures": figures,
+        "stats": figures,
         "wrong": [_wrong_row(entry, actions, truth) for entry in judged if entry.is_wrong],
         "confirmed": [
             {"by": entry.confirmation, **_row(entry)}

@@ -71,10 +71,10 @@ def lives(pid: int) -> bool:
         return False
 
 
-def test_a_program_that_ends_well_tells_its_figures() -> None:
+def test_a_program_that_ends_well_tells_its_stats() -> None:
     code = """print("reading"); print('{"rows": 7, "from": "x", "no": [1]}')"""
     assert perform(*python(code)) == Ended(
-        outcome=RunOutcome.SUCCEEDED, figures={"rows": 7, "from": "x"}
+        outcome=RunOutcome.SUCCEEDED, stats={"rows": 7, "from": "x"}
     )
     assert perform(*python("print('done')")) == Ended(outcome=RunOutcome.SUCCEEDED)
 

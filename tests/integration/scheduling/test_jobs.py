@@ -26,7 +26,7 @@ pytestmark = pytest.mark.integration
 
 SECONDS: Final = 90.0
 DAY: Final = timedelta(days=1)
-ONE_RUN: Final = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, figures)
+ONE_RUN: Final = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
     VALUES ('retention', :at, :at, :outcome, '', '{}')"""
 
 
@@ -73,13 +73,13 @@ def test_jobs_run_are_kept_and_shown(store: PostgresStore) -> None:
         jobs = made_of(store, stop)
         jobs.desk.run_now("inbox_retention")  # before they begin
         assert await jobs.runner.begin()
-        await reached(lambda: not any(one.is_running for one in jobs.runner.figures()))
+        await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
         assert outcomes(jobs) == {"inbox_retention": ["succeeded"], "retention": ["succeeded"]}
-        assert "skipped" in jobs.desk.runs("retention", None, 1)[0].figures, "it is too young"
+        assert "skipped" in jobs.desk.runs("retention", None, 1)[0].stats, "it is too young"
         jobs.desk.loop = asyncio.get_running_loop()
         await in_thread(lambda: jobs.desk.run_now("inbox_retention"))
         await reached(lambda: len(jobs.desk.runs("inbox_retention", None, 10)) == 2)
-        await reached(lambda: not any(one.is_running for one in jobs.runner.figures()))
+        await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
         (newest, oldest) = jobs.desk.runs("inbox_retention", None, 10)
         assert jobs.desk.runs("inbox_retention", newest.id, 10) == [oldest]
         stop.set()
@@ -101,10 +101,10 @@ def test_a_restart_finds_what_was_interrupted_and_removes_what_is_old(
         jobs = made_of(store, stop)
         jobs.desk.run_now("retention")
         await jobs.runner.begin()
-        await reached(lambda: not any(one.is_running for one in jobs.runner.figures()))
+        await reached(lambda: not any(one.is_running for one in jobs.runner.stats()))
         run, interrupted, *_ = jobs.desk.runs("retention", None, 10)
         assert interrupted.outcome == "interrupted"
-        assert (run.outcome, run.figures) == ("succeeded", {"job_runs": 1})
+        assert (run.outcome, run.stats) == ("succeeded", {"job_runs": 1})
         stop.set()
         await jobs.runner.close()
 

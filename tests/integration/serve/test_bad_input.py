@@ -146,7 +146,7 @@ def test_a_database_that_is_away_at_the_start_is_used_when_it_answers(
     assert wait_until(lambda: len(served.findings()) == 1, timeout_seconds=SEE_SECONDS)
     status = served.status()["storage"]
     assert (status["state"], status["stored_at"]) == ("not_loaded", None)
-    assert "cannot be reached" in status["trouble"]
+    assert "cannot be reached" in status["error"]
     assert served.get("/readyz").status_code == 503
     assert served.get("/livez").status_code == 200
     assert status["waiting_rounds"] >= 1
@@ -178,7 +178,7 @@ def test_a_wrong_bootstrap_address_is_told_and_the_service_runs(serve: Serve) ->
     served.wait_rounds(2)
     status, page = served.status(), served.metrics()
     assert (status["round"]["outcome"], status["cluster_id"]) == ("failed", None)
-    assert f"127.0.0.1:{port}: connection refused" in status["round"]["trouble"].lower()
+    assert f"127.0.0.1:{port}: connection refused" in status["round"]["error"].lower()
     assert not [series for series in page if series.startswith("tidemark_kafka_")]
     assert page['tidemark_rounds_total{cluster="default",outcome="failed"}'] >= 2
     assert served.get("/api/v1/partitions").status_code == 503

@@ -64,7 +64,7 @@ def observed(served: Served) -> list[str]:
 def check_blind(served: Served) -> None:
     status, page = served.status(), served.metrics()
     assert (status["round"]["outcome"], status["is_current"]) == ("failed", False)
-    assert "no bootstrap address answered" in status["round"]["trouble"]
+    assert "no bootstrap address answered" in status["round"]["error"]
     assert observed(served) == []
     assert page['tidemark_rounds_total{cluster="default",outcome="failed"}'] >= 2
     assert page['tidemark_store_up{cluster="default"}'] == 1

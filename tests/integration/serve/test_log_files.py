@@ -80,7 +80,7 @@ def test_a_killed_service_goes_on_where_its_last_stored_round_ended(
     again.wait_rounds(2)
     source = source_of(again.status())
     assert (source["lines"], source["unparsed"], source["lost_bytes"]) == (4, 0, 0)
-    assert source["trouble"] is None
+    assert source["error"] is None
 
     first = source_of(found)
     assert (first["unparsed"], first["unreadable"]) == (1, [UNREADABLE])
@@ -97,7 +97,7 @@ def test_what_cannot_be_read_is_a_gap_that_ends(serve: Serve, log: Path) -> None
     served = serve(**reading(log)).wait_ready()
     why = f"no file matches {log.parent}/*.log"
     served.wait_status(
-        lambda seen: seen["broker_logs"] and source_of(seen)["trouble"] == why, "no trouble"
+        lambda seen: seen["broker_logs"] and source_of(seen)["error"] == why, "no error"
     )
     gaps = served.document("/api/v1/clusters/default")["items"]
     assert [gap["why"] for gap in gaps if gap["scope"] == "broker_log"] == [why]

@@ -1,4 +1,4 @@
-"""Metrics as a service reads them: findings, gaps, its own figures, and secrets that stay secret."""
+"""Metrics as a service reads them: findings, gaps, its own stats, and secrets that stay secret."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_producer_whose_records_fail_is_found_and_a_silent_page_delays_nobody(
     assert told == [(f"metrics of {silent.url}/metrics", "timeout")]
     states = {one["endpoint"]: one for one in served.status()["scrapes"]}
     assert states[f"{app.url}/metrics"]["is_fresh"]
-    assert states[f"{silent.url}/metrics"]["troubles"] == ["no whole answer within 3 s"]
+    assert states[f"{silent.url}/metrics"]["errors"] == ["no whole answer within 3 s"]
     (away,) = served.events("endpoint_not_read")
     assert away["endpoint"] == f"{silent.url}/metrics"
     assert median(one["took_seconds"] for one in served.rounds()) < 3, "no round waits for it"

@@ -46,7 +46,7 @@ def save(engine: Engine, cluster: int, delta: AlertDelta) -> None:
 
 def loaded(engine: Engine, cluster: int, life: KeptLife) -> AlertingState:
     found = alerting.load(engine, cluster, life.open)
-    assert found.trouble is None
+    assert found.error is None
     return found.state
 
 
@@ -211,8 +211,8 @@ def test_a_row_that_cannot_be_read_silences_no_other(database: Engine, cluster_i
         )
     found = alerting.load(database, cluster_id, life.open)
     assert [one.labels["partition"] for one in found.state.alerts.values()] == ["1"]
-    assert found.trouble is not None
-    assert found.trouble.startswith("1 rows of alerts")
+    assert found.error is not None
+    assert found.error.startswith("1 rows of alerts")
 
 
 # ------------------------------------------------------------------ with rounds
@@ -235,7 +235,7 @@ def test_alerts_that_the_database_will_not_have_keep_no_finding_from_being_store
     delta = replace(life.deltas[-1], groups={group.group_id: group})
     stored = store_rounds(database, [replace(story.round({"a": BREACH}), alerts=delta)])
     assert stored.rejected == (CLUSTER_ID,)
-    assert stored.trouble is not None
+    assert stored.error is not None
     assert rows(database, "SELECT count(*) FROM finding") == [(1,)]
     assert rows(database, "SELECT count(*) FROM alert") == [(0,)]
 
@@ -306,7 +306,7 @@ def test_what_persons_ask_for_is_read_with_each_round(database: Engine) -> None:
     wanted = store_rounds(database, [story.round({"a": BREACH})]).wanted
     assert wanted is not None
     assert [one.mutes(alert.labels, at(20)) for one in wanted.asked.silences] == [True]
-    assert wanted.trouble is not None
+    assert wanted.error is not None
     assert [one.holds_for(alert) for one in wanted.asked.acknowledgements] == [True]
     assert [one.rule_id for one in wanted.closings] == ["some_rule"]
     done = ClosingDone(

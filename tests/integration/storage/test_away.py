@@ -149,7 +149,7 @@ def test_a_full_disk_is_waited_out_and_nothing_is_half_written(store: PostgresSt
         )
     keep(keeper, [story.round({"a": OK, "b": BREACH})])
     assert keeper.status.state is KeepingState.WAITING
-    assert "No space left on device" in str(keeper.status.trouble)
+    assert "No space left on device" in str(keeper.status.error)
     stored = findings.load_open(store.engine, 1)
     assert [dict(key[1])["topic"] for key in stored] == ["a"], "all of a round, or nothing"
     with store.engine.begin() as link:
@@ -184,7 +184,7 @@ def test_a_server_that_stands_still_holds_up_no_round(
         keep(keeper, [story.round({"a": said}) for said in (OK, BREACH, OK)])
         assert clock.monotonic() - began < 30
         assert keeper.status.state is KeepingState.WAITING
-        assert "hangs" in str(keeper.status.trouble)
+        assert "hangs" in str(keeper.status.error)
     finally:
         for worker in workers:
             worker.resume()

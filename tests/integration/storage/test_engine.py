@@ -43,7 +43,7 @@ def test_a_directory_is_made_used_and_found_again(folder: Path) -> None:
     database.close()
 
 
-def test_a_long_folder_for_temporary_files_is_no_trouble(
+def test_a_long_folder_for_temporary_files_is_no_error(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     temporary = folder / ("long" * 25)

@@ -161,7 +161,7 @@ def test_what_persons_asked_for_goes_when_it_is_over(database: Engine) -> None:
 
 
 def test_runs_go_but_one_that_goes_on(database: Engine) -> None:
-    ran = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, figures)
+    ran = """INSERT INTO job_run (job_name, due_at, started_at, outcome, detail, stats)
         VALUES ('sweep', :old, {1}, '{0}', '', '{{}}')"""
     given(
         database,

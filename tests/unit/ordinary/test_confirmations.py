@@ -132,7 +132,7 @@ CASES = [
     ),
     Case("partition_under_min_isr", placed(3), True, "metadata shows it"),
     Case("partition_under_min_isr", placed(60), False, "that was a minute before"),
-    Case("partition_under_min_isr", placed(3, leader=False), False, "that is another trouble"),
+    Case("partition_under_min_isr", placed(3, leader=False), False, "that is another error"),
     Case("partition_offline", placed(3, in_sync=0, leader=False), True, "metadata shows it"),
     Case("producer_fenced", replace(QUIET, replaced={"pipeline": 1}), True, "a client died"),
     Case("producer_fenced", replace(QUIET, replaced={"other": 1}), False, "another one did"),

@@ -10,7 +10,7 @@ import fnmatch
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from collectors.broker_log.files import FileId, FileStat, OpenFile, Trouble
+from collectors.broker_log.files import FileId, FileStat, OpenFile, ReadFailure
 from rules.facts.gap import GapCause
 
 FOLDER = "/logs"
@@ -37,7 +37,7 @@ class FakeDisk:
         self.denied: set[str] = set()  # may not be opened
         self.odd: dict[str, str] = {}  # path -> what lies there instead of a file
         self.links: dict[str, str] = {}
-        self.hidden: Trouble | None = None  # why the folder cannot be listed
+        self.hidden: ReadFailure | None = None  # why the folder cannot be listed
         self.scans = 0
         self.most_open = 0  # at a time, so far
         self._used: dict[int, Inode] = {}
@@ -95,23 +95,23 @@ class FakeDisk:
             del self._used[inode.number]
 
     # -------------------------------------------------------------- the port
-    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+    def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
         if self.hidden is not None:
             return self.hidden
         paths = {*self.files, *self.odd, *self.links}
         return sorted(path for path in paths if fnmatch.fnmatchcase(path, pattern))
 
-    def stat(self, path: str) -> FileStat | Trouble:
+    def stat(self, path: str) -> FileStat | ReadFailure:
         real = self.links.get(path, path)
         if real in self.odd:
-            return Trouble(
+            return ReadFailure(
                 why=f"{real} is {self.odd[real]}, no log file", cause=GapCause.UNREADABLE
             )
         if real not in self.files:
-            return Trouble(why=f"{path}: no such file or directory", cause=GapCause.GONE)
+            return ReadFailure(why=f"{path}: no such file or directory", cause=GapCause.GONE)
         return self._stat(real, self.files[real])
 
-    def folder_of(self, path: str) -> Sequence[FileStat] | Trouble:
+    def folder_of(self, path: str) -> Sequence[FileStat] | ReadFailure:
         self.scans += 1
         if self.hidden is not None:
             return self.hidden
@@ -122,12 +122,12 @@ class FakeDisk:
             if name.rpartition("/")[0] == folder
         ]
 
-    def open(self, path: str) -> OpenFile | Trouble:
+    def open(self, path: str) -> OpenFile | ReadFailure:
         seen = self.stat(path)
-        if isinstance(seen, Trouble):
+        if isinstance(seen, ReadFailure):
             return seen
         if seen.path in self.denied:
-            return Trouble(why=f"{path}: permission denied", cause=GapCause.NOT_AUTHORIZED)
+            return ReadFailure(why=f"{path}: permission denied", cause=GapCause.NOT_AUTHORIZED)
         inode = self.files[seen.path]
         inode.opened += 1
         self.most_open = max(self.most_open, self.open_files)
@@ -161,10 +161,10 @@ class FakeOpenFile:
         self._inode = inode
         self._path = path
 
-    def stat(self) -> FileStat | Trouble:
+    def stat(self) -> FileStat | ReadFailure:
         return self._disk._stat(self._path, self._inode)  # noqa: SLF001 - of the same file
 
-    def read(self, offset: int, size: int) -> bytes | Trouble:
+    def read(self, offset: int, size: int) -> bytes | ReadFailure:
         return bytes(self._inode.content[offset : offset + size])
 
     def close(self) -> None:

@@ -111,8 +111,8 @@ def begun(disk: FakeDisk, *sources: TailSource, limits: LookLimits = NO_LIMITS) 
     return made
 
 
-def trouble_of(found: TailRead) -> str | None:
-    """Return the trouble of the only source, which has a gap if and only if there is one."""
+def error_of(found: TailRead) -> str | None:
+    """Return the error of the only source, which has a gap if and only if there is one."""
     (source,) = found.sources
-    assert [gap.why for gap in found.gaps] == ([source.trouble] if source.trouble else [])
-    return source.trouble
+    assert [gap.why for gap in found.gaps] == ([source.error] if source.error else [])
+    return source.error

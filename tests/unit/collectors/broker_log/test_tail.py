@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from collectors.broker_log.budget import LookLimits
-from collectors.broker_log.files import Trouble
+from collectors.broker_log.files import ReadFailure
 from collectors.broker_log.handles import HELD
 from collectors.broker_log.lines import MAX_LINE
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
@@ -14,8 +14,8 @@ from tests.unit.collectors.broker_log.tailing import (
     SOURCE,
     Tailing,
     begun,
+    error_of,
     lines_of,
-    trouble_of,
 )
 
 OTHER = "/logs/controller.log"
@@ -167,7 +167,7 @@ class SlowDisk(FakeDisk):
     tailing: Tailing | None = None
     seconds = 0.0
 
-    def matching(self, pattern: str) -> Sequence[str] | Trouble:
+    def matching(self, pattern: str) -> Sequence[str] | ReadFailure:
         """List files, slowly."""
         if self.tailing is not None:
             self.tailing.now += self.seconds
@@ -182,7 +182,7 @@ def test_the_time_in_which_files_are_found_is_not_that_of_reading() -> None:
     disk.append(b"b\n")
     found = tailing.look()
     assert sorted(lines_of(found)) == ["a", "b"]
-    assert (found.is_behind, trouble_of(found)) == (False, None)
+    assert (found.is_behind, error_of(found)) == (False, None)
 
 
 def test_it_is_told_when_finding_took_the_time_and_something_waits() -> None:
@@ -193,7 +193,7 @@ def test_it_is_told_when_finding_took_the_time_and_something_waits() -> None:
     disk.seconds = 5
     found = tailing.look()
     assert (lines_of(found), found.is_behind) == (["a"], True)
-    assert trouble_of(found) == (
+    assert error_of(found) == (
         "finding the files takes more than 2 s, and not all of them could be read"
     )
 

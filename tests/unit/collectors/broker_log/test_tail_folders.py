@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
-from tests.unit.collectors.broker_log.tailing import begun, lines_of, trouble_of
+from tests.unit.collectors.broker_log.tailing import begun, error_of, lines_of
 
 
 class RestlessDisk(FakeDisk):
@@ -29,13 +29,13 @@ def test_a_folder_that_changes_while_it_is_listed_is_looked_at_again_soon() -> N
     disk.is_restless = True
     found = tailing.look()
     assert (lines_of(found), found.is_behind) == ([], True)
-    assert trouble_of(found) == (
+    assert error_of(found) == (
         f"{LOG}: its files were renamed again and again while their folder was listed"
     )
     disk.is_restless = False
     found = tailing.look()
     assert lines_of(found)[0] == "one"
-    assert trouble_of(found) is None
+    assert error_of(found) is None
 
 
 class SharedDisk(FakeDisk):
@@ -61,7 +61,7 @@ def test_files_of_others_in_the_folder_hold_up_nothing() -> None:
     disk.rotate_by_number()
     disk.append(b"two\n")
     found = tailing.look()
-    assert (lines_of(found), found.is_behind, trouble_of(found)) == (["one", "two"], False, None)
+    assert (lines_of(found), found.is_behind, error_of(found)) == (["one", "two"], False, None)
 
 
 def test_they_hold_up_nothing_either_when_they_get_the_id_of_a_file_that_was_read() -> None:
@@ -78,4 +78,4 @@ def test_they_hold_up_nothing_either_when_they_get_the_id_of_a_file_that_was_rea
     disk.remove(f"{LOG}.1")
     found = tailing.look()
     assert disk.made > 1
-    assert (lines_of(found), found.is_behind, trouble_of(found)) == (["two", "three"], False, None)
+    assert (lines_of(found), found.is_behind, error_of(found)) == (["two", "three"], False, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
-from tests.unit.collectors.broker_log.tailing import SOURCE, Tailing, lines_of, trouble_of
+from tests.unit.collectors.broker_log.tailing import SOURCE, Tailing, error_of, lines_of
 
 FIRST, SECOND, NEW = "/logs/broker-1.log", "/logs/broker-2.log", "/logs/broker.log"
 
@@ -56,7 +56,7 @@ def test_they_are_rotated_each_for_itself() -> None:
         for path in (NEW, FIRST)
         for what, number in (("last", " 0"), ("last", " 1"), ("next", ""))
     )
-    assert trouble_of(found) is None
+    assert error_of(found) is None
     assert tailing.lines() == []
 
 

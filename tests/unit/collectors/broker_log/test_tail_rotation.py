@@ -13,8 +13,8 @@ from tests.unit.collectors.broker_log.tailing import (
     SOURCE,
     Tailing,
     begun,
+    error_of,
     lines_of,
-    trouble_of,
 )
 
 
@@ -77,7 +77,7 @@ def test_between_the_renaming_and_the_new_file_nothing_is_missing() -> None:
     disk.append(b"one\n")
     disk.rotate_by_number()
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one"], None)
+    assert (lines_of(found), error_of(found)) == (["one"], None)
     disk.append(b"two\n")
     assert tailing.lines() == ["two"]
 
@@ -113,7 +113,7 @@ def test_old_files_that_are_removed_are_no_loss() -> None:
         disk.rotate_by_number()
         disk.remove(f"{LOG}.2")
         found = tailing.look()
-        assert (lines_of(found), trouble_of(found)) == ([f"line {number}"], None)
+        assert (lines_of(found), error_of(found)) == ([f"line {number}"], None)
 
 
 def test_an_inode_that_is_used_again_is_another_file() -> None:
@@ -137,7 +137,7 @@ def test_a_file_that_was_removed_is_read_to_its_end_while_it_is_held_open() -> N
     disk.remove(LOG)
     disk.append(b"two\n")
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert tailing.lines() == []
 
 
@@ -149,7 +149,7 @@ def test_its_end_is_not_lost_with_a_look_that_was_never_stored() -> None:
     disk.append(b"two\n")
     for is_stored in (False, False, True):
         found = tailing.look(is_stored=is_stored)
-        assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+        assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert disk.open_files == 2
     assert tailing.lines() == []
     assert disk.open_files == 1
@@ -164,7 +164,7 @@ def test_one_that_was_removed_after_a_look_that_was_never_stored_is_not_lost_eit
     disk.append(b"one\n", f"{LOG}.1")
     disk.remove(f"{LOG}.1")
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert (lines_of(found), error_of(found)) == (["one", "two"], None)
 
 
 def test_a_removed_log_that_nobody_makes_again_is_let_go_when_it_was_read() -> None:
@@ -247,7 +247,7 @@ def test_a_log_that_was_copied_and_cut_goes_on_in_its_copy() -> None:
     disk.append(b"two\n")
     tailing.crash()
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert tailing.lines() == []
 
 

@@ -47,7 +47,7 @@ def told(samples: Samples) -> list[tuple[Quantity, bool, str | None, str | None,
 
 
 def causes(samples: Samples) -> list[GapCause]:
-    return [one.cause for one in samples.troubles]
+    return [one.cause for one in samples.failures]
 
 
 def test_the_page_of_a_java_producer_is_read() -> None:
@@ -58,7 +58,7 @@ def test_the_page_of_a_java_producer_is_read() -> None:
         (Quantity.RECORD_RETRIES, False, "jprod", None, 7.0),
         (Quantity.RECORD_ERRORS, False, "jprod", "orders", 5.0),
     ]
-    assert (seen.is_whole, seen.troubles) == (True, ())
+    assert (seen.is_whole, seen.failures) == (True, ())
 
 
 def test_openmetrics_with_exemplars_and_times_is_read() -> None:
@@ -82,13 +82,13 @@ def test_answers_without_an_error_are_left_out() -> None:
 
 def test_a_broker_that_never_rejected_anything_has_an_answer() -> None:
     seen = read(b'kafka_network_requestmetrics_errors_total{error="NONE",request="Fetch"} 1\n')
-    assert (seen.values, seen.is_whole, seen.troubles) == ({}, True, ())
+    assert (seen.values, seen.is_whole, seen.failures) == ({}, True, ())
 
 
 @pytest.mark.parametrize("body", [b"", b"\n\n", b"# HELP up Up.\n", b"jvm_threads_current 21.0\n"])
 def test_a_page_without_anything_that_is_looked_for_says_so_and_is_whole(body: bytes) -> None:
     seen = read(body)
-    assert (seen.is_whole, seen.troubles) == (True, (NOTHING,))
+    assert (seen.is_whole, seen.failures) == (True, (NOTHING,))
 
 
 NO_PAGES = {
@@ -127,7 +127,7 @@ def test_a_line_that_cannot_be_read_is_counted_and_the_rest_is_taken(line: bytes
     seen = read(ONE + line + b"\n" + ONE.replace(b'"a"', b'"z"'))
     assert [row[2] for row in told(seen)] == ["a", "z"]
     assert (seen.is_whole, causes(seen)) == (False, [GapCause.UNREADABLE])
-    assert seen.troubles[0].why == "samples left out: 1 (lines that cannot be read)"
+    assert seen.failures[0].why == "samples left out: 1 (lines that cannot be read)"
 
 
 @pytest.mark.parametrize("value", [b"NaN", b"-1", b"1e300", b"+Inf", b"9" * 400])
@@ -142,7 +142,7 @@ def test_a_series_with_two_values_has_none() -> None:
     seen = read(twice + ONE.replace(b'"a"', b'"b"'))
     assert [row[2] for row in told(seen)] == ["b"]
     assert causes(seen) == [GapCause.IMPOSSIBLE_VALUE]
-    assert read(ONE + ONE).troubles == (), "the same twice says the same"
+    assert read(ONE + ONE).failures == (), "the same twice says the same"
 
 
 def test_more_series_than_are_kept_are_told() -> None:

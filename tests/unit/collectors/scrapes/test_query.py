@@ -34,7 +34,7 @@ def told(samples: Samples) -> dict[str | None, float]:
 
 
 def causes(samples: Samples) -> list[GapCause]:
-    return [one.cause for one in samples.troubles]
+    return [one.cause for one in samples.failures]
 
 
 def test_series_are_taken_with_the_process_that_they_are_of() -> None:
@@ -42,7 +42,7 @@ def test_series_are_taken_with_the_process_that_they_are_of() -> None:
     assert told(seen) == {"0": 5.0, "1": 0.0}
     assert {one.place for one in seen.values} == {"app-1:8081"}
     assert {one.topic for one in seen.values} == {"orders"}
-    assert (seen.is_whole, seen.troubles) == (True, ())
+    assert (seen.is_whole, seen.failures) == (True, ())
 
 
 def test_matchers_are_added_to_what_is_asked() -> None:
@@ -53,14 +53,14 @@ def test_matchers_are_added_to_what_is_asked() -> None:
 
 def test_a_server_without_such_series_says_so_and_is_whole() -> None:
     seen = read(answer())
-    assert (seen.is_whole, seen.troubles) == (True, (NOTHING,))
+    assert (seen.is_whole, seen.failures) == (True, (NOTHING,))
 
 
 def test_a_warning_means_that_something_may_be_missing() -> None:
     seen = read(answer("1", warnings=["no store matched\nthe query", "another"]))
     assert told(seen) == {"0": 1.0}
     assert not seen.is_whole
-    assert [one.why for one in seen.troubles] == [
+    assert [one.why for one in seen.failures] == [
         "the server warns: no store matched the query",
     ]
 

@@ -15,7 +15,7 @@ from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
 from collectors.scrapes.wanted import wanted
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import ClientReading, Counted, EndpointState, Rise, Trouble
+from rules.facts.scrapes import ClientReading, Counted, EndpointState, Rise, ScrapeFailure
 from rules.facts.times import SECOND_US
 from tests.factories import NOON, at
 
@@ -24,8 +24,8 @@ SERVER: Final = server_at("http://prometheus:9090")
 AHEAD_US: Final = round(NOON.timestamp() * SECOND_US)  # the monotonic clock shows 0 at noon
 EVERY: Final = 15.0  # seconds from look to look
 LATE: Final = 60.0
-SILENT: Final = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
-CUT: Final = Trouble(cause=GapCause.LIMIT, why="more than are kept")
+SILENT: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+CUT: Final = ScrapeFailure(cause=GapCause.LIMIT, why="more than are kept")
 
 ERRORS: Final = "kafka_producer_topic_record_error_total"
 RETRIES: Final = "kafka_producer_topic_record_retry_total"
@@ -57,8 +57,8 @@ class Looked:
     ) -> Looked:
         values = {wanted(*name): value for name, value in found}
         known = {series: value for series, value in values.items() if series is not None}
-        troubles = () if is_whole else (CUT,)
-        samples = Samples(values=known, is_whole=is_whole, troubles=troubles)
+        failures = () if is_whole else (CUT,)
+        samples = Samples(values=known, is_whole=is_whole, failures=failures)
         self.tracker.note(samples, self.moment(after))
         return self
 
@@ -354,7 +354,7 @@ def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
 def test_an_endpoint_that_was_never_asked_has_no_answer() -> None:
     state = Looked().state()
     assert (state.answered_at, state.answered_since, state.is_fresh) == (None, None, False)
-    assert (state.took_seconds, state.samples, state.troubles) == (None, 0, ())
+    assert (state.took_seconds, state.samples, state.failures) == (None, 0, ())
 
 
 def test_an_answer_is_fresh_for_a_while() -> None:
@@ -367,19 +367,19 @@ def test_an_answer_is_fresh_for_a_while() -> None:
 def test_a_failure_is_told_and_the_last_answer_is_still_used() -> None:
     seen = Looked().says(0)
     state = seen.silence().state()
-    assert (state.is_fresh, state.troubles, state.answered_at) == (True, (SILENT,), at(0))
+    assert (state.is_fresh, state.failures, state.answered_at) == (True, (SILENT,), at(0))
     assert seen.tracker.failed
-    assert seen.says(0).state().troubles == ()
+    assert seen.says(0).state().failures == ()
     assert not seen.tracker.failed
 
 
 def test_failures_in_a_row_are_counted_and_the_last_answer_is_remembered() -> None:
     seen = Looked().says(0).silence(3)
-    assert seen.tracker.failures == 3
+    assert seen.tracker.failed_attempts == 3
     at_us = round(46 * SECOND_US)  # the answer came to its end a second after noon
     assert seen.tracker.answered_within(45, at_us)
     assert not seen.tracker.answered_within(44, at_us)
-    assert seen.says(0).tracker.failures == 0
+    assert seen.says(0).tracker.failed_attempts == 0
     assert not Looked().silence().tracker.answered_within(1000, at_us)
 
 
@@ -387,15 +387,15 @@ def test_an_answer_that_could_not_be_read_is_none() -> None:
     seen = Looked().says(0).answer(is_whole=False)
     assert seen.tracker.failed
     assert seen.state().answered_at == at(0)
-    assert seen.state().troubles == (CUT,)
+    assert seen.state().failures == (CUT,)
 
 
 def test_an_answer_that_holds_nothing_of_interest_is_one() -> None:
     seen = Looked()
-    seen.tracker.note(Samples(troubles=(NOTHING,)), seen.moment(EVERY))
+    seen.tracker.note(Samples(failures=(NOTHING,)), seen.moment(EVERY))
     assert not seen.tracker.failed
     assert seen.state().answered_at == at(0)
-    assert seen.state().troubles == (NOTHING,)
+    assert seen.state().failures == (NOTHING,)
 
 
 def test_a_silence_that_outlasts_an_answer_breaks_the_watch() -> None:

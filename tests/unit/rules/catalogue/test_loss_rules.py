@@ -144,7 +144,7 @@ CASES: Final = {
         looks=(
             ALONE | controller_wrote(1),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
-            | log_of_controller(trouble="it is gone"),
+            | log_of_controller(error="it is gone"),
         ),
         breaches={"possibly": "election_not_known"},
     ),
@@ -163,7 +163,7 @@ CASES: Final = {
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(
-                LogSource(name="broker-1", trouble="it is gone"),
+                LogSource(name="broker-1", error="it is gone"),
                 controllers=((BrokerId(100), at(9)),),
             ),
         ),

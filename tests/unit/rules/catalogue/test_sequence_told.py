@@ -147,11 +147,11 @@ def test_it_is_asked_at_once_and_again_when_a_client_has_given_up() -> None:
         pytest.param(BrokerLog.unread(), (), Verdict.OK, "no_source", id="nobody-asked-for-it"),
         pytest.param(BrokerLog(is_read=True), (), Verdict.OK, "nothing_new", id="quiet"),
         pytest.param(
-            BrokerLog(is_read=True, sources=(LogSource(name="b", trouble="gone"),)),
+            BrokerLog(is_read=True, sources=(LogSource(name="b", error="gone"),)),
             (gap(scope=GapScope.BROKER_LOG),),
             Verdict.UNKNOWN,
             "log_not_read",
-            id="a-source-in-trouble",
+            id="a-source-in-error",
         ),
         pytest.param(
             BrokerLog.unread(),

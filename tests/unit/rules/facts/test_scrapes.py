@@ -11,8 +11,8 @@ from rules.facts.scrapes import (
     ClientReading,
     EndpointState,
     ProducerName,
+    ScrapeFailure,
     Scrapes,
-    Trouble,
     reporting_producers,
 )
 from tests.factories import NOON, at
@@ -111,7 +111,7 @@ PARTLY: dict[str, EndpointState] = {
         answered_since=at(-9000), answered_at=at(15 * 60 - 59)
     ),
     "it was cut short": endpoint_state(
-        troubles=(Trouble(cause=GapCause.LIMIT, why="more than are kept"),)
+        failures=(ScrapeFailure(cause=GapCause.LIMIT, why="more than are kept"),)
     ),
     "what it tells may be older than the window's end": endpoint_state(lag=timedelta(seconds=1)),
 }
@@ -141,9 +141,9 @@ def test_only_fresh_answers_may_be_used() -> None:
 
 
 def test_what_could_not_be_seen_is_told_with_endpoint_and_reason() -> None:
-    silent = Trouble(cause=GapCause.TIMEOUT, why="no answer within 5.0 s")
-    broken = Trouble(cause=GapCause.UNREADABLE, why="targets.json is no JSON")
-    seen = scrapes(endpoints=(endpoint_state(troubles=(silent,)),), troubles=(broken,))
+    silent = ScrapeFailure(cause=GapCause.TIMEOUT, why="no answer within 5.0 s")
+    broken = ScrapeFailure(cause=GapCause.UNREADABLE, why="targets.json is no JSON")
+    seen = scrapes(endpoints=(endpoint_state(failures=(silent,)),), failures=(broken,))
     told = [(one.what, one.why, one.cause, one.scope) for one in seen.gaps()]
     assert told == [
         ("lists of metrics endpoints", broken.why, GapCause.UNREADABLE, GapScope.SCRAPES),

@@ -284,7 +284,7 @@ def test_only_the_brokers_own_word_confirms_without_a_cluster(case: Case) -> Non
     assert told.verdict.lost_offsets is None
 
 
-def test_the_textbook_case_is_explained_with_its_figures() -> None:
+def test_the_textbook_case_is_explained_with_its_stats() -> None:
     told = explain([rejected(27, 2)])
     assert (told.gap, told.producer_id, told.topic, told.partition) == (24, 7, "orders", 0)
     assert (told.offset, told.incoming_sequence, told.current_sequence) == (100, 27, 2)

@@ -123,7 +123,7 @@ class FakeHistory:
 
     findings: Sequence[PastFinding] = ()
     steps: Sequence[StoredTransition] = ()
-    trouble: StoreError | None = None
+    error: StoreError | None = None
     asked: list[Wanted] = field(default_factory=list)
 
     def page(self, wanted: Wanted, limit: int) -> list[PastFinding]:
@@ -151,8 +151,8 @@ class FakeHistory:
         return [step for step in self.steps if step.finding == finding]
 
     def _answer(self) -> None:
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
 
 
 @dataclass
@@ -160,13 +160,13 @@ class FakeTokens:
     """Tokens in a dictionary."""
 
     known: dict[str, frozenset[Scope]] = field(default_factory=dict)
-    trouble: StoreError | None = None
+    error: StoreError | None = None
     calls: int = 0
 
     def verify(self, secret: str) -> Grant | None:
         self.calls += 1
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
         scopes = self.known.get(secret)
         return None if scopes is None else Grant(NAME, scopes)
 
@@ -176,12 +176,12 @@ class FakeInbox:
     """Takes every delivery, each line as an event, unless it is told otherwise."""
 
     outcome: Counts | Rejection | None = None
-    trouble: StoreError | None = None
+    error: StoreError | None = None
     deliveries: list[Delivery] = field(default_factory=list)
 
     def accept(self, delivery: Delivery) -> Counts | Rejection:
-        if self.trouble is not None:
-            raise self.trouble
+        if self.error is not None:
+            raise self.error
         self.deliveries.append(delivery)
         lines = sum(map(len, delivery.lines.values()))
         return self.outcome or Counts(lines=lines, events=lines, unparsed=0)

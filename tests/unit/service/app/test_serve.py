@@ -235,7 +235,7 @@ def test_what_is_under_way_is_not_waited_for_without_end() -> None:
 def test_what_could_not_be_stored_at_the_end_is_told() -> None:
     process = Process()
     process.pipeline.status = KeepingStatus(
-        state=KeepingState.WAITING, trouble="connection refused", waiting_rounds=3
+        state=KeepingState.WAITING, error="connection refused", waiting_rounds=3
     )
     assert process.run(process.asked)
     assert process.told.of(Event.STORE_AWAY) == [

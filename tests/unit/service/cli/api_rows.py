@@ -147,7 +147,7 @@ def run(**overrides: Any) -> dict[str, Any]:
         "ended_at": at(4),
         "outcome": "succeeded",
         "detail": "",
-        "figures": {"removed": 12},
+        "stats": {"removed": 12},
     }
     return job_models.JobRun(**{**given, **overrides}).model_dump(mode="json")
 

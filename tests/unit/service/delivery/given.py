@@ -15,7 +15,7 @@ from service.alerting.sending.answers import Failure, failure_of, outcome_of
 from service.alerting.sending.sender import Attempt
 from service.delivery.deliverer import Clocks, Deliverer
 from service.delivery.doors import Doors
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.storage.delivery.delivered import Done, RowState
 from service.storage.delivery.outbox import Claimed, Claims, Room
 from tests.factories import at
@@ -185,13 +185,13 @@ class Scene:
         self.stop = asyncio.Event()
         self.failed: list[str] = []
         given = receivers or [(webhook(), 2)]
-        self.figures = Figures({one.name: one for one, _ in given})
+        self.stats = Stats({one.name: one for one, _ in given})
         self.deliverer = Deliverer(
             claims=self.outbox,
             results=self.outbox,
             sender=self.sender,
             doors=Doors.of(given),
-            figures=self.figures,
+            stats=self.stats,
             clocks=Clocks(utc_now=self.clock.utc_now, monotonic=self.clock.monotonic),
             stop=self.stop,
             log=self.told.log,

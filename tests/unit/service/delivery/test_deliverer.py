@@ -63,10 +63,10 @@ def test_answers_wait_for_the_database_and_nothing_is_sent_twice() -> None:
         await scene.until(lambda: len(scene.sender.sent) == 2)
         scene.outbox.is_away = True
         scene.sender.free.set()
-        await scene.until(lambda: not scene.figures.is_up)
+        await scene.until(lambda: not scene.stats.is_up)
         scene.clock.seconds = 500  # beyond every lease
         scene.outbox.is_away = False
-        await scene.until(lambda: scene.figures.is_up)
+        await scene.until(lambda: scene.stats.is_up)
         assert len(scene.outbox.done) == 2
         assert len(scene.sender.sent) == 2
         assert len(scene.told.of(Event.OUTBOX_AWAY)) == len(scene.told.of(Event.OUTBOX_BACK)) == 1
@@ -146,7 +146,7 @@ def test_a_receiver_that_is_gone_gets_nothing_more() -> None:
         await scene.until(lambda: "give up team" in scene.outbox.asked)
         assert scene.outbox.done[0].dead_reason is DeadReason.GONE
         assert scene.told.of(Event.RECEIVER_GONE)[0]["given_up"] == 3
-        told = scene.figures.told(at(0)).receivers["team"]
+        told = scene.stats.told(at(0)).receivers["team"]
         assert told.outcomes == {"dead": 4}
 
     play(story)

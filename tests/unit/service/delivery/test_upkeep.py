@@ -11,7 +11,7 @@ from typing import Any
 
 from rules.errors import StoreError
 from service.alerting.notifications.channels import body_of
-from service.delivery.figures import Figures
+from service.delivery.stats import Stats
 from service.delivery.upkeep import Duties, Upkeep
 from service.runtime.events import Event
 from service.storage.delivery.fallback import Backlog, Late
@@ -64,7 +64,7 @@ class Care:
         self.is_watching = True
         self.woken = 0
         receivers = {"team": webhook(), "backup": BACKUP}
-        self.figures = Figures(receivers)
+        self.stats = Stats(receivers)
         given = {
             "receivers": receivers,
             "external_url": "https://t.example",
@@ -78,7 +78,7 @@ class Care:
             Duties(**{**given, **duties}),
             backlogs=self.store,
             deliveries=self.store,
-            figures=self.figures,
+            stats=self.stats,
             utc_now=self.clock.utc_now,
             monotonic=self.clock.monotonic,
             is_watching=lambda: self.is_watching,
@@ -97,7 +97,7 @@ class Care:
 def test_how_much_waits_is_counted() -> None:
     care = Care()
     care.look()
-    told = care.figures.told(at(0)).receivers["team"]
+    told = care.stats.told(at(0)).receivers["team"]
     assert (told.waiting, told.dead, told.oldest_seconds) == (2, 1, 5.0)
     assert care.woken == 0
 
@@ -125,7 +125,7 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
     assert message.is_firing
     assert len(json.loads(message.body)["alerts"]) == message.alerts == 2
     assert care.told.of(Event.FALLBACK)[0]["waiting_seconds"] == 400
-    assert care.figures.told(at(0)).fallbacks == care.woken == 1
+    assert care.stats.told(at(0)).fallbacks == care.woken == 1
 
 
 def test_the_watchdog_speaks_while_rounds_are_made() -> None:

@@ -192,8 +192,8 @@ def rejected(partition: int = 0) -> SequenceRejected:
     )
 
 
-def log(*events: SequenceRejected, trouble: str | None = None) -> BrokerLog:
-    return BrokerLog(is_read=True, events=events, sources=(LogSource(name="a", trouble=trouble),))
+def log(*events: SequenceRejected, error: str | None = None) -> BrokerLog:
+    return BrokerLog(is_read=True, events=events, sources=(LogSource(name="a", error=error),))
 
 
 def test_rejected_batches_are_a_rate_from_the_first_one_on() -> None:
@@ -203,7 +203,7 @@ def test_rejected_batches_are_a_rate_from_the_first_one_on() -> None:
     seen = rounds.make(15, broker_log=log(rejected(), rejected(), rejected()))
     assert rounds.value(seen, Metric.SEQUENCE_ERRORS) == pytest.approx(0.2)
     assert rounds.value(rounds.make(30, broker_log=log()), Metric.SEQUENCE_ERRORS) == 0
-    blind = rounds.make(45, broker_log=log(trouble="not there"))
+    blind = rounds.make(45, broker_log=log(error="not there"))
     assert np.isnan(rounds.value(blind, Metric.SEQUENCE_ERRORS))
     assert np.isnan(rounds.value(rounds.make(60), Metric.SEQUENCE_ERRORS))
 

@@ -11,7 +11,7 @@ import pytest
 from rules.errors import StoreError
 from service.jobs.retention import KEPT, LOOKED_BACK_ON, Retention
 from service.runtime.events import Event
-from service.scheduling.job import Figures, RunContext
+from service.scheduling.job import RunContext, Stats
 from service.storage.jobs.retention import STATEMENTS, Kind
 from tests.factories import NOON
 from tests.unit.service.runtime.told import Told
@@ -33,13 +33,13 @@ class Rows:
             raise self.fails
         return max((one for one in self.runs if one <= moment), default=None)
 
-    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Figures:
+    def remove(self, limits: Mapping[Kind, datetime], is_over: Callable[[], bool]) -> Stats:
         assert not is_over()
         self.limits = limits
         return {"transitions": 7, "bodies": 0}
 
 
-def run(rows: Rows, now: datetime, told: Told | None = None) -> Figures:
+def run(rows: Rows, now: datetime, told: Told | None = None) -> Stats:
     context = RunContext(due_at=now, now=now, is_over=lambda: False)
     return Retention(rows, 40 * DAY, (told or Told()).log).run(context)
 
@@ -70,9 +70,9 @@ def test_every_kind_has_its_limit() -> None:
 )
 def test_a_clock_is_trusted_that_ran_a_day_ago(days: list[float], *, trusted: bool) -> None:
     rows = Rows(runs=[NOON - ago * DAY for ago in days])
-    figures = run(rows, NOON)
+    stats = run(rows, NOON)
     assert (rows.limits is not None) is trusted
-    assert ("skipped" in figures) is not trusted
+    assert ("skipped" in stats) is not trusted
 
 
 def test_a_clock_that_ran_ahead_is_told() -> None:
@@ -87,7 +87,7 @@ def test_a_clock_that_ran_ahead_is_told() -> None:
     ]
 
 
-def test_a_young_database_is_no_trouble() -> None:
+def test_a_young_database_is_no_error() -> None:
     told = Told()
     run(Rows(), NOON, told)
     assert told.events == []

@@ -1,4 +1,4 @@
-"""Figures of alerting for tests, and the samples that have to come of them, written out."""
+"""Stats of alerting for tests, and the samples that have to come of them, written out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 
 from rules.verdict import Severity
 from service.alerting.alerts.alert import AlertState
-from service.metrics.alerting import AlertFigures, DeliveryFigures, ReceiverFigures
+from service.metrics.alerting import AlertStats, DeliveryStats, ReceiverStats
 
 Sample = tuple[str, Mapping[str, str], float | None]
 
@@ -20,18 +20,18 @@ FAILURES: Final = (
     *("timeout", "connection", "tls", "name", "address_denied", "redirect"),
     *("auth", "not_found", "rate_limited", "client_error", "server_error", "gone"),
 )
-ALERTS: Final = AlertFigures(
+ALERTS: Final = AlertStats(
     alerts={
         ("log_stuck", Severity.CRITICAL, AlertState.FIRING): 2,
         ("log_stuck", Severity.CRITICAL, AlertState.PENDING): 1,
     },
     failures=3,
 )
-DELIVERIES: Final = DeliveryFigures(
+DELIVERIES: Final = DeliveryStats(
     is_up=True,
     fallbacks=2,
     receivers={
-        "pager": ReceiverFigures(
+        "pager": ReceiverStats(
             outcomes={"delivered": 40, "dead": 1},
             failures={"timeout": 3, "server_error": 1},
             durations=(30, 5, 5, 0, 0, 0, 0, 0, 0, 0, 3, 1),
@@ -40,27 +40,27 @@ DELIVERIES: Final = DeliveryFigures(
             dead=1,
             oldest_seconds=12.25,
         ),
-        "team": ReceiverFigures(durations=(0,) * 12),
+        "team": ReceiverStats(durations=(0,) * 12),
     },
 )
 
 
-def alert_samples(figures: AlertFigures | None) -> Iterator[Sample]:
-    if figures is None:
+def alert_samples(stats: AlertStats | None) -> Iterator[Sample]:
+    if stats is None:
         return
-    for (rule, severity, state), count in figures.alerts.items():
+    for (rule, severity, state), count in stats.alerts.items():
         labels = {"rule": rule, "severity": str(severity), "state": str(state)}
         yield "tidemark_alerts", labels, count
-    yield "tidemark_alerting_failures_total", {}, figures.failures
+    yield "tidemark_alerting_failures_total", {}, stats.failures
 
 
-def delivery_samples(figures: DeliveryFigures | None) -> Iterator[Sample]:
-    if figures is None:
+def delivery_samples(stats: DeliveryStats | None) -> Iterator[Sample]:
+    if stats is None:
         return
     start = "tidemark_notifications_"
-    yield "tidemark_outbox_up", {}, int(figures.is_up)
-    yield "tidemark_fallback_notifications_total", {}, figures.fallbacks
-    for name, one in figures.receivers.items():
+    yield "tidemark_outbox_up", {}, int(stats.is_up)
+    yield "tidemark_fallback_notifications_total", {}, stats.fallbacks
+    for name, one in stats.receivers.items():
         labels = {"receiver": name}
         for outcome in ("delivered", "superseded", "dead"):
             count = one.outcomes.get(outcome, 0)

@@ -14,11 +14,11 @@ from rules.time_lag import TimeLag, TimeLags
 from rules.transactions.classes import TransactionClass
 from rules.verdict import Severity, Verdict
 from service.metrics.ended_transactions import EndedTransactions
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.sequence_figures import SequenceFigures
-from service.metrics.totals import ProcessFigures, RiskFigures, SelfMetrics, StoreFigures
-from service.scheduling.figures import JobFigures
+from service.metrics.sequence_stats import SequenceStats
+from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreStats
+from service.scheduling.stats import JobStats
 from tests.factories import (
     NOON,
     at,
@@ -43,7 +43,7 @@ TOTALS_OF_A_DAY = SelfMetrics(
     rounds={"complete": 5_700, "gaps": 50, "failed": 10},
     clock_steps=1,
     interval_seconds=15.0,
-    process=ProcessFigures(
+    process=ProcessStats(
         restarts={"rounds": 2, "http": 0},
         log_lines_lost=4,
         cpu_seconds=12.5,
@@ -51,14 +51,14 @@ TOTALS_OF_A_DAY = SelfMetrics(
         open_files=40,
         started_at=NOON,
         jobs=(
-            JobFigures(name="idle"),
-            JobFigures(name="busy", is_running=True, late=1, took_seconds=2.5, last_success=at(9)),
+            JobStats(name="idle"),
+            JobStats(name="busy", is_running=True, late=1, took_seconds=2.5, last_success=at(9)),
         ),
     ),
     verdicts={("log_stuck", Verdict.OK): 40, ("log_stuck", Verdict.BREACH): 2},
     open_findings={("log_stuck", Severity.CRITICAL): 2},
-    store=StoreFigures(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
-    risk=RiskFigures(
+    store=StoreStats(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
+    risk=RiskStats(
         at_risk=500, watched=400, unseen=3, looks=86_400, took_seconds=0.25, requests=LIGHT_REQUESTS
     ),
     alerting=ALERTS,
@@ -70,12 +70,12 @@ TOTALS_OF_A_DAY = SelfMetrics(
         endpoint_state("http://new:8081/metrics", is_up=False, took_seconds=None),
     ),
     logs={
-        "/var/log/kafka/*.log": LogFigures(
+        "/var/log/kafka/*.log": LogStats(
             lines=1_000_000, unparsed=2, lost_bytes=300, last_line_at=at(1.5)
         ),
-        "shipper": LogFigures(trouble="not there"),
+        "shipper": LogStats(error="not there"),
     },
-    sequences=SequenceFigures(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
+    sequences=SequenceStats(rejections=12, episodes={(SequenceClass.LOSS, Phase.CONFIRMED): 1}),
     ended=EndedTransactions().after(
         TransactionLog(
             is_read=True,

@@ -19,12 +19,12 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome
 from rules.names import METRICS
 from rules.time_lag import TimeLags
-from service.history.figures import HistoryFigures
+from service.history.stats import HistoryStats
 from service.metrics.ended_transactions import EndedTransactions
 from service.metrics.open_transactions import OpenTransactions
-from service.metrics.sequence_figures import SequenceFigures
-from service.metrics.totals import ProcessFigures, SelfMetrics
-from service.scheduling.figures import JobFigures
+from service.metrics.sequence_stats import SequenceStats
+from service.metrics.totals import ProcessStats, SelfMetrics
+from service.scheduling.stats import JobStats
 from service.views.snapshot_rows import commit_rows, partition_rows, time_lag_rows
 from tests.factories import at
 from tests.unit.service.metrics.alerting_reference import (
@@ -43,7 +43,7 @@ BOUNDS = (
     *("0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1.0", "2.5", "5.0", "10.0"),
     *("30.0", "60.0", "75.0", "150.0", "300.0", "600.0", "900.0", "+Inf"),
 )
-KEPT = HistoryFigures(
+KEPT = HistoryStats(
     is_stored=False,
     series=188_000,
     rounds=5_760,
@@ -205,7 +205,7 @@ def ended_samples(found: EndedTransactions) -> Iterator[Sample]:
         yield TRANSACTION + "fencings_total", {"cause": str(cut)}, count
 
 
-def sequence_samples(found: SequenceFigures) -> Iterator[Sample]:
+def sequence_samples(found: SequenceStats) -> Iterator[Sample]:
     if found.rejections is not None:
         yield "tidemark_kafka_sequence_rejections_total", {}, found.rejections
     for (class_, phase), count in found.episodes.items():
@@ -244,7 +244,7 @@ def self_samples(seen: Snapshot, totals: SelfMetrics) -> Iterator[Sample]:
     yield from log_samples(totals)
 
 
-def process_samples(process: ProcessFigures) -> Iterator[Sample]:
+def process_samples(process: ProcessStats) -> Iterator[Sample]:
     yield from job_samples(process.jobs)
     for task, restarts in process.restarts.items():
         yield "tidemark_task_restarts_total", {"task": task}, restarts
@@ -256,7 +256,7 @@ def process_samples(process: ProcessFigures) -> Iterator[Sample]:
     yield "process_start_time_seconds", {}, started
 
 
-def job_samples(jobs: Sequence[JobFigures]) -> Iterator[Sample]:
+def job_samples(jobs: Sequence[JobStats]) -> Iterator[Sample]:
     for one in jobs:
         labels = {"job_name": one.name}
         for outcome, count in one.ends.items():

@@ -54,7 +54,7 @@ def look(*listed: Transaction, looked: bool = True, **more: Any) -> dict[str, An
 
 
 def opened(*looks: Mapping[str, Any]) -> OpenTransactions:
-    """Return the figures of the last of some looks, 15 s apart."""
+    """Return the stats of the last of some looks, 15 s apart."""
     return OpenTransactions.of(
         view_of([snapshot(taken_at=at(15 * number), **one) for number, one in enumerate(looks)])
     )

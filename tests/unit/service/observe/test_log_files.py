@@ -51,7 +51,7 @@ def test_without_a_source_nothing_is_read_and_nothing_is_missing() -> None:
     assert (tail.began, files.is_used) == ([], False)
 
 
-def test_a_disk_that_hangs_is_a_gap_and_a_trouble_of_each_source_and_leaves_the_position() -> None:
+def test_a_disk_that_hangs_is_a_gap_and_a_error_of_each_source_and_leaves_the_position() -> None:
     def hangs(_function: Callable[[], T], seconds: float) -> T:
         assert seconds == READ_SECONDS
         raise TimeoutError("no answer within 8 s")
@@ -59,7 +59,7 @@ def test_a_disk_that_hangs_is_a_gap_and_a_trouble_of_each_source_and_leaves_the_
     fed = LogFiles(Tail(), ["a", "b"], in_time=hangs).read("here")
     (gap,) = fed.gaps
     why = "the disk hangs: no answer within 8 s"
-    told = tuple(LogSource(name=name, trouble=why) for name in ("a", "b"))
+    told = tuple(LogSource(name=name, error=why) for name in ("a", "b"))
     assert fed == Fed(sources=told, gaps=(gap,))
     assert (gap.scope, gap.cause) == (GapScope.BROKER_LOG, GapCause.TIMEOUT)
     assert (gap.what, gap.why) == ("lines of broker logs a, b", why)

@@ -312,7 +312,7 @@ def test_a_database_that_gives_no_answer_is_a_gap_and_the_position_stays(fault: 
     assert [(one.scope, one.why, one.cause) for one in fed.gaps] == [
         (GapScope.BROKER_LOG, why, cause)
     ]
-    assert [(source.name, source.trouble) for source in fed.sources] == [("broker-1", why)]
+    assert [(source.name, source.error) for source in fed.sources] == [("broker-1", why)]
     broken, store.fails = False, None
     assert sequences(made, position) == [2]
 

@@ -15,7 +15,7 @@ from collectors.risk_looks import RiskLook, RiskTargets
 from rules.facts.column import Column, Ragged
 from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
-from service.metrics.totals import RiskFigures
+from service.metrics.totals import RiskStats
 from service.observe.risk_watch import RiskPace, RiskWatch
 from service.runtime.clock import wait_until
 from service.runtime.events import Event
@@ -118,7 +118,7 @@ def test_where_nothing_is_at_risk_nobody_is_asked() -> None:
     watched.look()
     assert watched.leaders.asked == []
     assert watched.watch.take() is None
-    assert watched.watch.figures() == RiskFigures(
+    assert watched.watch.stats() == RiskStats(
         at_risk=0, watched=0, unseen=0, looks=0, took_seconds=None, requests={}
     )
 
@@ -196,17 +196,17 @@ def test_a_high_watermark_that_stands_between_two_looks_stays_under_watch() -> N
     watched.look()
     watched.look()
     watched.round(QUIET)
-    assert watched.watch.figures().at_risk == 2
+    assert watched.watch.stats().at_risk == 2
     watched.leaders.level += 1
     watched.look()
     watched.round(QUIET)
-    assert watched.watch.figures().at_risk == 0
+    assert watched.watch.stats().at_risk == 0
     asked = len(watched.leaders.asked)
     watched.look()
     assert len(watched.leaders.asked) == asked
 
 
-def test_the_figures_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None:
+def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None:
     watched = Watched(replace(PACE, max_partitions=1))
     watched.round(AT_RISK)
     watched.leaders.unseen = {0}
@@ -216,12 +216,12 @@ def test_the_figures_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> No
 
     watched.leaders.meanwhile = takes_a_while
     watched.look()
-    assert watched.watch.figures() == RiskFigures(
+    assert watched.watch.stats() == RiskStats(
         at_risk=2, watched=1, unseen=1, looks=1, took_seconds=0.25, requests={"ListOffsets": 3}
     )
     assert watched.watch.take() is None
     watched.round(QUIET)
-    assert watched.watch.figures() == RiskFigures(
+    assert watched.watch.stats() == RiskStats(
         at_risk=0, watched=0, unseen=0, looks=1, took_seconds=None, requests={"ListOffsets": 3}
     )
 
@@ -320,7 +320,7 @@ def test_a_look_that_died_is_counted_and_the_next_one_is_made() -> None:
     assert driven.supervisor.restarts == {"risk_looks": 1}
     [died] = driven.told.of(Event.TASK_DIED)
     assert died["task"] == "risk_looks"
-    assert driven.watch.figures().looks == 2
+    assert driven.watch.stats().looks == 2
 
 
 def test_it_begins_when_a_round_tells_of_a_risk_and_ends_with_the_service() -> None:

@@ -21,7 +21,7 @@ from collectors.scrapes.endpoints import Endpoint, page_at
 from collectors.scrapes.listing import Listed
 from collectors.scrapes.wanted import Series, wanted
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import EndpointKind, Trouble
+from rules.facts.scrapes import EndpointKind, ScrapeFailure
 from service.observe.scrape_watch import AT_ONCE, FAILED_AT_ONCE, ScrapePace, ScrapeWatch
 from service.runtime.events import Event
 from service.runtime.supervisor import Supervisor, Task
@@ -32,7 +32,7 @@ from tests.unit.service.runtime.told import Told
 PACE = ScrapePace(interval_seconds=15.0, timeout_seconds=5.0, max_series=100)
 APP = page_at("http://app-1:8081/metrics")
 OTHER = page_at("http://app-2:8081/metrics")
-SILENT = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+SILENT = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
 DEAD = [page_at(f"http://dead-{number}/metrics") for number in range(300)]
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Endpoints:
         """Let some looks at an endpoint give nothing."""
         self.failing[endpoint] = range(after + 1, after + times + 1)
 
-    async def ask(self, endpoint: Endpoint) -> Body | Trouble:
+    async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:
         """Answer after some time."""
         self.asked.append((endpoint, now()))
         self.side_by_side += 1
@@ -255,10 +255,10 @@ def test_an_answer_that_is_too_old_is_not_fresh_any_more() -> None:
 def test_lists_are_read_again_and_what_is_no_longer_listed_is_forgotten() -> None:
     async def test() -> None:
         watched = Watched(APP)
-        broken = Trouble(cause=GapCause.UNREADABLE, why="targets.json is not JSON in UTF-8")
+        broken = ScrapeFailure(cause=GapCause.UNREADABLE, why="targets.json is not JSON in UTF-8")
 
         def change() -> None:
-            watched.listed = Listed(endpoints=(OTHER,), troubles=(broken,))
+            watched.listed = Listed(endpoints=(OTHER,), failures=(broken,))
 
         await watched.run(40, change)
         seen = watched.watch.scrapes()

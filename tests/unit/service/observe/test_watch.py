@@ -83,7 +83,7 @@ def test_six_minutes_of_blindness_resolve_nothing_and_are_told_and_end_without_n
     dark = seen[len(stuck) : -2]
     for number, found in enumerate(dark):
         *judgements, sight = found.judged.judgements
-        assert found.trouble is not None
+        assert found.error is not None
         assert all(judgement.count(Verdict.UNKNOWN) == 1 for judgement in judgements)
         assert all(judgement.count(Verdict.OK) == 0 for judgement in judgements)
         assert bool(sight.count(Verdict.BREACH)) is (number * INTERVAL >= 300)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rules.facts.gap import GapCause, GapScope
-from rules.facts.scrapes import Scrapes, Trouble
+from rules.facts.scrapes import ScrapeFailure, Scrapes
 from rules.verdict import Verdict
 from service.observe.cluster_reader import Scope
 from service.observe.watch import WatchedRound, Watcher
@@ -94,8 +94,8 @@ def test_without_feeds_nothing_is_missing_from_a_round() -> None:
 
 
 def test_a_round_takes_what_metrics_said_and_tells_what_they_did_not() -> None:
-    silent = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
-    told = scrapes(client_reading(), endpoints=(endpoint_state(troubles=(silent,)),))
+    silent = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+    told = scrapes(client_reading(), endpoints=(endpoint_state(errors=(silent,)),))
     made = watcher_of(Script({}), scraped=lambda: told).make_round()
     assert made.snapshot is not None
     assert made.snapshot.scrapes is told

@@ -299,9 +299,9 @@ def test_a_defect_in_alerting_ends_no_round() -> None:
         watched.round(15.0 * number, {A: BREACH})
     assert guard.failed == ["alerting"] * 3
     assert len(store.kept("default").open_findings[CLUSTER_ID]) == 1
-    figures = watched.found.alert_figures
-    assert figures is not None
-    assert figures.failures == 3
+    stats = watched.found.alert_stats
+    assert stats is not None
+    assert stats.failures == 3
 
 
 def test_a_defect_in_one_notification_keeps_no_other_from_being_told() -> None:
@@ -338,12 +338,12 @@ def test_after_the_database_would_not_have_alerts_all_of_them_are_written_anew()
             if not self.refuses:
                 return super().store(rounds)
             stored = super().store([replace(one, alerts=None) for one in rounds])
-            return replace(stored, rejected=(CLUSTER_ID,), trouble="no")
+            return replace(stored, rejected=(CLUSTER_ID,), error="no")
 
     store = Refuses()
     watched = Watched(store)
     watched.round(0, {A: BREACH})
-    assert watched.keeper.status.alerts_trouble == "no"
+    assert watched.keeper.status.alerts_error == "no"
     store.refuses = False
     watched.round(15, {A: BREACH})
     delta = store.rounds[-1].alerts

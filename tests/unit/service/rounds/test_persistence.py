@@ -118,7 +118,7 @@ def test_a_rejection_for_ever_is_told_bounds_what_waits_and_counts_what_is_lost(
     for number in range(10):
         kept.keep({"a": BREACH if number % 2 == 0 else OK})
     status = kept.keeper.status
-    assert (status.state, status.trouble) == (KeepingState.REJECTED, str(REJECTED))
+    assert (status.state, status.error) == (KeepingState.REJECTED, str(REJECTED))
     assert (status.waiting_rounds, status.lost_rounds, status.lost_transitions) == (4, 6, 6)
 
 
@@ -177,7 +177,7 @@ def test_a_rejection_is_raised_at_the_start_and_told_later() -> None:
         kept.keeper.load(is_start=True)
     kept.now += 100
     assert kept.keeper.load() is None
-    assert kept.keeper.status.trouble == str(REJECTED)
+    assert kept.keeper.status.error == str(REJECTED)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +272,7 @@ def test_a_service_that_another_one_replaced_says_so_and_stores_no_more() -> Non
     newer = Kept(store)
     older.keep({"a": OK})
     assert older.state is KeepingState.REJECTED
-    assert "another Tidemark service keeps cluster default" in str(older.keeper.status.trouble)
+    assert "another Tidemark service keeps cluster default" in str(older.keeper.status.error)
     assert older.keeper.status.waiting_rounds == 1
     newer.keep({"b": BREACH})
     assert newer.state is KeepingState.STORED
@@ -315,4 +315,4 @@ def test_a_long_queue_holds_up_no_round() -> None:
     assert (kept.now, kept.keeper.status.waiting_rounds) == (12, 2 * PART_ROUNDS)
     assert kept.state is KeepingState.WAITING
     kept.keeper.flush()
-    assert (kept.state, kept.keeper.status.trouble) == (KeepingState.STORED, None)
+    assert (kept.state, kept.keeper.status.error) == (KeepingState.STORED, None)

@@ -59,7 +59,7 @@ def test_a_look_tells_how_the_round_went() -> None:
     assert outcomes == [RoundOutcome.COMPLETE, RoundOutcome.GAPS, RoundOutcome.FAILED]
     look = service.look
     assert (look.rounds, look.is_current) == (3, False)
-    assert look.trouble is not None
+    assert look.error is not None
     assert look.snapshot is not None, "what was last seen can still be shown, with its age"
     page = service.page()
     assert not observed_states(page)
@@ -86,12 +86,12 @@ def test_a_database_that_is_away_stops_no_round_and_gets_all_that_waited() -> No
     store.fails = AWAY
     service.rounds(4)
     away = service.look.keeping
-    assert (away.state, away.trouble) == (KeepingState.WAITING, str(AWAY))
+    assert (away.state, away.error) == (KeepingState.WAITING, str(AWAY))
     assert 'tidemark_store_up{cluster="default"} 0' in service.page()
     store.fails = None
     service.rounds(2)
     back = service.look.keeping
-    assert (back.state, back.trouble, back.waiting_rounds) == (KeepingState.STORED, None, 0)
+    assert (back.state, back.error, back.waiting_rounds) == (KeepingState.STORED, None, 0)
     assert kept_steps(store) == [
         ("high_watermark_stuck", Step.OPENED),
         ("high_watermark_stuck", Step.ENDED),

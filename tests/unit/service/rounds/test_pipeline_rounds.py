@@ -9,7 +9,7 @@ from typing import Any
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.open_findings import Step
-from service.metrics.totals import RiskFigures
+from service.metrics.totals import RiskStats
 from service.rounds.latest import Latest, Look, RoundOutcome
 from tests.factories import (
     NOON,
@@ -45,10 +45,10 @@ class Risk:
     def note(self, snapshot: Snapshot) -> None:
         self.told.append(snapshot)
 
-    def figures(self) -> RiskFigures:
+    def stats(self) -> RiskStats:
         """Say that so many partitions are at risk as there were rounds."""
         told = len(self.told)
-        return RiskFigures(at_risk=told, watched=told, unseen=0, looks=7, took_seconds=None)
+        return RiskStats(at_risk=told, watched=told, unseen=0, looks=7, took_seconds=None)
 
 
 # ------------------------------------------------------------------ rounds that die or hang
@@ -58,7 +58,7 @@ def test_a_round_that_died_is_told_and_nothing_old_is_shown_as_news() -> None:
     service.pipeline.note_died()
     look = service.look
     assert (look.rounds, look.outcome, look.is_current) == (4, RoundOutcome.DIED, False)
-    assert "traceback" in str(look.trouble)
+    assert "traceback" in str(look.error)
     assert look.judgements == ()
     assert len(look.open_findings) == 1, "what is open stays open"
     page = service.page()
@@ -103,13 +103,13 @@ def test_a_look_that_no_round_follows_is_not_current_for_ever() -> None:
         Look(cluster="default", version="0", started_at=NOON, interval_seconds=15.0, at=NOON),
         monotonic=clock,
     )
-    latest.publish(replace(latest.look, rounds=1, snapshot=snapshot(), trouble=None))
+    latest.publish(replace(latest.look, rounds=1, snapshot=snapshot(), error=None))
     current = [latest.look.is_current]
     for seconds in (3 * 15.0 + 30.0, 1.0):
         clock.now += seconds
         current.append(latest.look.is_current)
     assert current == [True, True, False]
-    assert latest.look.trouble == "no round has ended for 76 s"
+    assert latest.look.error == "no round has ended for 76 s"
     latest.publish(replace(latest.look, keeping=latest.look.keeping))
     assert latest.silent_seconds == 76, "that was no round"
 

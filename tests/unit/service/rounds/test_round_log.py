@@ -18,7 +18,7 @@ from rules.facts.broker_log import (
 from rules.judgement import Finding
 from rules.open_findings import Change, EndReason, Step
 from rules.verdict import Verdict
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.rounds.latest import RoundOutcome
 from service.rounds.persistence import KeepingState, KeepingStatus
 from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
@@ -81,7 +81,7 @@ def test_a_round_is_one_event_with_its_counts() -> None:
 
 def test_a_round_that_failed_warns_and_counts_nothing_of_an_older_one() -> None:
     older = snapshot(taken_at=NOON - timedelta(seconds=15))
-    (event,) = told(trouble="no bootstrap address answered", snapshot=older).of(Event.ROUND)
+    (event,) = told(error="no bootstrap address answered", snapshot=older).of(Event.ROUND)
     assert (event["level"], event["outcome"]) == ("warning", "failed")
     assert event["why"] == "no bootstrap address answered"
     assert "partitions" not in event
@@ -150,9 +150,9 @@ def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
 def test_only_changes_of_how_storing_goes_are_told() -> None:
     made = Told()
     log = RoundLog(made.log)
-    away = KeepingStatus(state=KeepingState.WAITING, trouble="connection refused")
-    rejected = KeepingStatus(state=KeepingState.REJECTED, trouble="read-only")
-    unread = KeepingStatus(trouble="connection refused")
+    away = KeepingStatus(state=KeepingState.WAITING, error="connection refused")
+    rejected = KeepingStatus(state=KeepingState.REJECTED, error="read-only")
+    unread = KeepingStatus(error="connection refused")
     for status in (unread, unread, STORED, STORED, away, away, rejected, STORED):
         log.tell(made_round(replace(look(), keeping=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
@@ -197,11 +197,11 @@ def test_a_round_says_that_more_log_lines_wait() -> None:
     assert event["log_is_behind"] is True
 
 
-def test_a_source_of_log_lines_is_told_when_its_trouble_changes() -> None:
+def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
     made = Told()
     log = RoundLog(made.log)
-    for trouble in (None, "denied", "denied", "gone", None, None):
-        shown = replace(look(), logs={"a": LogFigures(trouble=trouble)}, keeping=STORED)
+    for error in (None, "denied", "denied", "gone", None, None):
+        shown = replace(look(), logs={"a": LogStats(error=error)}, keeping=STORED)
         log.tell(made_round(shown))
     assert made.of(Event.LOG_SOURCE_AWAY) == [
         {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")

@@ -58,7 +58,7 @@ def test_a_stray_stop_iteration_is_an_error_and_no_endless_wait() -> None:
 @pytest.mark.parametrize("fails", [False, True])
 def test_what_comes_after_the_caller_was_cancelled_is_dropped(fails: bool) -> None:  # noqa: FBT001
     released, ended = threading.Event(), threading.Event()
-    troubles: list[object] = []
+    errors: list[object] = []
 
     def work() -> None:
         released.wait(5)
@@ -68,7 +68,7 @@ def test_what_comes_after_the_caller_was_cancelled_is_dropped(fails: bool) -> No
 
     async def body() -> None:
         loop = asyncio.get_running_loop()
-        loop.set_exception_handler(lambda _, context: troubles.append(context))
+        loop.set_exception_handler(lambda _, context: errors.append(context))
         waiting = asyncio.ensure_future(in_thread(work))
         await asyncio.sleep(0)
         waiting.cancel()
@@ -79,7 +79,7 @@ def test_what_comes_after_the_caller_was_cancelled_is_dropped(fails: bool) -> No
         await asyncio.sleep(0)
 
     asyncio.run(body())
-    assert troubles == []
+    assert errors == []
 
 
 @pytest.mark.parametrize("fails", [False, True])

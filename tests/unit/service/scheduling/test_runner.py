@@ -15,11 +15,11 @@ from rules.errors import StoreError
 from service.runtime.clock import wait_until
 from service.runtime.events import Event
 from service.runtime.threads import in_thread
-from service.scheduling.figures import JobFigures
 from service.scheduling.job import Call, CatchUp, Job, RunContext
 from service.scheduling.performing import Performer
 from service.scheduling.runner import YOUNG, Asked, Runner
 from service.scheduling.runs import RunOutcome
+from service.scheduling.stats import JobStats
 from tests.factories import NOON, at
 from tests.fake_runs import KeptRuns, MemoryRuns
 from tests.unit.service.runtime.told import Told
@@ -81,11 +81,11 @@ class Process:
         await self.idle()
 
     async def idle(self) -> None:
-        await until(lambda: not self.figures.is_running)
+        await until(lambda: not self.stats.is_running)
 
     @property
-    def figures(self) -> JobFigures:
-        return self.runner.figures()[0]
+    def stats(self) -> JobStats:
+        return self.runner.stats()[0]
 
     def rows(self) -> list[tuple[float, str]]:
         found = self.kept.rows.values()
@@ -123,10 +123,10 @@ def test_a_job_runs_at_its_due_times_and_every_run_is_kept() -> None:
     process = run(Process(), test)
     assert process.runs == [at(0), at(600), at(1200)]
     assert process.rows() == [(0, "succeeded"), (600, "succeeded"), (1200, "succeeded")]
-    assert process.figures.ends[RunOutcome.SUCCEEDED] == 3
-    assert process.figures.last_success == at(1200)
-    assert process.figures.late == 0
-    assert process.kept.rows[3].figures == {"removed": 3}
+    assert process.stats.ends[RunOutcome.SUCCEEDED] == 3
+    assert process.stats.last_success == at(1200)
+    assert process.stats.late == 0
+    assert process.kept.rows[3].stats == {"removed": 3}
 
 
 def test_a_restart_makes_up_for_what_was_missed_with_one_run() -> None:
@@ -143,9 +143,9 @@ def test_a_restart_makes_up_for_what_was_missed_with_one_run() -> None:
     process = run(Process(kept), after)
     assert process.runs == [at(3600)]
     assert process.rows() == [(0, "succeeded"), (3600, "missed"), (3600, "succeeded")]
-    assert process.kept.rows[2].figures == {"times": 6}
-    assert process.figures.ends[RunOutcome.MISSED] == 6
-    assert process.figures.late == 1
+    assert process.kept.rows[2].stats == {"times": 6}
+    assert process.stats.ends[RunOutcome.MISSED] == 6
+    assert process.stats.late == 1
     assert process.told.of(Event.JOB_MISSED)[0]["times"] == 6
 
 
@@ -186,7 +186,7 @@ def test_the_database_away_delays_a_run_and_loses_none(catch_up: CatchUp) -> Non
     assert [one["why"] for one in process.told.of(Event.JOBS_AWAY)] == [str(AWAY)] * 2
     in_vain = catch_up is CatchUp.SKIP
     assert process.runs == ([at(600)] if in_vain else [at(600), at(1200)])
-    assert process.figures.ends[RunOutcome.MISSED] == in_vain
+    assert process.stats.ends[RunOutcome.MISSED] == in_vain
 
 
 def test_an_end_that_could_not_be_kept_is_kept_later() -> None:
@@ -238,7 +238,7 @@ def test_what_a_person_asks_for_before_jobs_begin_is_run_then() -> None:
             "a defect of Tidemark: its log has the traceback under part_failed",
         ),
     ],
-    ids=["trouble", "defect"],
+    ids=["error", "defect"],
 )
 def test_a_run_that_fails_is_told_and_the_job_goes_on(fails: BaseException, why: str) -> None:
     async def test(process: Process) -> None:
@@ -254,7 +254,7 @@ def test_a_run_that_fails_is_told_and_the_job_goes_on(fails: BaseException, why:
         "job": "sweep",
         "outcome": "failed",
         "took_seconds": 0.0,
-        "figures": {},
+        "stats": {},
         "why": why,
     }
 
@@ -274,17 +274,17 @@ def test_a_job_never_runs_twice_at_once_and_what_it_outlasts_is_missed() -> None
 
     process = run(Process(), test)
     assert process.runs == [at(0), at(1200)]
-    assert process.figures.ends[RunOutcome.MISSED] == 1
+    assert process.stats.ends[RunOutcome.MISSED] == 1
 
 
 def test_a_thread_that_does_not_end_in_time_is_not_joined_by_another() -> None:
     async def test(process: Process) -> None:
         process.holds = threading.Event()
         await process.runner.begin()
-        await until(lambda: process.figures.ends[RunOutcome.TIMED_OUT] == 1)
+        await until(lambda: process.stats.ends[RunOutcome.TIMED_OUT] == 1)
         process.now = at(600)
         process.runner.look()
-        assert process.figures.is_running
+        assert process.stats.is_running
         assert len(process.runs) == 1
         process.holds.set()
         await process.idle()
@@ -326,7 +326,7 @@ def test_a_person_can_have_a_job_run_now() -> None:
 
     process = run(Process(), test)
     assert process.runs == [at(0), at(100), at(600)]
-    assert process.figures.late == 0
+    assert process.stats.late == 0
     (state,) = process.runner.states()
     assert (state.name, state.trigger, state.next_due) == ("sweep", "every 10 minutes", at(1200))
 
@@ -345,8 +345,8 @@ def test_of_two_processes_one_runs_a_job_and_both_know() -> None:
 
     asyncio.run(both())
     assert (one.runs[1:], other.runs) == ([at(600), at(1200)], [])
-    assert other.figures.last_success == at(1200)
-    assert other.figures.ends[RunOutcome.SUCCEEDED] == 0
+    assert other.stats.last_success == at(1200)
+    assert other.stats.ends[RunOutcome.SUCCEEDED] == 0
 
 
 def test_a_clock_that_jumps_and_is_set_back_stops_nothing() -> None:

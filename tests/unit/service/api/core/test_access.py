@@ -108,7 +108,7 @@ def test_a_token_without_scope_read_is_rejected() -> None:
 
 def test_the_503_of_a_token_does_not_tell_where_the_database_is() -> None:
     world = World()
-    world.tokens.trouble = AWAY
+    world.tokens.error = AWAY
     answer = world.client(is_loopback=False).get(
         "/metrics", headers={"Authorization": f"Bearer {SECRET}"}
     )

@@ -85,7 +85,7 @@ def test_what_nobody_expected_is_logged_and_not_told() -> None:
 
 def test_a_database_that_is_away_is_503_with_a_time_to_come_back() -> None:
     world = World()
-    world.history.trouble = AWAY
+    world.history.error = AWAY
     answer = world.client().get("/api/v1/findings?state=all")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
     assert answer.headers["content-type"] == MEDIA_TYPE

@@ -120,7 +120,7 @@ def test_a_revoked_token_changes_nothing_any_more() -> None:
 def test_nobody_changes_anything_while_the_database_gives_no_answer() -> None:
     async def scenario(made: Asked) -> None:
         await made.may()
-        made.database.trouble = AWAY
+        made.database.error = AWAY
         with pytest.raises(ProblemError, match="no answer"):
             await made.may(is_change=True)
         assert await made.may() == ABLE
@@ -128,15 +128,15 @@ def test_nobody_changes_anything_while_the_database_gives_no_answer() -> None:
     run(scenario)
 
 
-@pytest.mark.parametrize("trouble", ["away", "busy"])
-def test_a_known_token_stays_valid_while_the_database_gives_no_answer(trouble: str) -> None:
+@pytest.mark.parametrize("error", ["away", "busy"])
+def test_a_known_token_stays_valid_while_the_database_gives_no_answer(error: str) -> None:
     async def scenario(made: Asked) -> None:
         await made.may()
-        made.database.trouble, made.refuses = AWAY, trouble == "busy"
+        made.database.error, made.refuses = AWAY, error == "busy"
         for made.now in (61, 62, 70, 500):
             assert await made.may() == ABLE
         assert made.asked == 3, "a database that is away is not asked each time"
-        made.database.trouble, made.refuses = None, False
+        made.database.error, made.refuses = None, False
         made.database.known.clear()
         made.now = 511
         assert [await made.may(), await made.may()] == [ABLE, None]
@@ -144,17 +144,17 @@ def test_a_known_token_stays_valid_while_the_database_gives_no_answer(trouble: s
     run(scenario)
 
 
-@pytest.mark.parametrize("trouble", ["away", "hangs"])
+@pytest.mark.parametrize("error", ["away", "hangs"])
 def test_an_unknown_token_is_unavailable_while_the_database_gives_no_answer(
-    trouble: str, monkeypatch: pytest.MonkeyPatch
+    error: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rights, "ANSWER_SECONDS", 0.01)
 
     async def scenario(made: Asked) -> None:
-        if trouble == "hangs":
+        if error == "hangs":
             made.answers.clear()
         else:
-            made.database.trouble = AWAY
+            made.database.error = AWAY
         async with asyncio.timeout(1):
             with pytest.raises(ProblemError, match="no answer") as caught:
                 await made.may(UNKNOWN)

@@ -78,7 +78,7 @@ def test_open_findings_tell_all_that_is_known() -> None:
 
 
 def test_open_findings_need_no_database() -> None:
-    made = world(open_finding(), trouble=AWAY)
+    made = world(open_finding(), error=AWAY)
     assert made.client().get("/api/v1/findings").status_code == 200
 
 
@@ -196,7 +196,7 @@ STEPS = (step(1, None, Verdict.BREACH), step(61, Verdict.BREACH, None))
 
 def test_an_ended_finding_tells_its_story() -> None:
     told = world(findings=[past()], steps=STEPS).client().get(f"/api/v1/findings/{ID}").json()
-    assert (told["finding"]["state"], told["trouble"]) == ("ended", None)
+    assert (told["finding"]["state"], told["error"]) == ("ended", None)
     assert told["transitions"][0] == {
         "at": "2025-06-02T12:00:01Z",
         "from_verdict": None,
@@ -214,14 +214,14 @@ def test_an_open_finding_is_told_from_memory_with_its_story() -> None:
 
 
 def test_an_open_finding_is_told_without_its_story_while_the_database_is_away() -> None:
-    told = world(open_finding(), trouble=AWAY).client().get(f"/api/v1/findings/{ID}").json()
+    told = world(open_finding(), error=AWAY).client().get(f"/api/v1/findings/{ID}").json()
     assert told["finding"]["state"] == "open"
-    assert (told["transitions"], told["trouble"]) == (None, str(AWAY))
+    assert (told["transitions"], told["error"]) == (None, str(AWAY))
 
 
 def test_an_open_finding_that_is_not_stored_yet_has_no_story() -> None:
     told = world(open_finding()).client().get(f"/api/v1/findings/{ID}").json()
-    assert (told["transitions"], told["trouble"]) == (None, "it is not stored yet")
+    assert (told["transitions"], told["error"]) == (None, "it is not stored yet")
 
 
 def test_the_story_of_another_cluster_with_the_same_name_is_not_told() -> None:
@@ -235,7 +235,7 @@ def test_the_story_of_another_cluster_with_the_same_name_is_not_told() -> None:
 
 
 def test_without_the_database_an_ended_finding_is_unavailable() -> None:
-    answer = world(trouble=AWAY).client().get(f"/api/v1/findings/{ID}")
+    answer = world(error=AWAY).client().get(f"/api/v1/findings/{ID}")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
 
 

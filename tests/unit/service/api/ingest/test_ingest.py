@@ -77,7 +77,7 @@ def test_nothing_is_taken_without_asking_the_database(
     body: str | bytes, kind: str, encoding: str
 ) -> None:
     world = World()
-    world.inbox.trouble = AWAY
+    world.inbox.error = AWAY
     answer = post(world.client(), body, kind, headers={"Content-Encoding": encoding})
     assert answer.status_code == 202
     assert answer.json() == {"lines": 0, "events": 0, "unparsed": 0}
@@ -103,7 +103,7 @@ def test_what_the_inbox_refuses_is_told(rejection: Rejection, status: int, detai
 
 def test_while_the_database_is_away_a_shipper_shall_come_again() -> None:
     world = World()
-    world.inbox.trouble = AWAY
+    world.inbox.error = AWAY
     answer = post(world.client())
     assert told(answer)[0] == 503
     assert answer.headers["retry-after"] == "10"

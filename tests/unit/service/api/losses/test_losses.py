@@ -273,7 +273,7 @@ def test_stored_losses_are_as_of_the_last_round_that_was_stored() -> None:
 
 
 def test_open_losses_need_no_database_and_stored_ones_do() -> None:
-    client = world(open_loss(), trouble=AWAY).client()
+    client = world(open_loss(), error=AWAY).client()
     assert client.get("/api/v1/losses").status_code == 200
     answer = client.get("/api/v1/losses?state=all")
     assert (answer.status_code, answer.json()["detail"]) == (503, str(AWAY))
@@ -313,7 +313,7 @@ STEPS = (
 
 def test_a_loss_tells_each_time_that_it_happened() -> None:
     told = world(findings=[past_loss()], steps=STEPS).client().get(f"/api/v1/losses/{ID}").json()
-    assert (told["loss"]["id"], told["trouble"], told["storage"]) == (ID, None, "stored")
+    assert (told["loss"]["id"], told["error"], told["storage"]) == (ID, None, "stored")
     events = [(one["at"], one["reason"], one["certain_offsets"]) for one in told["events"]]
     assert events == [
         ("2025-06-02T12:00:01Z", "lost", 7),
@@ -322,9 +322,9 @@ def test_a_loss_tells_each_time_that_it_happened() -> None:
 
 
 def test_an_open_loss_is_told_while_the_database_is_away() -> None:
-    told = world(open_loss(), trouble=AWAY).client().get(f"/api/v1/losses/{ID}").json()
+    told = world(open_loss(), error=AWAY).client().get(f"/api/v1/losses/{ID}").json()
     assert told["loss"]["state"] == "open"
-    assert (told["events"], told["trouble"]) == (None, str(AWAY))
+    assert (told["events"], told["error"]) == (None, str(AWAY))
 
 
 @pytest.mark.parametrize(

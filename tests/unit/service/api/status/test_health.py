@@ -23,9 +23,9 @@ def test_livez_is_ok_before_anything_was_seen() -> None:
         (look(keeping=KeepingStatus()), 503),
         (look(rounds=0), 503),
         (look(), 200),
-        (look(outcome=RoundOutcome.FAILED, snapshot=None, trouble="no broker"), 200),
-        (look(keeping=KeepingStatus(state=KeepingState.WAITING, trouble="away")), 200),
-        (look(keeping=KeepingStatus(state=KeepingState.REJECTED, trouble="full")), 200),
+        (look(outcome=RoundOutcome.FAILED, snapshot=None, error="no broker"), 200),
+        (look(keeping=KeepingStatus(state=KeepingState.WAITING, error="away")), 200),
+        (look(keeping=KeepingStatus(state=KeepingState.REJECTED, error="full")), 200),
     ],
 )
 def test_ready_after_the_first_round_with_what_was_remembered(seen: Look, status: int) -> None:
@@ -76,6 +76,4 @@ def test_what_a_hanging_round_left_is_not_news() -> None:
     assert "tidemark_kafka_" not in page
     assert "tidemark_build_info" in page
     assert not client.get("/api/v1/partitions").json()["is_current"]
-    assert (
-        client.get("/api/v1/status").json()["round"]["trouble"] == "no round has ended for 1000 s"
-    )
+    assert client.get("/api/v1/status").json()["round"]["error"] == "no round has ended for 1000 s"

@@ -9,10 +9,10 @@ import numpy as np
 from rules.catalogue.all_rules import OWN_SIGHT, RULES
 from rules.facts.broker_log import BrokerLog
 from rules.facts.gap import GapCause
-from rules.facts.scrapes import Trouble
+from rules.facts.scrapes import ScrapeFailure
 from rules.judgement import Judgement, NamedSubjects, Reason
 from rules.verdict import SubjectKind, Verdict
-from service.metrics.log_figures import LogFigures
+from service.metrics.log_stats import LogStats
 from service.rounds.latest import Latest, RoundOutcome
 from service.rounds.persistence import KeepingState, KeepingStatus
 from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
@@ -48,28 +48,28 @@ def test_the_status_of_a_quiet_service() -> None:
         "number": 4,
         "at": "2025-06-02T12:00:00Z",
         "outcome": "complete",
-        "trouble": None,
+        "error": None,
         "took_seconds": 0.25,
         "interval_seconds": 15.0,
         "age_seconds": 20.0,
     }
     assert told["storage"] == {
         "state": "stored",
-        "trouble": None,
+        "error": None,
         "is_final": False,
         "waiting_rounds": 0,
         "lost_rounds": 0,
         "lost_transitions": 0,
         "stored_at": "2025-06-02T12:00:00Z",
         "took_seconds": 0.01,
-        "alerts_trouble": None,
+        "alerts_error": None,
     }
     assert (told["gaps_by_cause"], told["restarts"]) == ({}, {})
 
 
 def test_each_source_of_log_lines_tells_how_it_goes() -> None:
-    read = LogFigures(lines=7, unparsed=1, lost_bytes=3, last_line_at=NOON, unreadable=("Out of",))
-    away = LogFigures(trouble="/b.log: permission denied")
+    read = LogStats(lines=7, unparsed=1, lost_bytes=3, last_line_at=NOON, unreadable=("Out of",))
+    away = LogStats(error="/b.log: permission denied")
     told = client_of(logs={"b": away, "a": read}).get("/api/v1/status").json()["broker_logs"]
     assert told == [
         {
@@ -79,7 +79,7 @@ def test_each_source_of_log_lines_tells_how_it_goes() -> None:
             "unreadable": ["Out of"],
             "lost_bytes": 3,
             "last_line_at": "2025-06-02T12:00:00Z",
-            "trouble": None,
+            "error": None,
         },
         {
             "source": "b",
@@ -88,7 +88,7 @@ def test_each_source_of_log_lines_tells_how_it_goes() -> None:
             "unreadable": [],
             "lost_bytes": 0,
             "last_line_at": None,
-            "trouble": "/b.log: permission denied",
+            "error": "/b.log: permission denied",
         },
     ]
 
@@ -103,9 +103,9 @@ def test_it_is_told_whether_log_lines_wait_as_of_the_last_round() -> None:
 
 
 def test_each_endpoint_of_metrics_tells_how_it_goes() -> None:
-    silent = Trouble(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
+    silent = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
     away = endpoint_state("http://app-2", answered_at=None, is_up=False, is_fresh=False)
-    states = (endpoint_state(), replace(away, troubles=(silent,), samples=0))
+    states = (endpoint_state(), replace(away, failures=(silent,), samples=0))
     told = client_of(endpoints=states).get("/api/v1/status").json()["scrapes"]
     assert told == [
         {
@@ -116,7 +116,7 @@ def test_each_endpoint_of_metrics_tells_how_it_goes() -> None:
             "answered_at": "2025-06-02T12:00:00Z",
             "took_seconds": 0.01,
             "samples": 4,
-            "troubles": [],
+            "errors": [],
         },
         {
             "endpoint": "http://app-2",
@@ -126,7 +126,7 @@ def test_each_endpoint_of_metrics_tells_how_it_goes() -> None:
             "answered_at": None,
             "took_seconds": 0.01,
             "samples": 0,
-            "troubles": ["no whole answer within 5 s"],
+            "errors": ["no whole answer within 5 s"],
         },
     ]
 
@@ -161,14 +161,14 @@ def test_after_a_failed_round_older_data_says_so() -> None:
     client = client_of(
         at=at(15),
         outcome=RoundOutcome.FAILED,
-        trouble="no bootstrap address answered",
+        error="no bootstrap address answered",
         snapshot=snapshot(gaps=(gap(), gap(cause=GapCause.NO_LEADER), gap())),
-        keeping=KeepingStatus(state=KeepingState.WAITING, trouble="away", waiting_rounds=3),
+        keeping=KeepingStatus(state=KeepingState.WAITING, error="away", waiting_rounds=3),
         restarts={"rounds": 2},
     )
     told = client.get("/api/v1/status").json()
     assert (told["as_of"], told["is_current"]) == ("2025-06-02T12:00:00Z", False)
-    assert told["round"]["trouble"] == "no bootstrap address answered"
+    assert told["round"]["error"] == "no bootstrap address answered"
     assert told["gaps_by_cause"] == {"no_leader": 1, "timeout": 2}
     assert (told["storage"]["state"], told["storage"]["waiting_rounds"]) == ("waiting", 3)
     assert told["restarts"] == {"rounds": 2}

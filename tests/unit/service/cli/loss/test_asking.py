@@ -38,13 +38,13 @@ def ask(*losses: Any, **overrides: Any) -> Known:
 
 def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
     known = ask()
-    assert (known.exit_code, known.troubles, known.losses) == (ExitCode.OK, (), ())
+    assert (known.exit_code, known.errors, known.losses) == (ExitCode.OK, (), ())
     assert known.document == {
         "server": "http://localhost:8780",
         "cluster": "default",
         "as_of": "2025-06-02T12:00:00Z",
         "complete": True,
-        "troubles": [],
+        "errors": [],
         "gaps": [],
         "incidents": [],
     }
@@ -55,14 +55,14 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
     [
         ({"outcome": RoundOutcome.GAPS}, "the last round has gaps: gaps"),
         (
-            {"outcome": RoundOutcome.FAILED, "trouble": "no broker answers"},
+            {"outcome": RoundOutcome.FAILED, "error": "no broker answers"},
             "the service shows old data: no broker answers",
         ),
-        ({"is_stale": True, "trouble": "no round has ended"}, "old data: no round has ended"),
+        ({"is_stale": True, "error": "no round has ended"}, "old data: no round has ended"),
         ({"outcome": RoundOutcome.DIED}, "the service shows old data: its last round failed"),
         ({"keeping": KeepingStatus()}, "service started is not loaded: it is being read"),
         (
-            {"keeping": KeepingStatus(trouble="no database")},
+            {"keeping": KeepingStatus(error="no database")},
             "what was known before the service started is not loaded: no database",
         ),
         ({"judgements": ()}, "rule committed_records_lost was not asked"),
@@ -71,7 +71,7 @@ def test_no_loss_is_told_only_by_a_service_that_sees() -> None:
 def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
     known = ask(**overrides)
     assert known.exit_code is ExitCode.INCOMPLETE
-    assert told in "\n".join(known.troubles)
+    assert told in "\n".join(known.errors)
 
 
 def test_partitions_that_cannot_be_judged_may_have_lost_records() -> None:
@@ -87,7 +87,7 @@ def test_partitions_that_cannot_be_judged_may_have_lost_records() -> None:
         evidence=said[0].evidence,
     )
     known = ask(judgements=(first, *said[1:]))
-    (told,) = known.troubles
+    (told,) = known.errors
     assert told == f"rule committed_records_lost cannot judge {len(blind)} of its subjects"
     assert known.exit_code is ExitCode.INCOMPLETE
 
@@ -131,16 +131,16 @@ def test_what_was_found_of_a_loss_that_is_none_any_more_is_none(
 
 def test_a_loss_is_told_also_by_a_service_that_does_not_see() -> None:
     known = ask(open_loss(), outcome=RoundOutcome.GAPS)
-    assert (known.exit_code, bool(known.troubles)) == (ExitCode.LOST, True)
+    assert (known.exit_code, bool(known.errors)) == (ExitCode.LOST, True)
 
 
 def test_a_history_that_is_behind_says_so() -> None:
     waiting = KeepingStatus(
-        state=KeepingState.WAITING, trouble="away", waiting_rounds=2, lost_transitions=3
+        state=KeepingState.WAITING, error="away", waiting_rounds=2, lost_transitions=3
     )
     made = api(keeping=waiting)
-    assert asking.ask(made, {}).troubles == ()
-    behind, lost = asking.ask(made, {"state": "all"}).troubles
+    assert asking.ask(made, {}).errors == ()
+    behind, lost = asking.ask(made, {"state": "all"}).errors
     assert behind == "the history ends at the start: away"
     assert lost == "3 changes were lost while the database was away"
 
@@ -180,8 +180,8 @@ def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
 def test_a_history_that_is_too_long_to_be_shown_says_so() -> None:
     status = api().get("status")
     page = {"is_current": True, "as_of": None, "is_cut": True}
-    assert "older ones are left out" in "".join(asking.stored_trouble(page, status))
-    assert list(asking.stored_trouble(page | {"is_cut": False}, status)) == []
+    assert "older ones are left out" in "".join(asking.stored_error(page, status))
+    assert list(asking.stored_error(page | {"is_cut": False}, status)) == []
 
 
 def test_a_filter_that_names_nothing_is_found_out() -> None:
@@ -201,7 +201,7 @@ def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
         assert found is not None
         (loss,) = found.losses
         assert (loss["id"], loss["events"]) == (item["id"], None)
-        assert loss["trouble"] == "it is not stored yet"
+        assert loss["error"] == "it is not stored yet"
 
 
 def test_of_a_partition_the_worst_comes_first() -> None:
@@ -248,7 +248,7 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
         outcome=RoundOutcome.GAPS,
     )
     known = asking.ask(made, {})
-    assert known.troubles[:3] == (
+    assert known.errors[:3] == (
         "the last round has gaps: 1 gone, 11 timeout",
         "  offsets of orders-3: it is gone",
         (
@@ -257,7 +257,7 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
             "what holds back their readers"
         ),
     )
-    assert "  and 2 more: GET /api/v1/clusters/default" in known.troubles
+    assert "  and 2 more: GET /api/v1/clusters/default" in known.errors
     assert [one["cause"] for one in known.document["gaps"]] == ["gone", *["timeout"] * 9]
 
 
@@ -265,7 +265,7 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
 def test_what_is_not_known_is_told_with_what_was_not_seen(name: str) -> None:
     found = asking.look_up(api(open_loss(), outcome=RoundOutcome.GAPS), name)
     assert found is not None
-    assert (found.losses, found.troubles) == ((), ("the last round has gaps: gaps",))
+    assert (found.losses, found.errors) == ((), ("the last round has gaps: gaps",))
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-", "a*-0", "or ders-0", "-1", "../status-0"])

@@ -36,13 +36,13 @@ def line(**overrides: Any) -> str:
     return printed([tables.losses_table([row(**overrides)])]).splitlines()[1]
 
 
-def known(*losses: dict[str, Any], troubles: tuple[str, ...] = ()) -> Known:
+def known(*losses: dict[str, Any], errors: tuple[str, ...] = ()) -> Known:
     return Known(
         server="http://a",
         cluster="default",
         as_of=None,
         losses=losses,
-        troubles=troubles,
+        errors=errors,
         incidents=(incident(*losses),) if losses else (),
     )
 
@@ -122,13 +122,13 @@ def test_times_and_ranges_are_whole_on_a_narrow_screen() -> None:
 
 def test_the_head_counts_classes_and_says_whether_that_is_all() -> None:
     assert "no loss is known  complete" in printed([tables.head(known())])
-    told = printed([tables.head(known(row(), row(), troubles=("blind",)))])
+    told = printed([tables.head(known(row(), row(), errors=("blind",)))])
     assert "1 incident, 2 partitions  not complete" in told
     assert "as of -" in told
 
 
 def test_the_first_thing_in_full_is_what_to_do() -> None:
-    told = printed(tables.in_full(row() | {"events": None, "trouble": "the database is away"}))
+    told = printed(tables.in_full(row() | {"events": None, "error": "the database is away"}))
     head, what_to_do, first, *_ = told.splitlines()
     assert head == "committed_lost  orders-0  open"
     assert what_to_do == "WHAT TO DO NOW, IN THIS ORDER"

@@ -35,25 +35,25 @@ def quiet() -> View:
 
 def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
     known = asking.ask(api(quiet()), {})
-    assert (known.exit_code, known.troubles) == (ExitCode.OK, ())
+    assert (known.exit_code, known.errors) == (ExitCode.OK, ())
     assert known.document == {
         "server": "http://localhost:8780",
         "cluster": "default",
         "as_of": "2025-06-02T12:00:12Z",
         "complete": True,
-        "troubles": [],
+        "errors": [],
         "gaps": [],
         "sequences": [],
     }
     deaf = asking.ask(api(quiet(), is_read=False), {})
-    assert (deaf.exit_code, deaf.troubles) == (ExitCode.INCOMPLETE, (asking.NO_SOURCE,))
+    assert (deaf.exit_code, deaf.errors) == (ExitCode.INCOMPLETE, (asking.NO_SOURCE,))
 
 
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
         ({"outcome": RoundOutcome.GAPS}, "the last round has gaps"),
-        ({"outcome": RoundOutcome.FAILED, "trouble": "no broker"}, "old data: no broker"),
+        ({"outcome": RoundOutcome.FAILED, "error": "no broker"}, "old data: no broker"),
         ({"keeping": KeepingStatus()}, "service started is not loaded"),
         ({"judgements": ()}, "rule sequence_gap_loss was not asked"),
     ],
@@ -61,7 +61,7 @@ def test_nothing_is_told_only_by_a_service_that_reads_logs() -> None:
 def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told: str) -> None:
     known = asking.ask(api(quiet(), **overrides), {})
     assert known.exit_code is ExitCode.INCOMPLETE
-    assert told in "\n".join(known.troubles)
+    assert told in "\n".join(known.errors)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
 def test_an_id_of_nothing_is_no_event() -> None:
     known = asking.look_up(api(quiet()), "0123456789ab")
     assert known is not None
-    assert (known.sequences, known.troubles) == ((), ())
+    assert (known.sequences, known.errors) == ((), ())
 
 
 def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> None:

@@ -28,10 +28,8 @@ def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
     return screen.file.getvalue()
 
 
-def known(*rows: dict[str, Any], troubles: tuple[str, ...] = ()) -> Known:
-    return Known(
-        server="http://a", cluster="default", as_of=None, sequences=rows, troubles=troubles
-    )
+def known(*rows: dict[str, Any], errors: tuple[str, ...] = ()) -> Known:
+    return Known(server="http://a", cluster="default", as_of=None, sequences=rows, errors=errors)
 
 
 def test_a_proven_loss_is_one_line() -> None:
@@ -57,7 +55,7 @@ def test_what_is_harmless_has_lost_nothing() -> None:
 
 def test_the_list_counts_the_worst_first_and_says_whether_that_is_all() -> None:
     assert "nothing is known  complete" in printed(tables.listed(known()))
-    told = printed(tables.listed(known(row(REORDERING), row(), row(), troubles=("deaf",))))
+    told = printed(tables.listed(known(row(REORDERING), row(), row(), errors=("deaf",))))
     assert "as of -  2 loss (confirmed), 1 reordering (confirmed)  not complete" in told
     assert "tidemark sequence show ID" in told
 

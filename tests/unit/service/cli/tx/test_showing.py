@@ -63,7 +63,7 @@ def test_one_that_began_while_we_looked_is_looked_at_again() -> None:
 def test_an_id_that_nobody_knows_is_named_with_those_like_it() -> None:
     found = shown(Rounds(RUNS, says=None), "paymnts")
     assert showing.exit_code(found) is ExitCode.NOTHING_MATCHED
-    [line] = showing.trouble(found)
+    [line] = showing.error(found)
     assert line == (
         "no coordinator knows transactional id 'paymnts'; open ones with a name like it: payments"
     )
@@ -73,7 +73,7 @@ def test_an_id_that_could_not_be_asked_for_is_not_said_to_be_absent() -> None:
     rejected = Failure(GapCause.NOT_AUTHORIZED, "needs DESCRIBE on TransactionalId")
     found = shown(Rounds(QUIET, says=rejected))
     assert showing.exit_code(found) is ExitCode.INCOMPLETE
-    assert showing.document(found)["trouble"] == [
+    assert showing.document(found)["error"] == [
         "transactional id 'payments': needs DESCRIBE on TransactionalId"
     ]
 

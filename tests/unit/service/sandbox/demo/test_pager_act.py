@@ -58,7 +58,7 @@ def mail(**overrides: Any) -> Mail:
 
 
 def test_all_that_was_sent_is_told_in_order() -> None:
-    assert list(mail().troubles()) == []
+    assert list(mail().errors()) == []
     lines = told_of(mail()).splitlines()
     assert lines[0] == (
         "2 notifications of 1 group, each taken once, in order, all signed; "
@@ -72,7 +72,7 @@ def test_all_that_was_sent_is_told_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("overrides", "trouble"),
+    ("overrides", "error"),
     [
         ({"deliveries": [*DELIVERIES, sent(3, "z", "waiting")]}, "1 notification not done yet"),
         ({"deliveries": [*DELIVERIES, sent(3, "z")]}, "not what was sent"),
@@ -84,21 +84,21 @@ def test_all_that_was_sent_is_told_in_order() -> None:
         ({"alerts": [alert(fingerprint=A), ALERTS[1]]}, "not what holds now"),
     ],
 )
-def test_what_is_missing_keeps_the_act_open(overrides: dict[str, Any], trouble: str) -> None:
-    assert any(trouble in told for told in mail(**overrides).troubles())
+def test_what_is_missing_keeps_the_act_open(overrides: dict[str, Any], error: str) -> None:
+    assert any(error in told for told in mail(**overrides).errors())
 
 
 def test_what_is_muted_or_superseded_needs_not_arrive() -> None:
     muted = alert(fingerprint="c" * 16, inhibited_by=B)
     newer = sent(3, "z", "superseded")
     found = mail(alerts=[*ALERTS, muted], deliveries=[*DELIVERIES, newer])
-    assert list(found.troubles()) == []
+    assert list(found.errors()) == []
 
 
 def test_what_was_rejected_may_be_overtaken_by_its_end() -> None:
     got = (GOT[0], request(2, "y", (A, "resolved"), (B, "firing")))
     found = mail(got=got, deliveries=[sent(1, "x", "superseded"), sent(2, "y")])
-    assert list(found.troubles()) == []
+    assert list(found.errors()) == []
     assert "1 request rejected on purpose, and overtaken by what was newer" in told_of(found)
 
 

@@ -1,4 +1,4 @@
-"""What of alerts outlives trouble: a database that rejects a part of them, a clock that was set."""
+"""What of alerts outlives error: a database that rejects a part of them, a clock that was set."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from collectors.broker_log.budget import LookLimits
-from collectors.broker_log.files import OpenFile, Trouble
+from collectors.broker_log.files import OpenFile, ReadFailure
 from collectors.broker_log.tail import ABSENT_LOGS, MAX_LOGS
 from rules.facts.gap import GapCause, GapScope
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
@@ -15,8 +15,8 @@ from tests.unit.collectors.broker_log.tailing import (
     SOURCE,
     Tailing,
     begun,
+    error_of,
     lines_of,
-    trouble_of,
 )
 
 OTHER = "/logs/controller.log"
@@ -28,20 +28,20 @@ def test_a_pattern_that_matches_nothing_is_told_until_it_does() -> None:
     tailing = Tailing(disk)
     for _ in range(2):
         found = tailing.look()
-        assert trouble_of(found) == "no file matches /logs/*.log"
+        assert error_of(found) == "no file matches /logs/*.log"
         (gap,) = found.gaps
         assert (gap.scope, gap.cause, gap.broker_id) == (GapScope.BROKER_LOG, GapCause.GONE, 1)
     disk.append(b"first\n")
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["first"], None)
+    assert (lines_of(found), error_of(found)) == (["first"], None)
 
 
 def test_a_folder_that_cannot_be_listed_leaves_everything_as_it_is() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.append(b"one\n")
-    disk.hidden = Trouble(why="/logs: permission denied", cause=GapCause.NOT_AUTHORIZED)
-    assert trouble_of(tailing.look()) == "/logs: permission denied"
+    disk.hidden = ReadFailure(why="/logs: permission denied", cause=GapCause.NOT_AUTHORIZED)
+    assert error_of(tailing.look()) == "/logs: permission denied"
     disk.hidden = None
     assert tailing.lines() == ["one"]
 
@@ -49,7 +49,7 @@ def test_a_folder_that_cannot_be_listed_leaves_everything_as_it_is() -> None:
 def test_at_the_first_look_it_stays_the_first_look() -> None:
     disk = FakeDisk()
     disk.append(b"old\n")
-    disk.hidden = Trouble(why="/logs: permission denied", cause=GapCause.NOT_AUTHORIZED)
+    disk.hidden = ReadFailure(why="/logs: permission denied", cause=GapCause.NOT_AUTHORIZED)
     tailing = Tailing(disk)
     tailing.look()
     disk.hidden = None
@@ -65,7 +65,7 @@ def test_a_file_that_may_not_be_read_holds_up_no_other() -> None:
     disk.denied.add(LOG)
     found = tailing.look()
     assert lines_of(found) == ["read"]
-    assert trouble_of(found) == f"{LOG}: permission denied"
+    assert error_of(found) == f"{LOG}: permission denied"
     assert found.gaps[0].cause is GapCause.NOT_AUTHORIZED
     disk.denied.clear()
     assert tailing.lines() == ["denied"]
@@ -76,7 +76,7 @@ def test_what_a_file_held_while_it_could_not_be_read_at_first_is_not_news() -> N
     disk.append(b"old\n")
     disk.denied.add(LOG)
     tailing = Tailing(disk)
-    assert trouble_of(tailing.look()) == f"{LOG}: permission denied"
+    assert error_of(tailing.look()) == f"{LOG}: permission denied"
     disk.append(b"older than what can be read\n")
     assert tailing.look().gaps != ()
     disk.denied.clear()
@@ -96,8 +96,8 @@ def test_a_rotated_file_that_may_not_be_read_is_given_up_and_counted() -> None:
     found = tailing.look()
     assert lines_of(found) == ["next"]
     assert found.sources[0].lost_bytes == len(b"denied\n")
-    assert trouble_of(found) == f"{LOG}.1: permission denied"
-    assert trouble_of(tailing.look()) is None
+    assert error_of(found) == f"{LOG}.1: permission denied"
+    assert error_of(tailing.look()) is None
 
 
 @pytest.mark.parametrize("kind", ["a folder", "a pipe", "a socket", "a device"])
@@ -108,21 +108,21 @@ def test_what_is_no_file_is_told_and_not_opened(kind: str) -> None:
     disk.append(b"line\n")
     found = tailing.look()
     assert lines_of(found) == ["line"]
-    assert trouble_of(found) == f"/logs/odd.log is {kind}, no log file"
+    assert error_of(found) == f"/logs/odd.log is {kind}, no log file"
 
 
 def test_a_name_of_any_bytes_is_told_as_one_line_of_text() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.odd["/logs/a\n\udcff.log"] = "a folder"
-    assert trouble_of(tailing.look()) == "/logs/a??.log is a folder, no log file"
+    assert error_of(tailing.look()) == "/logs/a??.log is a folder, no log file"
 
 
 def test_a_link_to_nothing_is_told() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.links["/logs/link.log"] = "/nowhere/0.log"
-    assert trouble_of(tailing.look()) == "/logs/link.log is not there"
+    assert error_of(tailing.look()) == "/logs/link.log is not there"
 
 
 def test_a_file_that_was_cut_short_begins_anew_and_what_was_seen_of_it_is_counted() -> None:
@@ -135,11 +135,11 @@ def test_a_file_that_was_cut_short_begins_anew_and_what_was_seen_of_it_is_counte
     found = tailing.look()
     assert lines_of(found) == ["next"]
     assert found.sources[0].lost_bytes == len(b"seen and begu")
-    assert trouble_of(found) == (
+    assert error_of(found) == (
         f"a file of {LOG} was cut short after byte 7 of it was read: "
         "what was written there since is not known"
     )
-    assert trouble_of(tailing.look()) is None
+    assert error_of(tailing.look()) is None
 
 
 def test_a_file_that_was_cut_to_where_it_was_read_goes_on_there_and_the_rest_is_told() -> None:
@@ -152,8 +152,8 @@ def test_a_file_that_was_cut_to_where_it_was_read_goes_on_there_and_the_rest_is_
     found = tailing.look()
     assert lines_of(found) == ["next"]
     assert found.sources[0].lost_bytes == (1 << 20) - len(b"next\n")
-    assert "was cut short after byte 2008" in (trouble_of(found) or "")
-    assert trouble_of(tailing.look()) is None
+    assert "was cut short after byte 2008" in (error_of(found) or "")
+    assert error_of(tailing.look()) is None
 
 
 def test_a_file_that_is_gone_before_its_end_was_read_is_told() -> None:
@@ -166,8 +166,8 @@ def test_a_file_that_is_gone_before_its_end_was_read_is_told() -> None:
     disk.append(b"z" * 10, "/logs/takes-the-inode")
     found = tailing.look()
     assert lines_of(found) == ["next"]
-    assert trouble_of(found) is not None
-    assert trouble_of(tailing.look()) is None
+    assert error_of(found) is not None
+    assert error_of(tailing.look()) is None
 
 
 def test_an_older_copy_does_not_hide_that_a_file_is_gone() -> None:
@@ -183,7 +183,7 @@ def test_an_older_copy_does_not_hide_that_a_file_is_gone() -> None:
     disk.append(b"next\n")
     found = tailing.look()
     assert lines_of(found) == ["next"]
-    assert "after byte 2013 of it was read" in (trouble_of(found) or "")
+    assert "after byte 2013 of it was read" in (error_of(found) or "")
 
 
 def test_a_disk_that_is_not_mounted_for_a_while_changes_nothing() -> None:
@@ -192,12 +192,12 @@ def test_a_disk_that_is_not_mounted_for_a_while_changes_nothing() -> None:
     tailing.crash()
     files, disk.files = disk.files, {}
     nothing, lost = "no file matches /logs/*.log", "what was written to it since is not known"
-    told = [trouble_of(tailing.look()) for _ in range(3)]
+    told = [error_of(tailing.look()) for _ in range(3)]
     assert told == [f"{nothing}; {LOG} is not there any more: {lost}", nothing, nothing]
     disk.files = files
     disk.append(b"one\n")
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one"], None)
+    assert (lines_of(found), error_of(found)) == (["one"], None)
 
 
 def test_logs_that_never_come_back_are_forgotten_in_the_end() -> None:
@@ -233,10 +233,10 @@ def test_a_log_that_is_no_plain_text_is_told_and_not_read(content: bytes, kind: 
     disk.append(content + b"\n", OTHER)
     found = tailing.look()
     assert lines_of(found) == []
-    assert trouble_of(found) == f"{OTHER} is {kind}: only plain lines are read"
+    assert error_of(found) == f"{OTHER} is {kind}: only plain lines are read"
 
 
-def test_a_file_that_is_compressed_after_it_was_read_is_no_trouble() -> None:
+def test_a_file_that_is_compressed_after_it_was_read_is_no_error() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     for number in range(4):
@@ -244,7 +244,7 @@ def test_a_file_that_is_compressed_after_it_was_read_is_no_trouble() -> None:
         disk.rename(LOG, f"{LOG}.2026-11-21-{number}")
         disk.append(b"next\n")
         found = tailing.look()
-        assert (lines_of(found), trouble_of(found)) == (["line", "next"], None)
+        assert (lines_of(found), error_of(found)) == (["line", "next"], None)
         disk.remove(f"{LOG}.2026-11-21-{number}")
         disk.append(GZIP + b"%d" % number, f"{LOG}.2026-11-21-{number}.gz")
 
@@ -258,7 +258,7 @@ def test_one_that_is_compressed_at_once_is_read_while_it_is_held_open() -> None:
         disk.append(GZIP + b"%d" % number, f"{LOG}.2026-11-21-{number}.gz")
         disk.append(b"next %d\n" % number)
         found = tailing.look()
-        assert (lines_of(found), trouble_of(found)) == ([f"line {number}", f"next {number}"], None)
+        assert (lines_of(found), error_of(found)) == ([f"line {number}", f"next {number}"], None)
 
 
 def test_one_that_was_compressed_before_it_was_ever_seen_is_told_once() -> None:
@@ -271,11 +271,11 @@ def test_one_that_was_compressed_before_it_was_ever_seen_is_told_once() -> None:
     disk.append(b"next\n")
     found = tailing.look()
     assert lines_of(found) == ["line 0", "next"]
-    assert trouble_of(found) == (
+    assert error_of(found) == (
         f"{LOG}.2026-11-21-0.gz, {LOG}.2026-11-21-1.gz: compressed with gzip before it was read, "
         "and only plain lines are read"
     )
-    assert trouble_of(tailing.look()) is None
+    assert error_of(tailing.look()) is None
 
 
 # ------------------------------------------------------------------ settings that go wrong
@@ -285,7 +285,7 @@ def test_a_log_of_two_sources_is_read_for_the_first() -> None:
     disk.append(b"one\n")
     found = tailing.look()
     assert lines_of(found) == ["one"]
-    assert [source.trouble for source in found.sources] == [
+    assert [source.error for source in found.sources] == [
         None,
         f"{LOG} is read already, as one of source kafka",
     ]
@@ -297,7 +297,7 @@ def test_two_names_of_one_file_are_one_log() -> None:
     tailing = begun(disk)
     disk.append(b"one\n")
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one"], None)
+    assert (lines_of(found), error_of(found)) == (["one"], None)
 
 
 def test_of_too_many_logs_the_newest_are_read_and_none_twice() -> None:
@@ -308,7 +308,7 @@ def test_of_too_many_logs_the_newest_are_read_and_none_twice() -> None:
         disk.append(b"line %d\n" % number, f"/logs/{number}.x.log")
     found = tailing.look()
     assert len(lines_of(found)) == MAX_LOGS
-    assert trouble_of(found) == f"/logs/*.log matches 251 logs: the newest {MAX_LOGS} are read"
+    assert error_of(found) == f"/logs/*.log matches 251 logs: the newest {MAX_LOGS} are read"
     assert tailing.lines() == []
     disk.tick()
     disk.append(b"newest\n", "/logs/new.log")
@@ -326,7 +326,7 @@ def test_a_position_that_cannot_be_read_begins_anew_and_is_told(position: str) -
     tailing.position = position
     found = tailing.look()
     assert lines_of(found) == []
-    assert (trouble_of(found) or "").startswith("where the last look ended cannot be read (")
+    assert (error_of(found) or "").startswith("where the last look ended cannot be read (")
     disk.append(b"new\n")
     assert tailing.lines() == ["new"]
 
@@ -335,9 +335,9 @@ def test_a_position_that_cannot_be_read_begins_anew_and_is_told(position: str) -
 class FailingDisk(FakeDisk):
     """A disk whose files cannot be read while `fails` is set."""
 
-    fails: Trouble | None = None
+    fails: ReadFailure | None = None
 
-    def open(self, path: str) -> OpenFile | Trouble:
+    def open(self, path: str) -> OpenFile | ReadFailure:
         """Open a file unless the disk fails."""
         return self.fails or super().open(path)
 
@@ -350,10 +350,10 @@ def test_a_disk_that_fails_for_a_while_loses_nothing(cause: GapCause) -> None:
     disk.rotate_by_number()
     disk.append(b"two\n")
     tailing.crash()
-    disk.fails = Trouble(why="input/output error", cause=cause, is_passing=True)
+    disk.fails = ReadFailure(why="input/output error", cause=cause, is_transient=True)
     found = tailing.look()
     assert lines_of(found) == []
-    assert "input/output error" in (trouble_of(found) or "")
+    assert "input/output error" in (error_of(found) or "")
     disk.fails = None
     found = tailing.look()
-    assert (lines_of(found), trouble_of(found)) == (["one", "two"], None)
+    assert (lines_of(found), error_of(found)) == (["one", "two"], None)

@@ -1,4 +1,4 @@
-"""Rejected sequences as figures: how many lines so far, and what they were. Pure."""
+"""Rejected sequences as stats: how many lines so far, and what they were. Pure."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ Kind = tuple[SequenceClass, Phase]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceFigures:
+class SequenceStats:
     """What is shown of rejected sequences; nothing where no log was ever read."""
 
     rejections: int | None = None  # since the start of the process
     episodes: Mapping[Kind, int] = field(default_factory=dict)  # none: the round did not see them
 
-    def after(self, view: View | None) -> SequenceFigures:
-        """Return the figures one round later; None is a round that saw nothing."""
+    def after(self, view: View | None) -> SequenceStats:
+        """Return the stats one round later; None is a round that saw nothing."""
         if view is None:
-            return SequenceFigures(rejections=self.rejections)
+            return SequenceStats(rejections=self.rejections)
         log, known = view.snapshot.broker_log, view.memory.sequences.episodes
         if not log.is_read and not known:
-            return SequenceFigures(rejections=self.rejections)
+            return SequenceStats(rejections=self.rejections)
         lines = sum(isinstance(event, SequenceRejected) for event in log.events)
         found = Counter((one.verdict.class_, one.verdict.phase) for one in known)
-        return SequenceFigures(
+        return SequenceStats(
             rejections=(self.rejections or 0) + lines,
             episodes={
                 (class_, phase): found[class_, phase] for class_ in SequenceClass for phase in Phase

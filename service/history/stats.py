@@ -7,7 +7,7 @@ from datetime import datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryFigures:
+class HistoryStats:
     """What is told of history; times are aware, UTC."""
 
     is_written: bool = True  # the latest round that was tried is in the write-ahead

@@ -18,7 +18,7 @@ KEPT: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogFigures:
+class LogStats:
     """How reading one source goes."""
 
     lines: int = 0
@@ -26,40 +26,38 @@ class LogFigures:
     lost_bytes: int = 0  # that are known of
     last_line_at: datetime | None = None  # aware, UTC, by the broker's clock
     told_at: datetime | None = None  # aware, UTC: the latest round that was told of it
-    trouble: str | None = None  # in the latest round that read it
+    error: str | None = None  # in the latest round that read it
     unreadable: tuple[str, ...] = ()  # the latest of the lines that could not be parsed
 
-    def after(self, source: LogSource) -> LogFigures:
-        """Return the figures one round later."""
+    def after(self, source: LogSource) -> LogStats:
+        """Return the stats one round later."""
         times = [at for at in (self.last_line_at, source.last_line_at) if at is not None]
         unreadable = (*self.unreadable, *source.unreadable)
-        return LogFigures(
+        return LogStats(
             lines=self.lines + source.lines,
             unparsed=self.unparsed + source.unparsed,
             lost_bytes=self.lost_bytes + (source.lost_bytes or 0),
             last_line_at=max(times, default=None),
             told_at=self.told_at,
-            trouble=source.trouble,
+            error=source.error,
             unreadable=unreadable[-UNREADABLE_KEPT:],
         )
 
 
 def after_round(
-    figures: Mapping[str, LogFigures], sources: Sequence[LogSource], now: datetime
-) -> dict[str, LogFigures]:
-    """Return the figures of every source one round later, by its name.
+    stats: Mapping[str, LogStats], sources: Sequence[LogSource], now: datetime
+) -> dict[str, LogStats]:
+    """Return the stats of every source one round later, by its name.
 
-    Files and requests may bring lines of one name: both count, and the trouble of either is told.
+    Files and requests may bring lines of one name: both count, and the error of either is told.
     """
-    read: dict[str, LogFigures] = {}
+    read: dict[str, LogStats] = {}
     for one in sources:
         earlier = read.get(one.name)
-        made = (earlier or figures.get(one.name, LogFigures())).after(one)
-        troubles = [why for why in (earlier and earlier.trouble, one.trouble) if why]
-        read[one.name] = replace(made, told_at=now, trouble="; ".join(troubles) or None)
+        made = (earlier or stats.get(one.name, LogStats())).after(one)
+        errors = [why for why in (earlier and earlier.error, one.error) if why]
+        read[one.name] = replace(made, told_at=now, error="; ".join(errors) or None)
     kept = {
-        name: one
-        for name, one in figures.items()
-        if one.told_at is None or now - one.told_at <= KEPT
+        name: one for name, one in stats.items() if one.told_at is None or now - one.told_at <= KEPT
     }
     return {**kept, **read}

@@ -12,7 +12,7 @@ ENDS = tuple(one for one in RunOutcome if one is not RunOutcome.RUNNING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobFigures:
+class JobStats:
     """One job, since the start of the process unless said otherwise."""
 
     name: str
@@ -35,4 +35,4 @@ class JobState:
     catch_up: str
     next_due: datetime  # aware, UTC
     waits_for: str | None  # what keeps any run from beginning now; None: nothing
-    figures: JobFigures
+    stats: JobStats

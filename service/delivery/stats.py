@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rules.names import NOTIFICATION_DURATION
 from service.alerting.sending.sender import Attempt
-from service.metrics.alerting import DeliveryFigures, ReceiverFigures
+from service.metrics.alerting import DeliveryStats, ReceiverStats
 from service.storage.delivery.delivered import RowState
 from service.storage.delivery.fallback import Backlog
 
@@ -28,7 +28,7 @@ class _Tally:
     seconds: float = 0.0
 
 
-class Figures:
+class Stats:
     """Counts for one process; several threads do."""
 
     def __init__(self, receivers: Mapping[str, object]) -> None:
@@ -60,18 +60,18 @@ class Figures:
         """Take what the outbox has."""
         self._backlogs = dict(backlogs)
 
-    def told(self, now: datetime) -> DeliveryFigures:
+    def told(self, now: datetime) -> DeliveryStats:
         """Return everything as it is."""
-        return DeliveryFigures(
+        return DeliveryStats(
             is_up=self.is_up,
             fallbacks=self._fallbacks,
             receivers={name: self._of(name, one, now) for name, one in self._tallies.items()},
         )
 
-    def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverFigures:
+    def _of(self, name: str, tally: _Tally, now: datetime) -> ReceiverStats:
         backlog = self._backlogs.get(name, Backlog())
         age = None if backlog.oldest is None else (now - backlog.oldest).total_seconds()
-        return ReceiverFigures(
+        return ReceiverStats(
             outcomes=dict(tally.outcomes),
             failures=dict(tally.failures),
             durations=tuple(tally.durations),

@@ -1,6 +1,6 @@
 """Collects the batches of producers that rules ask about: headers only, from the leaders' logs.
 
-Nothing is fetched unasked. A look at a partition is bounded in requests and bytes per round and goes
+Nothing is fetched unasked. A scan a partition is bounded in requests and bytes per round and goes
 on in the next one, for as long as somebody asks and the leader epoch lasts: another leader may have
 cut the log. Needs READ on the topic; without it the answer is a gap.
 Source: Fetch with isolation read_uncommitted, the v2 record batch layout (KIP-98).
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from collectors.batch_looks import BatchLook
+from collectors.batch_scans import BatchScan
 from collectors.naming import counted, listed
 from collectors.offsets_at_times import AtTime, offsets_at_times
 from collectors.range_fetch import Reach, fetch
@@ -27,7 +27,7 @@ from rules.facts.partitions import Partitions
 from rules.facts.producers import Producers
 from rules.question import BatchesQuestion, WantedBatches
 
-MAX_LOOKS: Final = 4  # Fetch requests per partition in one round
+MAX_SCANS: Final = 4  # Fetch requests per partition in one round
 # Partitions of one leader in one round; with what one of them takes that is 4 MiB per answer.
 MAX_PARTITIONS: Final = 16
 REACH: Final = Reach(
@@ -39,9 +39,9 @@ _Key: TypeAlias = tuple[str, int]  # topic id, or its name where brokers tell no
 
 @dataclass(slots=True)
 class BatchReader:
-    """Answers `BatchesQuestion`, and remembers how far each partition was looked through."""
+    """Answers `BatchesQuestion`, and remembers how far each partition was scanned."""
 
-    _looks: dict[_Key, BatchLook] = field(default_factory=dict)
+    _scans: dict[_Key, BatchScan] = field(default_factory=dict)
     _turn: dict[_Key, int] = field(default_factory=dict)  # the round in which it had its turn
     _round: int = 0
 
@@ -59,17 +59,17 @@ class BatchReader:
         """
         self._round += 1
         wanted = _by_row(partitions, producers, questions)
-        looks = self._chosen(session, partitions, offsets, wanted)
-        _look(session, list(looks.values()))
-        self._looks = {
-            _key(partitions, row): look for row, look in looks.items() if look.failure is None
-        } | self._unasked(partitions, wanted, looks)
-        _tell(session, looks.values())
+        scans = self._chosen(session, partitions, offsets, wanted)
+        _scan(session, list(scans.values()))
+        self._scans = {
+            _key(partitions, row): scan for row, scan in scans.items() if scan.failure is None
+        } | self._unasked(partitions, wanted, scans)
+        _tell(session, scans.values())
         return tuple(
-            look.result(producer_id)
-            for look in looks.values()
-            if look.failure is None and look.looked_to >= 0
-            for producer_id in sorted({one.producer_id for one in look.wanted})
+            scan.result(producer_id)
+            for scan in scans.values()
+            if scan.failure is None and scan.scanned_to >= 0
+            for producer_id in sorted({one.producer_id for one in scan.wanted})
         )
 
     def _chosen(
@@ -78,47 +78,47 @@ class BatchReader:
         partitions: Partitions,
         offsets: Offsets,
         wanted: dict[int, tuple[WantedBatches, ...]],
-    ) -> dict[int, BatchLook]:
-        """Return a look per row, up to the limit of each leader; who waited longest comes first."""
+    ) -> dict[int, BatchScan]:
+        """Return a scan per row, up to the limit of each leader; who waited longest comes first."""
         self._turn = {
             _key(partitions, row): self._turn.get(_key(partitions, row), 0) for row in wanted
         }
-        chosen: dict[int, BatchLook] = {}
+        chosen: dict[int, BatchScan] = {}
         left_out: list[TopicPartition] = []
         taken: dict[int, int] = {}
         for row in sorted(wanted, key=lambda row: self._turn[_key(partitions, row)]):
-            look = self._look_at(session, partitions, offsets, row, wanted[row])
-            if look is None:
+            scan = self._scan_at(session, partitions, offsets, row, wanted[row])
+            if scan is None:
                 continue
-            number = taken[look.leader.broker_id] = taken.get(look.leader.broker_id, 0) + 1
+            number = taken[scan.leader.broker_id] = taken.get(scan.leader.broker_id, 0) + 1
             if number > MAX_PARTITIONS:
-                left_out.append(look.name)
+                left_out.append(scan.name)
                 continue
             self._turn[_key(partitions, row)] = self._round
-            chosen[row] = look
+            chosen[row] = scan
         if left_out:
             why = f"a leader is asked about {MAX_PARTITIONS} partitions in one round"
             _add_gap(session, left_out, Failure(GapCause.LIMIT, why))
         return chosen
 
-    def _look_at(
+    def _scan_at(
         self,
         session: Session,
         partitions: Partitions,
         offsets: Offsets,
         row: int,
         wanted: tuple[WantedBatches, ...],
-    ) -> BatchLook | None:
+    ) -> BatchScan | None:
         leader_id, epoch = partitions.leader[row], offsets.leader_epoch[row]
         leader = None if leader_id is None else session.broker(leader_id)
         end, start = offsets.high_watermark[row], offsets.log_start_offset[row]
         if leader is None or epoch is None or end is None:
             return None
-        known = self._looks.get(_key(partitions, row))
+        known = self._scans.get(_key(partitions, row))
         if known is not None and known.leader_epoch == epoch and known.suits(wanted):
             known.go_on(leader, end, wanted)
             return known
-        return BatchLook(
+        return BatchScan(
             name=partitions.index.topic_partition(row),
             leader=leader,
             leader_epoch=epoch,
@@ -131,11 +131,11 @@ class BatchReader:
         self,
         partitions: Partitions,
         wanted: dict[int, tuple[WantedBatches, ...]],
-        looks: dict[int, BatchLook],
-    ) -> dict[_Key, BatchLook]:
+        scans: dict[int, BatchScan],
+    ) -> dict[_Key, BatchScan]:
         """Keep what had no turn, or could not be asked, in this round."""
-        keys = [_key(partitions, row) for row in wanted if row not in looks]
-        return {key: self._looks[key] for key in keys if key in self._looks}
+        keys = [_key(partitions, row) for row in wanted if row not in scans]
+        return {key: self._scans[key] for key in keys if key in self._scans}
 
 
 def _key(partitions: Partitions, row: int) -> _Key:
@@ -165,39 +165,39 @@ def _with_time(one: WantedBatches, producers: Producers, row: int) -> WantedBatc
     return replace(one, last_record_at=state.last_record_at)
 
 
-def _look(session: Session, looks: Sequence[BatchLook]) -> None:
-    """Fetch until every look is done or failed, or was made often enough."""
-    _find_times(session, looks)
-    for _ in range(MAX_LOOKS):
-        pieces = [(look, piece) for look in looks if (piece := look.next_range()) is not None]
+def _scan(session: Session, scans: Sequence[BatchScan]) -> None:
+    """Fetch until every scan is done or failed, or was made often enough."""
+    _find_times(session, scans)
+    for _ in range(MAX_SCANS):
+        pieces = [(scan, piece) for scan in scans if (piece := scan.next_range()) is not None]
         if not pieces:
             break
         fetch(session, [piece for _, piece in pieces], REACH)
-        for look, _ in pieces:
-            look.take()
-        _find_times(session, looks)
+        for scan, _ in pieces:
+            scan.take()
+        _find_times(session, scans)
 
 
-def _find_times(session: Session, looks: Sequence[BatchLook]) -> None:
-    waiting = [(look, look.time) for look in looks if look.needs_time and look.failure is None]
+def _find_times(session: Session, scans: Sequence[BatchScan]) -> None:
+    waiting = [(scan, scan.time) for scan in scans if scan.needs_time and scan.failure is None]
     asked = [
-        AtTime(look.name, look.leader, look.leader_epoch, time)
-        for look, time in waiting
+        AtTime(scan.name, scan.leader, scan.leader_epoch, time)
+        for scan, time in waiting
         if time is not None
     ]
-    for (look, _), answer in zip(waiting, offsets_at_times(session, asked), strict=True):
+    for (scan, _), answer in zip(waiting, offsets_at_times(session, asked), strict=True):
         if isinstance(answer, Failure):
-            look.failure = answer
+            scan.failure = answer
         else:
-            look.at_time = look.end if answer is None else answer
+            scan.at_time = scan.end if answer is None else answer
 
 
-def _tell(session: Session, looks: Iterable[BatchLook]) -> None:
-    """Add gaps for each reason why partitions could not be looked through."""
+def _tell(session: Session, scans: Iterable[BatchScan]) -> None:
+    """Add gaps for each reason why partitions could not be scanned."""
     failures: dict[Failure, list[TopicPartition]] = {}
-    for look in looks:
-        if look.failure is not None:
-            failures.setdefault(look.failure, []).append(look.name)
+    for scan in scans:
+        if scan.failure is not None:
+            failures.setdefault(scan.failure, []).append(scan.name)
     for failure, names in failures.items():
         _add_gap(session, names, failure)
 

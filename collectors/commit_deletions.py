@@ -32,7 +32,7 @@ from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 
 FETCH_BYTES: Final = 2 * 1024 * 1024
-MAX_LOOKS: Final = 4  # at one partition
+MAX_SCANS: Final = 4  # at one partition
 MAX_PARTITIONS: Final = 16  # in one round: those of the other groups are not told
 _COMMIT_VERSIONS: Final = (0, 1)  # of keys; others are of groups
 _VALUE: Final = struct.Struct(">hq")  # version, committed offset
@@ -118,7 +118,7 @@ class CommitDeletionReader:
         numbers = sorted({partition_of(group, count) for group, _ in names})[:MAX_PARTITIONS]
         found = [self._range(session, partitions, offsets, number, ends) for number in numbers]
         ranges = [one for one in found if one is not None]
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_SCANS):
             _fetch(session, [one for one in ranges if not one.is_read])
         records = [record for one in ranges if one.is_read for record in one.records]
         return made_anew(records) & names
@@ -182,7 +182,7 @@ def _text(data: bytes, position: int) -> tuple[str, int]:
 
 
 def _count(partitions: Partitions) -> int:
-    """Return how many partitions the topic has; 0 where the round does not look at it."""
+    """Return how many partitions the topic has; 0 where the round does not scan it."""
     position = partitions.index.position_of_topic.get(OFFSETS_TOPIC)
     if position is None:
         return 0

@@ -98,7 +98,7 @@ class CommitRows:
             committed_offset=offset[first],
             committed_leader_epoch=Column(np.maximum(epoch[first], 0), epoch[first] >= 0),
             nothing_to_read=Column.absent(len(first)),
-            look_failed=np.zeros(len(first), np.bool_),
+            scan_failed=np.zeros(len(first), np.bool_),
         )
         return commits, len(row) - len(first)
 

@@ -366,9 +366,9 @@ def _find(known: _Pairs, wanted: _Pairs) -> tuple[Int64s, Bools]:
     """Return the place of each wanted pair among the known ones, and where there is one."""
     if not len(known):
         return np.zeros(len(wanted), np.int64), np.zeros(len(wanted), np.bool_)
-    have, look_for = _key(known), _key(wanted)
-    place = np.minimum(np.searchsorted(have, look_for), len(have) - 1)
-    return place, have[place] == look_for
+    have, search_for = _key(known), _key(wanted)
+    place = np.minimum(np.searchsorted(have, search_for), len(have) - 1)
+    return place, have[place] == search_for
 
 
 def _inverse(old_row: Int64s, old_rows: int) -> Int64s:

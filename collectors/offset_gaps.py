@@ -60,7 +60,7 @@ class OffsetGaps:
             self.add_rows(session, _sorted(rejected), failure_of(code, source))
 
     def copies(self, session: Session, followed: Bools, ends: Column) -> None:
-        """Add one gap per broker whose copies were looked for and not seen."""
+        """Add one gap per broker whose copies were searched for and not seen."""
         replicas = self.partitions.replicas
         row = replicas.row_of_value
         missing = followed[row] & ~ends.valid

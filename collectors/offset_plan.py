@@ -29,7 +29,7 @@ class BrokerPlan:
     broker: Broker
     led_rows: Int64s
     led: tuple[AskedTopic, ...]
-    hosted: tuple[AskedTopic, ...]  # led ones and followers to look at, for the log end offset
+    hosted: tuple[AskedTopic, ...]  # led ones and followers to observe, for the log end offset
     replica_of_row: Int64s  # row -> position in `Partitions.replicas.values`, -1 for none
     _bodies: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
@@ -59,7 +59,7 @@ def rows_to_follow(
     """Mark the rows whose followers are asked for their log end: all, or those at risk.
 
     At risk is a partition whose ISR is smaller than its replica set, or that is `stuck`: between
-    the last two looks its high watermark did not move while its log end was ahead of it.
+    the last two observations its high watermark did not move while its log end was ahead of it.
     """
     if all_replicas:
         return np.ones(len(partitions), np.bool_)
@@ -77,7 +77,7 @@ def stood_still(before: Column, high_watermark: Column, log_end_offset: Column) 
 
 
 def make_plan(broker: Broker, partitions: Partitions, follow: Bools) -> BrokerPlan:
-    """Plan the requests for one broker; `follow` marks the rows whose followers are looked at."""
+    """Plan the requests for one broker; `follow` marks the rows whose followers are observed."""
     leader, replicas = partitions.leader, partitions.replicas
     leads = leader.valid & (leader.values == broker.broker_id)
     copies = np.flatnonzero(replicas.values == broker.broker_id)

@@ -58,7 +58,7 @@ class PlacementReader:
         """Return the placement of topics whose whole name matches `wanted` (None: of all topics).
 
         When the list of topics cannot be read to its end, the remembered placement is returned
-        with a gap: half a list would look as if topics had been deleted.
+        with a gap: half a list would observation as if topics had been deleted.
         """
         known = self._partitions
         pages = self._read_pages(session)

@@ -147,21 +147,21 @@ class ProducersReader:
         batches = self._batches(session, partitions, wanted)
         replies = session.exchange([batch.ask for batch in batches])
         self._note_turns(batches, replies)
-        looked = np.zeros(len(partitions), np.bool_)
+        observed = np.zeros(len(partitions), np.bool_)
         found: list[OpenProducer] = []
         epochs: dict[int, dict[int, int]] = {}
         states: dict[int, dict[int, ProducerState]] = {}
         for batch, described in _described(session, batches, replies):
             row = batch.rows[TopicPartition(described.topic, described.partition)]
-            looked[row] = True
+            observed[row] = True
             found += [_open(row, producer) for producer in described.open]
             if every[row]:
                 epochs[row] = described.epochs()
             if row in stated:
                 states[row] = _states(described, stated[row])
-        self._remember(partitions, wanted, looked, found)
+        self._remember(partitions, wanted, observed, found)
         return Producers(
-            looked=looked,
+            observed=observed,
             open=tuple(sorted(found, key=lambda one: (one.row, one.start_offset))),
             epochs=epochs,
             states=states,
@@ -211,17 +211,17 @@ class ProducersReader:
         self,
         partitions: Partitions,
         wanted: Int64s,
-        looked: Bools,
+        observed: Bools,
         found: Sequence[OpenProducer],
     ) -> None:
-        """Keep the holders of what is still held; a look that failed forgets nobody."""
+        """Keep the holders of what is still held; an observation that failed forgets nobody."""
         holders: dict[int, set[int]] = {}
         for one in found:
             holders.setdefault(one.row, set()).add(one.producer_id)
         before, self._holders = self._holders, {}
         for row in wanted.tolist():
             name = partitions.index.topic_partition(row)
-            kept = holders.get(row, ()) if looked[row] else before.get(name, ())
+            kept = holders.get(row, ()) if observed[row] else before.get(name, ())
             self._holders[name] = frozenset(kept)
 
 

@@ -24,7 +24,7 @@ ALONE_PER_LEADER: Final = 10  # an answer for one range alone may hold a batch o
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """How much one look takes."""
+    """How much one scan takes."""
 
     isolation: int
     partition_bytes: int
@@ -37,7 +37,7 @@ SHORT: Final = Reach(isolation=READ_COMMITTED, partition_bytes=4096, ranges_per_
 
 @dataclass(slots=True, kw_only=True)
 class Range:
-    """The offsets of one partition to look at, and what was found so far."""
+    """The offsets of one partition to scan, and what was found so far."""
 
     name: TopicPartition
     leader: Broker
@@ -79,7 +79,7 @@ class Range:
 
 
 def fetch(session: Session, ranges: Sequence[Range], reach: Reach = SHORT) -> None:
-    """Look once at each range, side by side over all leaders; a partition has one range."""
+    """Scan once at each range, side by side over all leaders; a partition has one range."""
     batches = _batches(ranges, reach.ranges_per_request)
     asks = [Ask(batch[0].leader, FETCH, _Request(batch, reach)) for batch in batches]
     for batch, reply in zip(batches, session.exchange(asks), strict=True):

@@ -1,9 +1,9 @@
 """Answers `nothing_to_read`: whether a read_committed reader would get anything more.
 
 A group that has read everything on a transactional topic still has lag: markers and aborted records
-use offsets too. A bounded look at batch headers from the committed offset on tells the difference:
+use offsets too. A bounded scan batch headers from the committed offset on tells the difference:
 at small lags unasked, at larger ones where a rule asks. It needs READ on the topic; without it the
-answer stays unknown, and the commit says that the look failed. While one leader epoch lasts,
+answer stays unknown, and the commit says that the scan failed. While one leader epoch lasts,
 nothing changes any more between two offsets below the last stable offset, so that an answer is kept
 for as long as epoch, commit and end stand and somebody wants it. After an unclean election the log
 may grow to the same end again, with other records.
@@ -28,7 +28,7 @@ from rules.facts.offsets import Offsets
 from rules.facts.partitions import Partitions
 from rules.question import SMALL_LAG, ReadableQuestion
 
-MAX_LOOKS: Final = 4  # at one partition in one round
+MAX_SCANS: Final = 4  # at one partition in one round
 MAX_ASKED: Final = 500  # partitions with larger lags in one round: two requests and some megabytes
 
 _Place = tuple[str, int]  # topic id, or its name where brokers tell none; partition
@@ -39,7 +39,7 @@ _Key = tuple[_Start, _End]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Wanted:
-    """Which commits to look into, by position in the commits of the round."""
+    """Which commits to inspect, by position in the commits of the round."""
 
     small: Bools  # while the lag is small
     asked: Bools  # however large the lag is
@@ -51,7 +51,7 @@ def wanted_of(
     commits: Commits,
     questions: Sequence[ReadableQuestion],
 ) -> Wanted:
-    """Mark what to look into: a commit that says what is read next, and what the rules ask.
+    """Mark what to inspect: a commit that says what is read next, and what the rules ask.
 
     A share group's start offset trails behind what is read.
     """
@@ -65,7 +65,7 @@ def wanted_of(
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Lags:
-    """The commits of one round that may be looked into."""
+    """The commits of one round that may be inspected."""
 
     partitions: Partitions
     offsets: Offsets
@@ -96,7 +96,7 @@ class ReadableReader:
     # A long stretch takes some rounds: nothing to read before this offset, in this leader epoch.
     _clear: dict[_Start, tuple[int, int]] = field(default_factory=dict)
     _had_turn: set[_Start] = field(default_factory=set)
-    _failed: set[_Place] = field(default_factory=set)  # where the last look had no answer
+    _failed: set[_Place] = field(default_factory=set)  # where the last scan had no answer
     _wanted: set[_Key] = field(default_factory=set)  # in the last round
 
     def collect(
@@ -125,13 +125,13 @@ class ReadableReader:
         waiting = [place for place in large if keys[place] not in self._known]
         chosen = [*due, *self._whose_turn(waiting, due, lags)]
         ranges = self._ranges(session, lags, chosen)
-        _look(session, list(ranges.values()))
+        _scan(session, list(ranges.values()))
         self._learn(ranges, lags, chosen)
         self._conclude([keys[place] for place in waiting])
         hidden = {lags.row_of(place) for place in due if keys[place] not in self._known}
         _tell(session, ranges, hidden)
         return replace(
-            commits, nothing_to_read=self._answers(lag, keys), look_failed=self._failures(lag, keys)
+            commits, nothing_to_read=self._answers(lag, keys), scan_failed=self._failures(lag, keys)
         )
 
     def _is_due(self, key: _Key) -> bool:
@@ -149,10 +149,10 @@ class ReadableReader:
         self._failed &= {place for place, _ in starts}
 
     def _whose_turn(self, waiting: Sequence[int], due: Sequence[int], lags: _Lags) -> list[int]:
-        """Return the larger lags to look into: one of a partition, those first that had no turn.
+        """Return the larger lags to inspect: one of a partition, those first that had no turn.
 
         Of a partition it is the highest commit: what is there for it is there for the lower ones.
-        A partition at which a small lag is looked into has to wait, so that looks stay short.
+        A partition at which a small lag is inspected has to wait, so that scans stay short.
         """
         highest = {lags.row_of(place): place for place in sorted(waiting, key=lags.committed)}
         for place in due:
@@ -226,7 +226,7 @@ class ReadableReader:
         return answers
 
     def _failures(self, lag: Column, keys: Mapping[int, _Key]) -> Bools:
-        """Mark the wanted commits without an answer on partitions at which the last look failed."""
+        """Mark the wanted commits without an answer on partitions at which the last scan failed."""
         failed = np.zeros(len(lag), np.bool_)
         for place, key in keys.items():
             failed[place] = key not in self._known and key[0][0] in self._failed
@@ -261,9 +261,9 @@ def _keys(
     }
 
 
-def _look(session: Session, ranges: Sequence[Range]) -> None:
-    """Fetch until every range is settled, rejected, or was looked at often enough."""
-    for _ in range(MAX_LOOKS):
+def _scan(session: Session, ranges: Sequence[Range]) -> None:
+    """Fetch until every range is settled, rejected, or was scanned often enough."""
+    for _ in range(MAX_SCANS):
         unsettled = [found for found in ranges if not found.is_settled]
         if not unsettled:
             break
@@ -284,7 +284,7 @@ def _tell(session: Session, ranges: Mapping[int, Range], hidden: Collection[int]
 def _by_failure(
     ranges: Mapping[int, Range], hidden: Collection[int]
 ) -> Iterator[tuple[Failure, list[Range]]]:
-    limit = Failure(GapCause.LIMIT, f"not settled within {MAX_LOOKS} bounded looks into the log")
+    limit = Failure(GapCause.LIMIT, f"not settled within {MAX_SCANS} bounded scans into the log")
     groups: dict[Failure, list[Range]] = {}
     for row, found in ranges.items():
         if found.failure is not None:

@@ -4,7 +4,7 @@ ListTransactions leaves out, without a word, each id that we may not DESCRIBE. N
 we may see, and `super.users` is a setting that brokers keep to themselves. But every answer of an
 authorizer depends only on which patterns of its list match an id: so the list is read
 (DescribeAcls), and one id of each kind that the patterns can tell apart is tried, most of them
-made up. DescribeTransactions rejects what may not be seen before it looks whether that exists. The
+made up. DescribeTransactions rejects what may not be seen before it observations whether that exists. The
 proof holds for super users, client certificates and denials alike. It needs DESCRIBE on Cluster.
 Source: KIP-140 and KIP-290 (patterns), StandardAuthorizer, KafkaApis of the broker.
 """

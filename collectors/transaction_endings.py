@@ -7,12 +7,12 @@ What the log of real 4.1.1 brokers shows (e is the epoch while the transaction i
 | owner, before transactions v2     | e                     | also where the owner then bumps it    |
 | owner, transactions v2            | e + 1                 |                                       |
 | second instance, `fenceProducers` | e + 1                 | before the timeout is over            |
-| timeout                           | e + 1                 | the coordinator looks every 10 s      |
+| timeout                           | e + 1                 | the coordinator observations every 10 s      |
 | restart after an end in order     | none: Empty, e + 1    | nothing was open, nothing is cut      |
 
 So an abort before the timeout by a client of transactions v2 may be its owner's or a second
 instance's: the log cannot tell. One after the timeout counts as the coordinator's; an owner or a
-second instance that comes in the seconds before the coordinator looks is taken for it.
+second instance that comes in the seconds before the coordinator observations is taken for it.
 """
 
 from __future__ import annotations

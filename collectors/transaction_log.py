@@ -24,13 +24,13 @@ from rules.facts.transaction_log import EndedTransaction, TransactionLog
 
 # Answers of 2 MiB per leader and round. A cluster that ends 1,000 transactions a second writes some
 # 12 MiB in a round of 15 s: three brokers can be read twice as fast as that.
-MAX_LOOKS: Final = 4
+MAX_SCANS: Final = 4
 MAX_ROUNDS_BEHIND: Final = 4
 _ENDED: Final = "how transactions ended"
 
 
 _UNFINISHED: Final = Failure(
-    GapCause.LIMIT, f"more than {MAX_LOOKS} answers hold: the next round goes on from there"
+    GapCause.LIMIT, f"more than {MAX_SCANS} answers hold: the next round goes on from there"
 )
 _LEFT_OUT: Final = Failure(
     GapCause.LIMIT,
@@ -108,7 +108,7 @@ class TransactionLogReader:
 
     def _read(self, session: Session, tails: Sequence[Tail]) -> list[EndedTransaction]:
         ended: list[EndedTransaction] = []
-        for _ in range(MAX_LOOKS):
+        for _ in range(MAX_SCANS):
             due = [tail for tail in tails if tail.is_due]
             if not due:
                 break

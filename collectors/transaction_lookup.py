@@ -1,4 +1,4 @@
-"""Looks up one transactional id, whatever its state: DescribeTransactions, asked of every broker.
+"""Resolves one transactional id, whatever its state: DescribeTransactions, asked of every broker.
 
 Only its coordinator knows an id, and any other broker says so. FindCoordinator would name it in one
 request, and creates `__transaction_state` where nobody ever used a transaction: a watcher changes

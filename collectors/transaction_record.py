@@ -199,7 +199,7 @@ def _skip_tags(value: bytes, position: int) -> int:
 
 
 def _int32s(value: bytes, position: int, count: int) -> tuple[int, ...]:
-    if count == 1:  # nearly always; a layout for another count has to be looked up
+    if count == 1:  # nearly always; a layout for another count has to be resolved
         return _INT32.unpack_from(value, position)
     return struct.unpack(f">{count}i", _slice(value, position, count * _INT32.size))
 

@@ -80,42 +80,42 @@ class TransactionReader:
         a broker without it is only not up to date.
         """
         state_topic = self._seen.judge(state_topic)
-        looked_up = frozenset(producer_ids)
+        resolved = frozenset(producer_ids)
         if state_topic is None:
-            sight = self.sight.collect(session, is_needed=True) if looked_up else Sight.UNPROVEN
+            sight = self.sight.collect(session, is_needed=True) if resolved else Sight.UNPROVEN
             return Transactions(
                 known={},
                 sight=sight,
                 is_complete=True,
-                looked_up=looked_up,
+                resolved=resolved,
                 was_ever_used=False,
             )
-        listings, all_answered = _list(session, looked_up)
+        listings, all_answered = _list(session, resolved)
         known = _merge(session, listings, state_topic)
         # Whoever holds a partition and is not listed may only be hidden from us.
-        is_needed = not looked_up <= {entry.producer_id for entry in known.values()}
+        is_needed = not resolved <= {entry.producer_id for entry in known.values()}
         sight = self.sight.collect(session, is_needed=is_needed)
-        self._describe(session, known, looked_up)
+        self._describe(session, known, resolved)
         is_placed = _is_placed(session, state_topic, is_needed=is_needed)
         return Transactions(
             known={name: known[name] for name in sorted(known)},
             sight=sight,
             is_complete=all_answered and is_placed,
-            looked_up=looked_up,
+            resolved=resolved,
         )
 
     def _describe(
-        self, session: Session, known: dict[str, Transaction], looked_up: frozenset[int]
+        self, session: Session, known: dict[str, Transaction], resolved: frozenset[int]
     ) -> None:
         """Fill in what the coordinators tell of each id, and drop those that have just ended."""
-        batches = _batches(session, self._whose_turn(session, known, looked_up))
+        batches = _batches(session, self._whose_turn(session, known, resolved))
         replies = session.exchange([batch.ask for batch in batches])
         failures: dict[Failure, list[str]] = {}
         for batch, reply in zip(batches, replies, strict=True):
             for name, outcome in _outcomes(batch, reply).items():
                 if isinstance(outcome, Failure):
                     failures.setdefault(outcome, []).append(name)
-                elif outcome is None or not _is_wanted(outcome, known[name], looked_up):
+                elif outcome is None or not _is_wanted(outcome, known[name], resolved):
                     del known[name]
                 else:
                     known[name] = outcome
@@ -123,14 +123,14 @@ class TransactionReader:
             _tell_not_described(session, names, failure)
 
     def _whose_turn(
-        self, session: Session, known: Mapping[str, Transaction], looked_up: frozenset[int]
+        self, session: Session, known: Mapping[str, Transaction], resolved: frozenset[int]
     ) -> list[Transaction]:
         """Return what to describe in this round: first those of producers that hold a partition."""
         self._had_turn &= known.keys()
 
         def order(entry: Transaction) -> tuple[bool, bool, str]:
             name = entry.transactional_id
-            return entry.producer_id not in looked_up, name in self._had_turn, name
+            return entry.producer_id not in resolved, name in self._had_turn, name
 
         ordered = sorted(known.values(), key=order)
         turn, others = ordered[:MAX_DESCRIBED], ordered[MAX_DESCRIBED:]
@@ -145,9 +145,9 @@ class TransactionReader:
 
 
 # ------------------------------------------------------------------ who lists what
-def _list(session: Session, looked_up: frozenset[int]) -> tuple[list[Transaction], bool]:
+def _list(session: Session, resolved: frozenset[int]) -> tuple[list[Transaction], bool]:
     """Return every listing, and whether all brokers gave theirs."""
-    bodies = [_OPEN_ONES, *([_of_producers(looked_up)] if looked_up else [])]
+    bodies = [_OPEN_ONES, *([_of_producers(resolved)] if resolved else [])]
     asks = [Ask(b, LIST_TRANSACTIONS, body) for b in session.brokers for body in bodies]
     found: list[Transaction] = []
     failures: dict[Broker, Failure] = {}
@@ -323,9 +323,9 @@ def outcome_of(entry: DescribedTransaction, coordinator: Broker) -> Transaction 
     )
 
 
-def _is_wanted(described: Transaction, as_listed: Transaction, looked_up: frozenset[int]) -> bool:
+def _is_wanted(described: Transaction, as_listed: Transaction, resolved: frozenset[int]) -> bool:
     """Say whether an id is still one to know: it may have ended since it was listed."""
-    of_producer = {described.producer_id, as_listed.producer_id} & looked_up
+    of_producer = {described.producer_id, as_listed.producer_id} & resolved
     return bool(of_producer) or described.state not in _NOTHING_OPEN
 
 

@@ -1,4 +1,4 @@
-"""What a rule answers: one verdict per subject as columns, rows only where somebody looks.
+"""What a rule answers: one verdict per subject as columns, rows only where somebody observations.
 
 A cluster has tens of thousands of subjects and nearly all of them are OK, so that a judgement is
 columnar like the facts. `Finding` is its row view: for storing, telling and testing.
@@ -83,7 +83,7 @@ class Judgement:
     reasons: Sequence[Reason]  # the rule's closed set, in the order of `reason`
     reason: NDArray[np.int8]  # position in `reasons`, shape (subjects,)
     evidence: Mapping[str, Column] = field(default_factory=dict)
-    # What else is shown of one subject: made only of those that somebody looks at.
+    # What else is shown of one subject: made only of those that somebody observes.
     details: Callable[[int], Evidence] | None = None
     questions: tuple[Question, ...] = ()  # for the next round
     # What happened, where each event has a name of its own: the breaches of the columns, and those

@@ -17,7 +17,7 @@ from rules.facts.commit_keys import CommitKeys
 from rules.facts.identity import TopicPartition
 from rules.facts.partitions import Partitions
 
-SMALL_LAG: Final = 10  # offsets; up to here the log is looked into without a question
+SMALL_LAG: Final = 10  # offsets; up to here the log is inspected without a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class WantedBatches:
     name: TopicPartition
     producer_id: int
     offset: int | None  # of the rejected batch: what is wanted lies before it, or behind it
-    # The last sequence that the broker had; its batch is what is looked for first.
+    # The last sequence that the broker had; its batch is what is searched for first.
     sequence: int | None
     # Of that batch, as DescribeProducers told it; without offset and sequence all from it on.
     last_record_at: datetime | None = None

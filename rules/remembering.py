@@ -1,4 +1,4 @@
-"""Makes the view of a round: the look, what was remembered, and the memory that holds both.
+"""Makes the view of a round: the observation, what was remembered, and the memory that holds both.
 
 Some of the memory takes conclusions, such as a proof of loss, and not only what was seen. It is put
 in here, in a second step, so that the vocabulary of facts knows nothing of conclusions.

@@ -24,7 +24,7 @@ class Severity(StrEnum):
     """What the reader of a breach has to do."""
 
     CRITICAL = "critical"  # get up
-    WARNING = "warning"  # look at it today
+    WARNING = "warning"  # observe it today
     INFO = "info"  # know it
 
 

@@ -1,4 +1,4 @@
-"""What a rule is given: one look, what is remembered, and the time."""
+"""What a rule is given: one observation, what is remembered, and the time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rules.facts.column import Bools, Column
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.facts.snapshot import Snapshot
@@ -18,7 +18,7 @@ MICROSECONDS_PER_MS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything a rule may look at. `memory` already holds this round, `before` does not."""
+    """Everything a rule may observe. `memory` already holds this round, `before` does not."""
 
     snapshot: Snapshot
     memory: Memory

@@ -25,7 +25,7 @@ DEFAULTS: Final = {
     "spark.network.timeout": "120s",
     "spark.python.worker.reuse": "true",
     # A task's arrays come and go by the megabyte: glibc would give each back to the system, and have all
-    # of its pages made anew for the next one. Other libraries of C do not look at these.
+    # of its pages made anew for the next one. Other libraries of C do not observe these.
     "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(32 << 20),  # bytes, the most that it takes
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(256 << 20),
     # The JVM only hands out tasks: the night's memory is that of the Python workers.

@@ -120,7 +120,7 @@ def _column(name: str, states: StateBlock, baselines: BaselineBlock) -> pa.Array
 
 
 def _plain(column: NDArray[np.generic], kind: pa.DataType) -> pa.Array:
-    """Return numbers as they are; `pa.array` looks for pandas each time, longer than all the rest takes."""
+    """Return numbers as they are; `pa.array` searches for pandas each time, longer than all the rest takes."""
     values = np.ascontiguousarray(column, kind.to_pandas_dtype())
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(values)])
 

@@ -105,7 +105,7 @@ def commits(
     *entries: tuple[int, int, int],
     epochs: Sequence[int | None] | None = None,
     nothing_to_read: Sequence[int | None] | None = None,
-    look_failed: Sequence[bool] | None = None,
+    scan_failed: Sequence[bool] | None = None,
 ) -> Commits:
     """Return commits from (group position, row, committed offset)."""
     columns = np.array(entries, np.int64).reshape(-1, 3)
@@ -116,7 +116,7 @@ def commits(
         committed_offset=columns[:, 2],
         committed_leader_epoch=Column.of(absent if epochs is None else epochs),
         nothing_to_read=Column.of(absent if nothing_to_read is None else nothing_to_read),
-        look_failed=np.array(look_failed or [False] * len(entries), np.bool_),
+        scan_failed=np.array(scan_failed or [False] * len(entries), np.bool_),
     )
 
 
@@ -165,7 +165,7 @@ def transactions(*known: Transaction, **overrides: Any) -> Transactions:
         known={entry.transactional_id: entry for entry in known},
         sight=Sight.NO_AUTHORIZER,
         is_complete=True,
-        looked_up=frozenset(),
+        resolved=frozenset(),
     )
     return replace(base, **overrides)
 
@@ -184,12 +184,12 @@ def open_producer(**overrides: Any) -> OpenProducer:
 
 
 def producers(
-    *found: OpenProducer, rows: int = 3, looked: Sequence[int] | None = None
+    *found: OpenProducer, rows: int = 3, observed: Sequence[int] | None = None
 ) -> Producers:
-    """Return what the leaders of the rows in `looked` said, of those with a producer by default."""
+    """Return what the leaders of the rows in `observed` said, of those with a producer by default."""
     mask = np.zeros(rows, np.bool_)
-    mask[[entry.row for entry in found] if looked is None else list(looked)] = True
-    return Producers(looked=mask, open=found)
+    mask[[entry.row for entry in found] if observed is None else list(observed)] = True
+    return Producers(observed=mask, open=found)
 
 
 def epoch_ends(*told: tuple[int, int, int | None]) -> EpochEnds:
@@ -217,7 +217,7 @@ def ended(**overrides: Any) -> EndedTransaction:
 
 
 def snapshot(**overrides: Any) -> Snapshot:
-    """Return a complete look at a quiet cluster; offsets fit the partitions that are given."""
+    """Return a complete observe a quiet cluster; offsets fit the partitions that are given."""
     placed: Partitions = overrides.get("partitions", partitions())
     rows = len(placed)
     base = Snapshot(

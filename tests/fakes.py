@@ -100,11 +100,11 @@ class MemoryStore:
         alerts = {**known, **delta.alerts}
         groups |= {name: one for name, one in delta.groups.items() if one is not None}
         gone = {name for name, one in delta.groups.items() if one is None}
-        looked_at = delta.looked_at or before.looked_at
+        observed_at = delta.observed_at or before.observed_at
         self._alerting[cluster] = AlertingState(
-            alerts={a.key: a for a in alerts.values() if is_remembered(a, looked_at)},
+            alerts={a.key: a for a in alerts.values() if is_remembered(a, observed_at)},
             groups={name: one for name, one in groups.items() if name not in gone},
-            looked_at=looked_at,
+            observed_at=observed_at,
         )
 
     def _refuse_stranger(self, one: Round) -> None:
@@ -125,8 +125,10 @@ class ScriptedSource:
     Its clock stands until `pass_interval`, which a test calls before every round.
     """
 
-    def __init__(self, *looks: dict[str, Any] | None, interval_seconds: float = 15.0) -> None:
-        self.looks = list(looks)
+    def __init__(
+        self, *observations: dict[str, Any] | None, interval_seconds: float = 15.0
+    ) -> None:
+        self.observations = list(observations)
         self.elapsed = -interval_seconds
         self._interval = interval_seconds
         self.wall_ahead = 0.0  # seconds by which somebody set the wall clock
@@ -146,10 +148,10 @@ class ScriptedSource:
     def read(self, scope: Scope) -> Snapshot:
         """Show the next round."""
         del scope
-        look = self.looks.pop(0)
-        if look is None:
+        observation = self.observations.pop(0)
+        if observation is None:
             raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")
-        return snapshot(**{"taken_at": self.utc_now(), **look})
+        return snapshot(**{"taken_at": self.utc_now(), **observation})
 
 
 class CountedFeed:

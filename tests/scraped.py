@@ -39,7 +39,7 @@ def rise(since: float, until: float, count: int | None = 1) -> Rise:
 
 
 def counted(*rises: Rise, **overrides: Any) -> Counted:
-    """Return a counter that was looked at at noon and 15 s before, with these rises."""
+    """Return a counter that was observed at noon and 15 s before, with these rises."""
     last = sum(one.count or 0 for one in rises if one.until == NOON)
     base = Counted(
         total=sum(one.count or 0 for one in rises),

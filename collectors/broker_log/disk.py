@@ -117,7 +117,7 @@ def _listed(entry: os.DirEntry[str]) -> FileStat | ReadFailure:
 
 
 def _known(path: str) -> Sequence[str] | ReadFailure:
-    """Tell a single path that is not there from one in a folder that may not be looked into."""
+    """Tell a single path that is not there from one in a folder that may not be inspected."""
     try:
         Path(path).lstat()
     except OSError as exc:

@@ -54,7 +54,7 @@ class ReadFailure:
 
     why: str  # for a person, one line, naming the file
     cause: GapCause
-    is_transient: bool = False  # the next look may well succeed
+    is_transient: bool = False  # the next pass may well succeed
 
 
 class OpenFile(Protocol):

@@ -1,4 +1,4 @@
-"""Files that are held open from look to look, so that one can be read whose name is gone.
+"""Files that are held open from pass to pass, so that one can be read whose name is gone.
 
 Only a cache: what is lost with it is at most the end of a file that was removed in the meantime.
 Files are read one after the other, so that few are open at a time, however many there are.
@@ -13,18 +13,18 @@ from collectors.broker_log.files import FileId, Files, FileStat, OpenFile, ReadF
 from collectors.broker_log.positions import HEAD
 from rules.facts.gap import GapCause
 
-# Files at most between two looks, and as many more within one; a process may often open 1024.
+# Files at most between two passes, and as many more within one; a process may often open 1024.
 HELD: Final = 64
 
 
 class Handles:
-    """Opens files once; `keep` says which of them stay open for the next look."""
+    """Opens files once; `keep` says which of them stay open for the next pass."""
 
     def __init__(self, files: Files) -> None:
         self._files = files
-        self._held: dict[FileId, OpenFile] = {}  # since an earlier look
-        self._opened: dict[FileId, OpenFile] = {}  # in this look, oldest first
-        self._heads: dict[FileId, bytes | None] = {}  # of this look
+        self._held: dict[FileId, OpenFile] = {}  # since an earlier pass
+        self._opened: dict[FileId, OpenFile] = {}  # in this pass, oldest first
+        self._heads: dict[FileId, bytes | None] = {}  # of this pass
 
     def open(self, file: FileStat) -> OpenFile | ReadFailure:
         """Return a file to be read at once; another one that has its path by now is none."""
@@ -85,6 +85,6 @@ class Handles:
         if isinstance(now, FileStat) and now.id == file.id:
             return opened
         opened.close()
-        why = f"{file.path} was renamed while it was looked at"
+        why = f"{file.path} was renamed while it was checked"
         renamed = ReadFailure(why=why, cause=GapCause.GONE, is_transient=True)
         return now if isinstance(now, ReadFailure) else renamed

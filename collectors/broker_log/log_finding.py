@@ -34,7 +34,7 @@ class Scan(NamedTuple):
 
 
 class LogFinder:
-    """Finds logs within one look; folders are listed once, and only after a rotation."""
+    """Finds logs within one pass; folders are listed once, and only after a rotation."""
 
     def __init__(self, files: Files, handles: Handles, *, read_existing: bool) -> None:
         self._files = files
@@ -48,8 +48,8 @@ class LogFinder:
         """Return what is to be read of the log at a path.
 
         Args:
-            path: its own name, as the pattern gave it or an earlier look knew it.
-            source: what is known of its source; None at the first look.
+            path: its own name, as the pattern gave it or an earlier pass knew it.
+            source: what is known of its source; None at the first pass.
             beside: the logs of its source, itself among them.
         """
         known = None if source is None else source.logs.get(path)
@@ -73,7 +73,7 @@ class LogFinder:
 
     # -------------------------------------------------------------- as usual
     def _is_as_before(self, known: LogMark, live: FileStat) -> bool:
-        """Whether no rotation has happened, as far as a look at the file itself can tell."""
+        """Whether no rotation has happened, as far as a check the file itself can tell."""
         if not known.files or known.begins_at_end or known.path != live.path:
             return False
         *earlier, last = known.files
@@ -144,7 +144,7 @@ class LogFinder:
         return LogReading(replace(known, path=scene.path, is_absent=False), made)
 
     def _begin_new(self, scene: Scene, source: SourceMark) -> LogReading:
-        """Begin a log that came after the first look: nothing of it is old, unless it is a copy."""
+        """Begin a log that came after the first pass: nothing of it is old, unless it is a copy."""
         if scene.live is None:
             return self._begin(scene, at_end=False)
         head = scene.head_of(scene.live)
@@ -180,7 +180,7 @@ def _others(path: str, beside: Sequence[str], source: SourceMark | None) -> list
 def _kept(known: LogMark | None, source: SourceMark | None) -> LogMark | None:
     """Return what is to be remembered of a log that cannot be read now.
 
-    At the first look, that what it holds by then is not news; later nothing but what is known.
+    At the first pass, that what it holds by then is not news; later nothing but what is known.
     """
     return LogMark(begins_at_end=True) if source is None else known
 

@@ -17,7 +17,9 @@ from rules.facts.broker_log import LogEvent
 from rules.facts.gap import GapCause
 from rules.facts.identity import BrokerId
 
-END_LOOK: Final = 64 << 10  # bytes before the end in which the begin of the last line is looked for
+END_PASS: Final = (
+    64 << 10
+)  # bytes before the end in which the begin of the last line is searched for
 
 
 class Parser(Protocol):
@@ -51,7 +53,7 @@ class Parser(Protocol):
 
 
 class LogReading:
-    """What one look gives of one log; it grows while it is read."""
+    """What one pass gives of one log; it grows while it is read."""
 
     def __init__(
         self,
@@ -72,7 +74,7 @@ class LogReading:
         self._earlier = tuple(earlier)
         self._is_stopped = False
         before = () if mark is None else mark.files
-        # Files that the next look may be asked for once more, if this one comes to nothing.
+        # Files that the next pass may be asked for once more, if this one comes to nothing.
         self._used = {step.file.id for step in plan.steps if step.is_held}
         self._used |= {one.id for one in before[-1:]}
         self._done = {one.id for one in before if one.is_nameless}
@@ -90,17 +92,17 @@ class LogReading:
 
     @property
     def held(self) -> list[FileId]:
-        """The files to hold open for the next look, the last one first: they may still grow.
+        """The files to hold open for the next pass, the last one first: they may still grow.
 
-        One whose name is gone takes room on its disk. It is let go by the look that is told by its
-        position that it was read: what came of an earlier look may never have been stored.
+        One whose name is gone takes room on its disk. It is let go by the pass that is told by its
+        position that it was read: what came of an earlier pass may never have been stored.
         """
         marks = () if self.mark is None else self.mark.files
         ids = [mark.id for mark in marks if mark.id not in self._done]
         return [*ids[-1:], *(id_ for id_ in ids[:-1] if id_ in self._used)]
 
     def read(self, handles: Handles, open_parser: Callable[[], Parser], budget: Budget) -> None:
-        """Read file after file, to the last one's end or until the look may take no more."""
+        """Read file after file, to the last one's end or until the pass may take no more."""
         if self.mark is None or not self._steps:
             return
         marks = [self._after(step, handles, open_parser, budget) for step in self._steps]
@@ -183,7 +185,7 @@ def end_of(file: FileStat, handles: Handles) -> FileMark | ReadFailure:
     opened = handles.open(file)
     if isinstance(opened, ReadFailure):
         return opened
-    begin = max(file.size - END_LOOK, 0)
+    begin = max(file.size - END_PASS, 0)
     end = opened.read(begin, file.size - begin)
     if isinstance(end, ReadFailure):
         return end

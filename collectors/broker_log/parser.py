@@ -1,6 +1,6 @@
 """Finds in the lines of a broker's log what tells of sequences and of lost records.
 
-Nearly all lines are ordinary, so they are looked through many at a time for a few rare words; only
+Nearly all lines are ordinary, so they are scanned many at a time for a few rare words; only
 lines that hold some are taken apart. Any bytes may come: nothing here raises, and the time is
 proportional to the bytes.
 """
@@ -159,7 +159,7 @@ class LineParser:
     def _told(self, line: str, before: FirstLine | None) -> LogEvent | FirstLine | None:
         found = _kind_of(line)
         if found is None:
-            return None  # colours stood in what only looked like its words
+            return None  # colours stood in what only resembled its words
         kind, place = found
         first = before if kind.is_second else None
         head, said = line[:place], line[place:]
@@ -195,7 +195,7 @@ class LineParser:
 
 
 def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    """Return lines by as many as are looked through at once, at least one."""
+    """Return lines by as many as are scanned at once, at least one."""
     batch, size = list[bytes](), 0
     for line in lines:
         batch.append(line)

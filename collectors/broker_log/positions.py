@@ -28,7 +28,7 @@ class FileMark:
     offset: int = 0  # the next byte to read; it begins a line
     head: str = ""  # digest of its first `head_length` bytes, `HEAD` at most
     head_length: int = 0  # 0: nothing that tells it from others, not a whole line
-    size: int = 0  # when it was last looked at
+    size: int = 0  # when it was last checked
     modified_ns: int = 0  # likewise
     is_skipping: bool = False  # `offset` is within a line that is too long
     is_packed: bool = False  # it was told, and is not read
@@ -36,7 +36,7 @@ class FileMark:
 
     @property
     def is_read(self) -> bool:
-        """Whether nothing of it waited when it was last looked at, but for a begun line."""
+        """Whether nothing of it waited when it was last checked, but for a begun line."""
         return self.offset >= self.size or self.is_packed
 
     def seen_as(self, file: FileStat) -> FileMark:
@@ -67,9 +67,9 @@ class LogMark:
     files: tuple[FileMark, ...] = ()  # oldest first
     old_before_ns: int = 0  # a rotated file that is not listed and older than this is not read
     parser: str | None = None  # what its parser remembers between two lines; None: nothing
-    path: str = ""  # where it lay at the last look, without symbolic links
+    path: str = ""  # where it lay at the last pass, without symbolic links
     begins_at_end: bool = False  # nothing of it could be read yet, and what is there is not news
-    is_absent: bool = False  # there was none of its files at the last look; they may come back
+    is_absent: bool = False  # there was none of its files at the last pass; they may come back
     has_grown: bool = False  # under its own name, so that it is no rotated file of another log
 
     def bounded(self, most: int = FILES_KEPT) -> LogMark:
@@ -80,7 +80,7 @@ class LogMark:
         return replace(self, files=kept, old_before_ns=max(self.old_before_ns, newest + 1))
 
     def grown_to(self, live: FileStat) -> LogMark:
-        """Return it with what a look at its own name tells of whether it is written there."""
+        """Return it with what a check its own name tells of whether it is written there."""
         is_longer = self.is_in(live) and live.size > self.files[-1].size
         return replace(self, has_grown=True) if is_longer else self
 
@@ -98,7 +98,7 @@ class SourceMark:
 
     @property
     def newest_ns(self) -> int:
-        """When the newest file of it was last modified, as of the last look."""
+        """When the newest file of it was last modified, as of the last pass."""
         times = (file.modified_ns for log in self.logs.values() for file in log.files)
         return max(times, default=-1)
 

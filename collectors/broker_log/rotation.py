@@ -1,7 +1,7 @@
-"""What has to be read of a log, in order, whatever became of its files since the last look.
+"""What has to be read of a log, in order, whatever became of its files since the last pass.
 
 A log goes on in the file that had its name, wherever that is now; then come files that were never
-seen under that name, because several rotations happened between two looks; then the file that has
+seen under that name, because several rotations happened between two passes; then the file that has
 the name now. A file that was copied and cut short (logrotate's `copytruncate`) goes on in its copy,
 known by its first bytes. Nothing is read twice: every file that was read lately is remembered.
 """
@@ -97,7 +97,7 @@ def plan(log: LogMark, scene: Scene) -> Plan:
 
 
 def _was_growing(mark: FileMark, log: LogMark) -> bool:
-    """Whether a file may have grown since the last look: it was the last one, and had a name."""
+    """Whether a file may have grown since the last pass: it was the last one, and had a name."""
     return mark is log.files[-1] and not mark.is_nameless
 
 
@@ -115,7 +115,7 @@ def rotated_before(scene: Scene) -> LogMark:
 def is_same(file: FileStat, mark: FileMark, head: bytes | None) -> bool:
     """Whether a file that has a mark's id still holds what was read of it.
 
-    One that cannot be looked into is not taken for another: reading it will tell why.
+    One that cannot be inspected is not taken for another: reading it will tell why.
     """
     if head is None:
         return True

@@ -1,6 +1,6 @@
 """Reads what was appended to brokers' log files since a position, whatever rotates them.
 
-One look takes so many bytes and seconds at most, logs with little to read first, so that a backlog
+One pass takes so many bytes and seconds at most, logs with little to read first, so that a backlog
 in one of them holds up no other. Nothing is remembered here but what files are held open: where to
 go on is told by whoever stores it. Whatever cannot be read is a gap of its source.
 """
@@ -14,7 +14,7 @@ from datetime import tzinfo
 from functools import partial
 from typing import Final
 
-from collectors.broker_log.budget import Budget, LookLimits
+from collectors.broker_log.budget import Budget, PassLimits
 from collectors.broker_log.files import FileId, Files, FileStat, ReadFailure
 from collectors.broker_log.handles import Handles
 from collectors.broker_log.log_finding import LogFinder
@@ -43,7 +43,7 @@ class TailSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailRead:
-    """What one look gave."""
+    """What one pass gave."""
 
     events: tuple[LogEvent, ...]
     sources: tuple[LogSource, ...]
@@ -63,8 +63,8 @@ ParserOf = Callable[[TailSource, str | None], Parser]
 
 
 @dataclass(slots=True, kw_only=True)
-class _SourceLook:
-    """What one look finds of a source."""
+class _SourcePass:
+    """What one pass finds of a source."""
 
     source: TailSource
     before: SourceMark | None
@@ -118,7 +118,7 @@ class _SourceLook:
 
     @property
     def mark(self) -> SourceMark | None:
-        """Return up to where it is read now; None: the next look is the first one."""
+        """Return up to where it is read now; None: the next pass is the first one."""
         if not self.is_listed:
             return self.before
         marks = {path: one.mark for path, one in self.readings.items() if one.mark is not None}
@@ -129,7 +129,7 @@ class _SourceLook:
 
 
 class LogTail:
-    """Reads all sources, look after look."""
+    """Reads all sources, pass after pass."""
 
     def __init__(  # noqa: PLR0913 - what reading needs, each by its name
         self,
@@ -138,38 +138,40 @@ class LogTail:
         *,
         monotonic: Callable[[], float],
         read_existing: bool = False,
-        limits: LookLimits | None = None,
+        limits: PassLimits | None = None,
         parser_of: ParserOf = line_parser,
     ) -> None:
-        """`read_existing`: what the first look finds is read from its beginning, not from its end."""
+        """`read_existing`: what the first pass finds is read from its beginning, not from its end."""
         self._files = files
         self._sources = sources
         self._monotonic = monotonic
         self._read_existing = read_existing
-        self._limits = limits or LookLimits()
+        self._limits = limits or PassLimits()
         self._parser_of = parser_of
         self._handles = Handles(files)
 
     def read(self, position: str | None) -> TailRead:
-        """Return what came after a position, within the limits; None: this is the first look."""
+        """Return what came after a position, within the limits; None: this is the first pass."""
         before, error = _known(position)
         began = self._monotonic()
         finder = LogFinder(self._files, self._handles, read_existing=self._read_existing)
         claimed: dict[FileId, tuple[str, str]] = {}  # to source and path
-        looks = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
+        passes = [self._find(one, before.get(one.name), finder, claimed) for one in self._sources]
         if error is not None:
-            for look in looks:
-                look.errors.append(error)
+            for source_pass in passes:
+                source_pass.errors.append(error)
         budget = Budget(self._limits, self._monotonic)
         is_slow = self._monotonic() - began > self._limits.seconds
-        readings = [(look, one) for look in looks for one in look.readings.values()]
-        for look, one in sorted(readings, key=lambda pair: pair[1].waiting):
+        readings = [
+            (source_pass, one) for source_pass in passes for one in source_pass.readings.values()
+        ]
+        for source_pass, one in sorted(readings, key=lambda pair: pair[1].waiting):
             state = None if one.mark is None else one.mark.parser
-            one.read(self._handles, partial(self._parser_of, look.source, state), budget)
+            one.read(self._handles, partial(self._parser_of, source_pass.source, state), budget)
         self._handles.keep(_to_hold([one for _, one in readings]))
         if is_slow:
-            _tell_slow(looks, self._limits.seconds)
-        return _told(looks)
+            _tell_slow(passes, self._limits.seconds)
+        return _told(passes)
 
     def close(self) -> None:
         """Let all files go."""
@@ -181,22 +183,22 @@ class LogTail:
         before: SourceMark | None,
         finder: LogFinder,
         claimed: dict[FileId, tuple[str, str]],
-    ) -> _SourceLook:
-        look = _SourceLook(source=source, before=before)
+    ) -> _SourcePass:
+        source_pass = _SourcePass(source=source, before=before)
         matching = self._files.matching(source.pattern)
         if isinstance(matching, ReadFailure):
-            look.errors.append(matching)
-            return look
-        look.is_listed = True
+            source_pass.errors.append(matching)
+            return source_pass
+        source_pass.is_listed = True
         known = {} if before is None else before.logs
         paths = logs_of([*matching, *known], lambda path: self._is_own(path, known))
-        for path in self._chosen(paths, look):
-            if not self._is_claimed(path, look, claimed):
-                look.readings[path] = finder.find(path, before, beside=paths)
-        if not matching and not any(one.is_found for one in look.readings.values()):
+        for path in self._chosen(paths, source_pass):
+            if not self._is_claimed(path, source_pass, claimed):
+                source_pass.readings[path] = finder.find(path, before, beside=paths)
+        if not matching and not any(one.is_found for one in source_pass.readings.values()):
             why = f"no file matches {source.pattern}"
-            look.errors.append(ReadFailure(why=why, cause=GapCause.GONE))
-        return look
+            source_pass.errors.append(ReadFailure(why=why, cause=GapCause.GONE))
+        return source_pass
 
     def _is_own(self, path: str, known: Mapping[str, LogMark]) -> bool:
         """Whether a log that is read stays one, though another came of which it may be rotated.
@@ -209,10 +211,10 @@ class LogTail:
         live = self._files.stat(path)
         return isinstance(live, FileStat) and log.is_in(live)
 
-    def _chosen(self, paths: Sequence[str], look: _SourceLook) -> Sequence[str]:
+    def _chosen(self, paths: Sequence[str], source_pass: _SourcePass) -> Sequence[str]:
         """Return the newest logs, as many as one pattern may have, and leave the others for good."""
-        before = look.before or SourceMark()
-        look.old_before_ns = before.old_before_ns
+        before = source_pass.before or SourceMark()
+        source_pass.old_before_ns = before.old_before_ns
         if len(paths) <= MAX_LOGS and not before.old_before_ns:
             return paths
         times = {path: self._modified_ns(path, before) for path in paths}
@@ -220,32 +222,30 @@ class LogTail:
         usable.sort(key=lambda path: -times[path])
         left = usable[MAX_LOGS:]
         if left:
-            look.old_before_ns = max(times[left[0]] + 1, before.old_before_ns)
-            why = (
-                f"{look.source.pattern} matches {len(usable)} logs: the newest {MAX_LOGS} are read"
-            )
-            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
+            source_pass.old_before_ns = max(times[left[0]] + 1, before.old_before_ns)
+            why = f"{source_pass.source.pattern} matches {len(usable)} logs: the newest {MAX_LOGS} are read"
+            source_pass.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
         return sorted(usable[:MAX_LOGS])
 
     def _modified_ns(self, path: str, before: SourceMark) -> int:
-        """Return when a log was written last; one that cannot be looked at is shown, so it is new."""
+        """Return when a log was written last; one that cannot be checked is shown, so it is new."""
         file = self._files.stat(path)
         if isinstance(file, FileStat):
             return file.modified_ns
         return -1 if path in before.logs else sys.maxsize
 
     def _is_claimed(
-        self, path: str, look: _SourceLook, claimed: dict[FileId, tuple[str, str]]
+        self, path: str, source_pass: _SourcePass, claimed: dict[FileId, tuple[str, str]]
     ) -> bool:
         """Whether a log is read already, by another name or in another source."""
         file = self._files.stat(path)
         if not isinstance(file, FileStat):
             return False
-        own = (look.source.name, path)
+        own = (source_pass.source.name, path)
         source, _ = owner = claimed.setdefault(file.id, own)
-        if source != look.source.name:
+        if source != source_pass.source.name:
             why = f"{path} is read already, as one of source {source}"
-            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
+            source_pass.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
         return owner != own
 
 
@@ -256,16 +256,16 @@ def _known(position: str | None) -> tuple[Position, ReadFailure | None]:
     try:
         return decode(position), None
     except ValueError as exc:
-        why = f"where the last look ended cannot be read ({exc}): this one begins anew"
+        why = f"where the last pass ended cannot be read ({exc}): this one begins anew"
         return {}, ReadFailure(why=why, cause=GapCause.UNREADABLE)
 
 
-def _tell_slow(looks: Sequence[_SourceLook], seconds: float) -> None:
+def _tell_slow(passes: Sequence[_SourcePass], seconds: float) -> None:
     """Tell why sources are behind whose files were found slowly."""
     why = f"finding the files takes more than {seconds:g} s, and not all of them could be read"
-    for look in looks:
-        if any(one.is_behind for one in look.readings.values()):
-            look.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
+    for source_pass in passes:
+        if any(one.is_behind for one in source_pass.readings.values()):
+            source_pass.errors.append(ReadFailure(why=why, cause=GapCause.LIMIT))
 
 
 def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:
@@ -274,13 +274,13 @@ def _to_hold(readings: Sequence[LogReading]) -> list[FileId]:
     return [*(ids[0] for ids in held if ids), *(id_ for ids in held for id_ in ids[1:])]
 
 
-def _told(looks: Sequence[_SourceLook]) -> TailRead:
-    readings = [one for look in looks for one in look.readings.values()]
-    marks = {look.source.name: look.mark for look in looks}
-    gaps = (look.gap for look in looks)
+def _told(passes: Sequence[_SourcePass]) -> TailRead:
+    readings = [one for source_pass in passes for one in source_pass.readings.values()]
+    marks = {source_pass.source.name: source_pass.mark for source_pass in passes}
+    gaps = (source_pass.gap for source_pass in passes)
     return TailRead(
         events=tuple(event for one in readings for event in one.events),
-        sources=tuple(look.read_log() for look in looks),
+        sources=tuple(source_pass.read_log() for source_pass in passes),
         position=encode({name: mark for name, mark in marks.items() if mark is not None}),
         is_behind=any(one.is_behind for one in readings),
         gaps=tuple(gap for gap in gaps if gap is not None),

@@ -1,4 +1,4 @@
-"""What one endpoint gave at one look, whichever way it was asked."""
+"""What one endpoint gave at one observation, whichever way it was asked."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rules.facts.scrapes import ScrapeFailure
 
 TOLD: Final = 200  # letters of somebody else's words
 NOTHING: Final = ScrapeFailure(
-    cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are looked for"
+    cause=GapCause.UNSUPPORTED, why="it holds none of the metrics that are searched for"
 )
 
 

@@ -50,7 +50,7 @@ class RiseAt:
     _told: tuple[int, Rise] | None = None  # as it was told last, and by which clock
 
     def at(self, ahead_us: int) -> Rise:
-        """Return it by the wall clock; the same one again, for it is told for many looks."""
+        """Return it by the wall clock; the same one again, for it is told for many observations."""
         if self._told is None or self._told[0] != ahead_us:
             since, until = wall(self.since_us + ahead_us), wall(self.until_us + ahead_us)
             self._told = ahead_us, Rise(since=since, until=until, count=self.count)

@@ -76,7 +76,7 @@ class EndpointLists:
             if not paths:
                 why = f"{pattern}: no file has this name"
                 failures.append(ScrapeFailure(cause=GapCause.GONE, why=why))
-        self._files = {path: self._looked_at(path) for path in dict.fromkeys(found)}
+        self._files = {path: self._observed_at(path) for path in dict.fromkeys(found)}
         files = self._files.values()
         failures += [failure for one in files for failure in one.failures]
         every = dict.fromkeys([*self.fixed, *(one for file in files for one in file.endpoints)])
@@ -90,7 +90,7 @@ class EndpointLists:
             is_known=all(one.was_read for one in files),
         )
 
-    def _looked_at(self, path: str) -> _File:
+    def _observed_at(self, path: str) -> _File:
         known, stamp = self._files.get(path, _File()), None
         try:
             stamp = _stamp(path)

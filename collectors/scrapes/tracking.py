@@ -1,4 +1,4 @@
-"""One endpoint over many looks: what its series count, and which clients came and went.
+"""One endpoint over many observations: what its series count, and which clients came and went.
 
 It judges nothing. A series that is new in a process which was seen whole before has counted all that
 it shows since then; one whose process was not seen before has counted for nobody knows how long.
@@ -20,7 +20,7 @@ from collectors.scrapes.wanted import Series
 from rules.facts.scrapes import EndpointKind, EndpointState, ScrapeFailure
 from rules.facts.times import SECOND_US
 
-# Micrometer looks for new series of a client once a minute, so that one may be older than it seems.
+# Micrometer searches for new series of a client once a minute, so that one may be older than it seems.
 LATE_US: Final = 60 * SECOND_US
 PROMETHEUS_LAG_US: Final = round(PROMETHEUS_LAG.total_seconds() * SECOND_US)
 

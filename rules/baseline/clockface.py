@@ -1,7 +1,7 @@
 """From slots of the wall clock to samples and back: where each quarter of a day belongs.
 
 A face is what is expected over one civil day: its 48 slots with three more on either side, of the days
-before and after, so that lines between the middles of slots and looks an hour aside need no special case.
+before and after, so that lines between the middles of slots and observations an hour aside need no special case.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ False positives:
     the leader epoch that was committed is not over, in which nothing is lost.
 
 Runbook:
-    Look for findings of committed_records_lost and records_possibly_lost on this partition: they say
+    Search for findings of committed_records_lost and records_possibly_lost on this partition: they say
     what is missing. Then reset the group, to the end or to where the loss began:
     `kafka-consumer-groups.sh --reset-offsets`.
 """

@@ -9,7 +9,7 @@ Why it matters:
     tells: the log grows on, a Java producer sees no error, and consumers go on where they were.
 
 Inputs:
-    The last look at each partition before its leader epoch changed, also over restarts of Tidemark:
+    The last observe each partition before its leader epoch changed, also over restarts of Tidemark:
     topic id, epoch, last stable offset, high watermark, log end, ISR. The present leader's answer
     to OffsetForLeaderEpoch. Where `__transaction_state` may be read: which transactions were committed
     lately on partitions at risk, and whether the new leader has anything of them (DescribeProducers and
@@ -30,7 +30,7 @@ False positives:
 Runbook:
     `certain_from` to `certain_to` is gone for certain, of it `visible_to_read_committed` offsets
     could have been read. `possible_to` is how far what may have been committed was seen; what was
-    appended after `last_look` is not known, and the count is a lower bound. Reason `transaction_lost`:
+    appended after `last_observation` is not known, and the count is a lower bound. Reason `transaction_lost`:
     the transactions in `lost_transactions` were committed, and this partition has nothing of them;
     it comes some rounds later than the rest. Reason `ex_leader_returned`: the old leader's log had
     reached `exact_to`, and it was cut at `exact_from`; that is all that is gone, and in general an upper
@@ -38,8 +38,8 @@ Runbook:
     (info): a replica that has them leads again, and `restored_from` to `restored_to` can be read once
     more; what was written to the partition meanwhile may be gone in turn, which is told by itself.
     Each loss is a finding of its own, by the leader epoch with which it began; `incident` names what else
-    the same broker left behind. Follow `advice` first: the old leader's disk holds the only copy, and it truncates when it comes back. Then look at
-    `groups_beyond`: they have read what is not there any more, and may skip `may_skip` new records
+    the same broker left behind. Follow `advice` first: the old leader's disk holds the only copy, and it truncates when it comes back. Then observe
+    `groups_beyond`: they have read what is not there any more, and may skip `may_skip_offsets` new records
     at the same offsets; stop them, reset them to `epoch_end`. Have the producers write the lost
     records again. Turn off `unclean.leader.election.enable`, and set `min.insync.replicas` to 2.
 """
@@ -85,7 +85,7 @@ class Why(Reason):
     """Reasons of this rule."""
 
     NOTHING_SEEN_IS_MISSING = "nothing_seen_is_missing"
-    FIRST_LOOK = "first_look"  # nothing is remembered to compare with
+    FIRST_OBSERVATION = "first_observation"  # nothing is remembered to compare with
     LOST = "lost"
     TRANSACTION_LOST = (
         "transaction_lost"  # its coordinator calls it committed, and nothing is there
@@ -108,7 +108,7 @@ def judge(view: View) -> Judgement:
         [
             Case(_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
             Case(~snapshot.offsets.leader_epoch.valid, Verdict.UNKNOWN, Why.NOT_SEEN),
-            Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_LOOK),
+            Case(np.full(rows, changes is None), Verdict.OK, Why.FIRST_OBSERVATION),
             Case(_waiting(rows, changes), Verdict.UNKNOWN, Why.NOT_TOLD),
         ],
         (Verdict.OK, Why.NOTHING_SEEN_IS_MISSING),

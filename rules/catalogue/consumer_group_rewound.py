@@ -25,8 +25,8 @@ False positives:
     without it, a group that has committed again on every partition is taken for one that was reset.
 
 Runbook:
-    Ask who reset the group. If nobody did, compare the high watermark with what it was, and look for
-    an unclean leader election: lost records look like this from the group's side.
+    Ask who reset the group. If nobody did, compare the high watermark with what it was, and search for
+    an unclean leader election: lost records resembles this from the group's side.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Why(Reason):
     NO_TOPIC_ID = "no_topic_id"  # the broker is too old to tell a rewind from another topic
     MADE_ANEW = "made_anew"  # it was deleted meanwhile: other commits of it are gone
     NOT_BACK = "not_back"
-    FIRST_LOOK = "first_look"  # nothing is remembered to compare with
+    FIRST_OBSERVATION = "first_observation"  # nothing is remembered to compare with
 
 
 SHOWN: Final = Shown(
@@ -82,7 +82,7 @@ def judge(view: View) -> Judgement:
         subjects,
         [
             Case(_is_unnamed(view), Verdict.UNKNOWN, Why.NO_TOPIC_ID),
-            Case(~previous.valid, Verdict.OK, Why.FIRST_LOOK),
+            Case(~previous.valid, Verdict.OK, Why.FIRST_OBSERVATION),
             Case(_is_made_anew(view), Verdict.OK, Why.MADE_ANEW),
             Case(back.values > 0, Verdict.BREACH, Why.WENT_BACK),
         ],

@@ -14,7 +14,7 @@ Inputs:
     and when the group was last at work: with members, or with a commit that went forward. This is
     remembered over restarts. For how long the oldest unread offset has been readable, where history knows it.
     For larger lags `nothing_to_read` is asked for and known some rounds later; until then a larger
-    lag counts as something to read. To look into the log needs READ on the topic: without it, or
+    lag counts as something to read. To inspect the log needs READ on the topic: without it, or
     while the leader gives no answer, the rule is UNKNOWN. Where brokers tell no topic ids (before
     Kafka 2.8) a topic that was created again is taken for the same one: a commit that is the same
     afterwards has stood.
@@ -22,7 +22,7 @@ Inputs:
 Thresholds:
     1 minute without movement: clients commit every 5 s by default. It is told after 4 more minutes,
     above the checkpoint interval of most stream processors. Above a lag of 10 offsets the log is
-    looked into after half a minute, so that the answer is there when the minute is over.
+    inspected after half a minute, so that the answer is there when the minute is over.
     10 minutes where the group works off a backlog on another partition: a client reads what it has
     fetched of one partition, 1 MB by default, before it turns to the next, and at 50 records of
     100 bytes a second that takes 3 minutes for each.
@@ -32,7 +32,7 @@ Thresholds:
 False positives:
     Groups that commit less often than every 5 minutes; a group that was taken out of use less than 7
     days ago (reason `no_members`); a long stretch of aborted records, until it has been
-    looked through. The reverse: a read_uncommitted group that stands before aborted records alone
+    scanned. The reverse: a read_uncommitted group that stands before aborted records alone
     is taken for one that has read everything; a member that stands while another member of its
     group works off a backlog is told after 10 minutes.
 
@@ -40,7 +40,7 @@ Runbook:
     Reason `cannot_tell`: give Tidemark READ on the topic; the gaps of the round name it. Reason
     `no_members`: the application is down; start it, or delete the group if it is not needed any more.
     Reason `abandoned`: nothing has to be done; delete the group to be rid of it. Reason `not_moving`: it runs and does not commit;
-    look for a poison record, a blocked downstream, or an open transaction of its own. A last stable
+    search for a poison record, a blocked downstream, or an open transaction of its own. A last stable
     offset that does not move either (rule last_stable_offset_stuck) holds read_committed groups.
 """
 
@@ -77,7 +77,7 @@ class Why(Reason):
     NO_MEMBERS = "no_members"  # it was at work lately: its application is down
     ABANDONED = "abandoned"  # nobody has been there since the group is known, or not for a week
     MEMBERS_NOT_SEEN = "members_not_seen"  # it stands, and whether it runs was not told
-    CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not looked into
+    CANNOT_TELL = "cannot_tell"  # it may be markers alone, and the log was not inspected
     END_NOT_SEEN = "end_not_seen"
     COMMIT_NOT_SEEN = "commit_not_seen"  # of one of its partitions, and no other stands
     READS_ELSEWHERE = "reads_elsewhere"  # it works off a backlog on another partition first
@@ -120,7 +120,7 @@ def judge(view: View) -> Judgement:
     members = have_members(snapshot.groups).take(of_commit)
     is_told_nothing: Bools = nothing.valid & (nothing.values == 1)
     may_be_nothing = ~nothing.valid & (
-        (lag.values <= SMALL_LAG) | snapshot.commits.look_failed[places]
+        (lag.values <= SMALL_LAG) | snapshot.commits.scan_failed[places]
     )
     nobody = members.valid & (members.values == 0)
     is_abandoned = ~active.valid | view.has_stood(active, ABANDONED_AFTER)

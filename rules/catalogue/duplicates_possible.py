@@ -22,8 +22,8 @@ False positives:
     `resent`: what the newer epoch wrote may be other records.
 
 Runbook:
-    Look for the producer's records from `next_offset` on, and whether consumers can take one twice.
-    Stale retries come of requests that took very long: look at `request.timeout.ms`, at the network,
+    Search for the producer's records from `next_offset` on, and whether consumers can take one twice.
+    Stale retries come of requests that took very long: observe `request.timeout.ms`, at the network,
     and whether a leader change made the broker forget the older batches. Reason `state_lost`: the
     producer has to be restarted; `producer.id.expiration.ms` is for how long brokers remember.
 """

@@ -23,7 +23,7 @@ False positives:
     None known; with one replica there is no follower to wait for, and the rule does not apply.
 
 Runbook:
-    Look at the followers' log ends (`tidemark collect --once --replicas --topics ...`): the ones that
+    Observe the followers' log ends (`tidemark collect --once --replicas --topics ...`): the ones that
     stand still are the cause. Keep the leader alive until they have caught up; do not restart it.
 """
 

@@ -6,7 +6,7 @@ Detects:
 
 Why it matters:
     read_committed consumers stop at the last stable offset. Everything behind it waits, committed
-    or not, while consumer lag measured against the high watermark looks like slowness.
+    or not, while consumer lag measured against the high watermark resembles slowness.
 
 Inputs:
     Last stable offset and high watermark; since when the former has stood while the latter was

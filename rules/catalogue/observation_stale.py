@@ -30,7 +30,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 

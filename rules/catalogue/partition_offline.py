@@ -18,7 +18,7 @@ False positives:
     A rolling restart of a topic with one replica.
 
 Runbook:
-    Look which replicas the partition has and which of them are registered. Bring a broker of the
+    Observation which replicas the partition has and which of them are registered. Bring a broker of the
     ISR or the ELR back first: it holds everything that was committed. Do not elect an unclean
     leader before you have copied the partition's folder from the last leader's disk.
 """

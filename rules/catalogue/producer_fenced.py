@@ -11,7 +11,7 @@ Why it matters:
 Inputs:
     The coordinators' log `__transaction_state` (needs READ on it): each change of a transaction.
     Without it the rule is UNKNOWN; requests alone show the present state. Where clients speak
-    transactions v2 (Java 4.0 and newer) a second instance's abort looks exactly like the owner's own
+    transactions v2 (Java 4.0 and newer) a second instance's abort observations exactly like the owner's own
     and is not told; a timeout is.
 
 Thresholds:
@@ -19,13 +19,13 @@ Thresholds:
 
 False positives:
     With transactions v2 an owner that aborts by itself in the moment between its timeout and the
-    coordinator's next look is taken for timed out. An application that crashed and was started again under the same transactional id: the new
+    coordinator's next observation is taken for timed out. An application that crashed and was started again under the same transactional id: the new
     process ends what the old one had left open, as it should.
 
 Runbook:
     Reason `second_instance`: find out whether two processes run with this transactional id (two
     deployments, a restart that did not wait for the old process). Reason `timeout`: the application
-    was busy for longer than `transaction.timeout.ms`, or it died; look at its pauses and at the
+    was busy for longer than `transaction.timeout.ms`, or it died; observe its pauses and at the
     size of its transactions. In both cases make sure that it read its input again.
 """
 

@@ -77,7 +77,7 @@ class Why(Reason):
     HOLDER_NOT_KNOWN = "holder_not_known"
     HOLDER_NOT_SEEN = "holder_not_seen"  # the leader or a coordinator gave no answer
     END_NOT_SEEN = "end_not_seen"
-    CANNOT_TELL = "cannot_tell"  # it may have more to read: the log was not looked into
+    CANNOT_TELL = "cannot_tell"  # it may have more to read: the log was not inspected
 
 
 HOLDERS: Final[Mapping[TransactionClass, Why]] = {
@@ -130,7 +130,7 @@ def judge(view: View) -> Judgement:
             Case(by(Why.HANGING) & has_read_all, Verdict.BREACH, Why.HANGING),
             Case(_is_not_seen(view, held)[row], *NOT_SEEN),
             Case(~view.has_stood(since, STANDS), Verdict.OK, Why.NOT_FOR_LONG),
-            Case(_is_delayed(view, held, MarkerDelay.FIRST_LOOK)[row], *NOT_SEEN),
+            Case(_is_delayed(view, held, MarkerDelay.FIRST_OBSERVATION)[row], *NOT_SEEN),
             Case(_is_delayed(view, held, MarkerDelay.BEING_WRITTEN)[row], *BEING_WRITTEN),
             Case(may_have_read_all & ~has_read_all, Verdict.UNKNOWN, Why.CANNOT_TELL),
             Case(by(Why.OVERDUE), Verdict.BREACH, Why.OVERDUE),
@@ -160,10 +160,10 @@ def _holders(view: View) -> dict[int, HoldUp]:
 def _is_not_seen(view: View, held: Mapping[int, HoldUp]) -> Bools:
     """Mark the partitions of which this round could not tell who holds them, and should have.
 
-    A look that failed is no reason to call a group blocked, or to say that it is not any more.
+    An observation that failed is no reason to call a group blocked, or to say that it is not any more.
     """
     snapshot = view.snapshot
-    unknown = ~snapshot.producers.looked
+    unknown = ~snapshot.producers.observed
     for row, one in held.items():
         unknown[row] |= one.doubt in PASSING
     stood = view.has_stood(view.since(view.memory.last_stable_offset), STANDS)

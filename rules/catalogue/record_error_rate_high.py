@@ -71,7 +71,7 @@ class Why(Reason):
     FEW_ERRORS = "few_errors"
     RECORDS_FAIL = "records_fail"
     ENDPOINT_SILENT = "endpoint_silent"  # what it said is too old, or it never said anything
-    FIRST_LOOK = "first_look"  # a counter alone says nothing before it was seen twice
+    FIRST_OBSERVATION = "first_observation"  # a counter alone says nothing before it was seen twice
     ERRORS_NOT_TOLD = (
         "errors_not_told"  # one of its processes tells other metrics, and not this one
     )
@@ -87,7 +87,7 @@ class _Process:
     is_silent: bool
 
     @property
-    def is_first_look(self) -> bool:
+    def is_first_observation(self) -> bool:
         """Whether errors are told, and not yet for long enough."""
         return self.errors is None and self.reading.errors is not None
 
@@ -113,7 +113,9 @@ def judge(view: View) -> Judgement:
     errors = Column.of(_sum(one.errors for one in each) for each in processes)
     retries = Column.of(_sum(one.retries for one in each) for each in processes)
     silent = np.array([any(one.is_silent for one in each) for each in processes], np.bool_)
-    first = np.array([any(one.is_first_look for one in each) for each in processes], np.bool_)
+    first = np.array(
+        [any(one.is_first_observation for one in each) for each in processes], np.bool_
+    )
     untold = np.array([any(one.errors is None for one in each) for each in processes], np.bool_)
 
     def details(position: int) -> dict[str, EvidenceValue]:
@@ -125,7 +127,7 @@ def judge(view: View) -> Judgement:
         [
             Case(errors.values > ALLOWED, Verdict.BREACH, Why.RECORDS_FAIL),
             Case(silent, Verdict.UNKNOWN, Why.ENDPOINT_SILENT),
-            Case(first, Verdict.UNKNOWN, Why.FIRST_LOOK),
+            Case(first, Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
             Case(untold, Verdict.UNKNOWN, Why.ERRORS_NOT_TOLD),
             Case(errors.values > 0, Verdict.OK, Why.FEW_ERRORS),
         ],

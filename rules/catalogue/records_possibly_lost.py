@@ -4,7 +4,7 @@ Detects:
     Partitions whose leader changed in a way that may have lost committed records, where nothing that
     was seen to be committed is missing: an unclean election, or one after which the ISR may have
     shrunk unseen. Where brokers' logs are read, an unclean election that a controller tells of also
-    counts if nobody had looked at the partition under its old leader. And, without any memory: partitions on which a group has committed an offset that
+    counts if nobody had observed the partition under its old leader. And, without any memory: partitions on which a group has committed an offset that
     lies beyond the end of the leader epoch it was read in.
 
 Why it matters:
@@ -12,9 +12,9 @@ Why it matters:
     milliseconds. If that leader dies then, they are gone, and no count of what was seen before tells.
 
 Inputs:
-    The last look before the change; where its epoch ended (OffsetForLeaderEpoch);
+    The last observation before the change; where its epoch ended (OffsetForLeaderEpoch);
     `unclean.leader.election.enable`; committed leader epochs of groups. Partitions at risk are
-    looked at every second, so that `unknown_since` is short. Where brokers' logs are read: what
+    observed every second, so that `unknown_since` is short. Where brokers' logs are read: what
     controllers write of elections, and what the old leader writes when it comes back.
 
 Thresholds:
@@ -23,10 +23,10 @@ Thresholds:
 False positives:
     Reason `unseen`: a controller, the old leader, or metadata told of an unclean election, and nothing was written in the moment that was not seen. Where the settings of a
     topic may not be read (DESCRIBE_CONFIGS), unclean elections count as allowed. With
-    `never_looked_at`: a topic that Tidemark may see only since then, and a controller that starts at that
+    `never_observed`: a topic that Tidemark may see only since then, and a controller that starts at that
     moment and writes of an election of long ago once more. Reason
     `read_beyond_epoch_end`: a topic that was created again under its name while a consumer was
-    running; look whether the topic id is the one that you expect.
+    running; observation whether the topic id is the one that you expect.
 
 Runbook:
     `possible_from` to `possible_to` was seen and is gone, and may have been committed; what was
@@ -36,7 +36,7 @@ Runbook:
     so, with the reason `ex_leader_returned`: `exact_from` to `exact_to` is all that is gone, and an upper
     bound of what was acknowledged. If committed records are among it, committed_records_lost says so,
     and the reason here becomes `proven` (info): it is one loss, and read on there. The same goes for
-    what a group had read, once that is proven. With `never_looked_at` nobody had looked at the partition under the leader that died:
+    what a group had read, once that is proven. With `never_observed` nobody had observed the partition under the leader that died:
     `unknown_since` is then the last moment at which nothing had happened to it.
     Reason `election_not_known` (info): nothing that was seen to be committed is missing, and whether the new
     leader was in sync nobody saw, as in a rolling restart of partitions with two replicas. Read the controllers' logs: where the

@@ -5,7 +5,7 @@ Detects:
     leader changed in between and lost what had been acknowledged.
 
 Why it matters:
-    A healed reordering and a true loss look alike to the producer: the same error, the same raised
+    A healed reordering and a true loss are alike to the producer: the same error, the same raised
     epoch. A Java producer that meets a loss goes on, and its error metrics stay at 0.
 
 Inputs:

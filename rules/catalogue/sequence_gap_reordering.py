@@ -6,7 +6,7 @@ Detects:
     its application.
 
 Why it matters:
-    The line in the broker's log is an ERROR, and looks like the one of a true loss. This says that
+    The line in the broker's log is an ERROR, and resembles the one of a true loss. This says that
     no acknowledged record is gone, and whether the rejected batch itself came after all.
 
 Inputs:
@@ -29,9 +29,9 @@ Runbook:
     connections, or of brokers that answer slowly; at the start of transactions v2 they are usual.
     Reason `not_arrived`: no acknowledged record is missing, and at least `unwritten_records` of this
     producer were not written; its client gave them up, and its application must have got an error.
-    `newer_epoch`: they are there only if the client sent them once more, as librdkafka does. Look at
+    `newer_epoch`: they are there only if the client sent them once more, as librdkafka does. Observe
     the errors of the application. Reason `client_failure`: exactly one producer of the topic had
-    records fail at that time: look at its application.
+    records fail at that time: observe its application.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ Inputs:
 
 Thresholds:
     It is told when a client would have given up (120 seconds after the line), and the partition had
-    been looked at six times or cannot be looked at; five minutes after the line at the latest. A
+    been observed six times or cannot be observed; five minutes after the line at the latest. A
     round in which a partition is not seen, or its leader does not answer, counts for nothing.
 
 False positives:
@@ -22,7 +22,7 @@ Runbook:
     `settles` says what would decide. The usual causes: READ on the topic is missing for Tidemark;
     the last accepted batch was deleted or compacted; Tidemark does not see the partition at all.
     Reason `client_failure`: the leader changed cleanly, so that nothing acknowledged is missing, and
-    most likely the client gave up batches that ran into their delivery timeout: look at the errors of
+    most likely the client gave up batches that ran into their delivery timeout: observe the errors of
     the producing application.
 """
 

@@ -5,7 +5,7 @@ Detects:
 
 Why it matters:
     Every aborted transaction is work that is done again, or given up. A pipeline that aborts again
-    and again does not move, although it looks busy and its topics grow.
+    and again does not move, although it observations busy and its topics grow.
 
 Inputs:
     The coordinators' log `__transaction_state` (needs READ on it). Without it the rule is UNKNOWN.
@@ -31,7 +31,7 @@ from typing import Final
 import numpy as np
 
 from rules.facts.column import Column
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.transaction_memory import OUTCOMES_KEPT
 from rules.judgement import Case, Judgement, NamedSubjects, Reason, decide
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict

@@ -17,7 +17,7 @@ Inputs:
 
 Thresholds:
     Two rounds, in each of which every coordinator answered: requests are not atomic, and what is seen
-    in one may end before the next. The second round is made at once. 20 seconds until a partition that could not be looked at is UNKNOWN.
+    in one may end before the next. The second round is made at once. 20 seconds until a partition that could not be observed is UNKNOWN.
 
 False positives:
     None are known. What is not certain is UNKNOWN, and the reason says what is missing.
@@ -26,7 +26,7 @@ Runbook:
     First make sure that the application is not about to commit by other means: whatever it wrote in
     this transaction is thrown away. Then run the command in `repair`, which aborts it; Tidemark
     never aborts anything. Behind a password the tool needs `--command-config`. Afterwards the last
-    stable offset moves on and the blocked groups go on by themselves. Look for the cause: clients
+    stable offset moves on and the blocked groups go on by themselves. Search for the cause: clients
     or brokers before Kafka 4 without transaction verification
     (`transaction.partition.verification.enable`), or records of `__transaction_state` that were lost.
 """
@@ -41,7 +41,7 @@ import numpy as np
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, Int64s, marked
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.transaction_doubt import Doubt
 from rules.judgement import Case, Judgement, PartitionSubjects, Reason, decide
 from rules.question import ProducersQuestion
@@ -51,7 +51,7 @@ from rules.transactions.told import repair_command, told
 from rules.verdict import Kind, RuleMeta, Severity, SubjectKind, Verdict
 from rules.view import View
 
-LOOKED_AT_BY: Final = timedelta(seconds=20)  # above the default interval of rounds
+DESCRIBED_AFTER: Final = timedelta(seconds=20)  # above the default interval of rounds
 
 RULE: Final = RuleMeta(
     rule_id="transaction_hanging",
@@ -91,7 +91,7 @@ def judge(view: View) -> Judgement:
     """Judge every partition; the evidence is of the first transaction that hangs there."""
     snapshot, held = view.snapshot, hold_ups(view)
     hanging = [one for one in held if one.class_ is TransactionClass.HANGING]
-    stood = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
+    stood = view.has_stood(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     holders = [one for one in held if _holds(view, one)]
     doubtful = [
         (why, [one for one in holders if one.doubt is doubt and _counts(view, one)])
@@ -146,13 +146,13 @@ def _counts(view: View, held: HoldUp) -> bool:
     if held.doubt is not Doubt.NOBODY_FOUND or held.first_seen_us is None:
         return True
     age_us = microseconds(view.now) - held.first_seen_us
-    return age_us >= LOOKED_AT_BY // timedelta(microseconds=1)
+    return age_us >= DESCRIBED_AFTER // timedelta(microseconds=1)
 
 
 def _should_be_known(view: View, stood: Bools) -> Bools:
     """Mark the held partitions whose leader should have been heard by now, and was not.
 
-    A partition on which a transaction was seen open stays unknown until it is looked at again.
+    A partition on which a transaction was seen open stays unknown until it is observed again.
     """
     snapshot = view.snapshot
     seen = [
@@ -160,7 +160,7 @@ def _should_be_known(view: View, stood: Bools) -> Bools:
         for one in view.memory.transactions.sightings.values()
     ]
     was_open = marked(len(snapshot.partitions), [row for row in seen if row is not None])
-    unknown: Bools = ~snapshot.producers.looked & (stood | was_open)
+    unknown: Bools = ~snapshot.producers.observed & (stood | was_open)
     return unknown
 
 

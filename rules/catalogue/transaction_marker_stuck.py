@@ -23,7 +23,7 @@ False positives:
 
 Runbook:
     Reasons `prepare_commit`, `prepare_abort`: the coordinator cannot write to the leader of this
-    partition. Look whether the partition is offline or has fewer in-sync replicas than
+    partition. Observation whether the partition is offline or has fewer in-sync replicas than
     `min.insync.replicas` (rules partition_offline, partition_under_min_isr) and bring its replicas
     back: the marker follows by itself. Reason `not_replicated`: the leader has the marker and its
     followers do not (rule high_watermark_stuck). Do not abort anything by hand: the outcome is
@@ -37,7 +37,7 @@ from typing import Final
 
 from rules.evidence import EvidenceValue
 from rules.facts.column import Bools, marked
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_memory import SeenTransaction
@@ -64,7 +64,9 @@ class Why(Reason):
 
     NOTHING_DUE = "nothing_due"
     BEING_WRITTEN = "being_written"
-    FIRST_LOOK = "first_look"  # since when it waits is not known: Tidemark has just begun
+    FIRST_OBSERVATION = (
+        "first_observation"  # since when it waits is not known: Tidemark has just begun
+    )
     PREPARE_COMMIT = "prepare_commit"
     PREPARE_ABORT = "prepare_abort"
     NOT_REPLICATED = "not_replicated"
@@ -75,7 +77,7 @@ class Why(Reason):
 
 _DELAYS: Final = {
     MarkerDelay.BEING_WRITTEN: Why.BEING_WRITTEN,
-    MarkerDelay.FIRST_LOOK: Why.FIRST_LOOK,
+    MarkerDelay.FIRST_OBSERVATION: Why.FIRST_OBSERVATION,
 }
 
 
@@ -107,7 +109,7 @@ def judge(view: View) -> Judgement:
                 Case(at(why), Verdict.UNKNOWN, why)
                 for why in (Why.COORDINATOR_NOT_SEEN, Why.NOT_DESCRIBED)
             ),
-            Case(at(Why.FIRST_LOOK), Verdict.UNKNOWN, Why.FIRST_LOOK),
+            Case(at(Why.FIRST_OBSERVATION), Verdict.UNKNOWN, Why.FIRST_OBSERVATION),
             Case(at(Why.BEING_WRITTEN), Verdict.OK, Why.BEING_WRITTEN),
             Case(stands & _is_not_seen(snapshot), Verdict.UNKNOWN, Why.NOT_SEEN),
         ],
@@ -125,7 +127,7 @@ def _is_not_seen(snapshot: Snapshot) -> Bools:
     """Mark where nobody told whether a marker waits for replicas."""
     offsets = snapshot.offsets
     unseen: Bools = (
-        ~snapshot.producers.looked | ~offsets.open_span.valid | ~offsets.unreplicated_span.valid
+        ~snapshot.producers.observed | ~offsets.open_span.valid | ~offsets.unreplicated_span.valid
     )
     return unseen
 

@@ -12,7 +12,7 @@ Inputs:
 
 Thresholds:
     Its own timeout, and 1 second because clocks differ. For the first minute it is only told: the
-    coordinator looks every 10 seconds by default
+    coordinator observations every 10 seconds by default
     (`transaction.abort.timed.out.transaction.cleanup.interval.ms`). After that it is a warning.
 
 False positives:
@@ -20,9 +20,9 @@ False positives:
     limit by design (two-phase commit) are left out.
 
 Runbook:
-    Reason `will_be_aborted`: look for the producer with this transactional id; it died, or it was
+    Reason `will_be_aborted`: search for the producer with this transactional id; it died, or it was
     busy for longer than its timeout, and its next call will fail. Reason `not_aborted`: the
-    coordinator does not do its work; look at the broker in `coordinator` and into its log, and
+    coordinator does not do its work; observe the broker in `coordinator` and into its log, and
     restart it if it says nothing.
 """
 

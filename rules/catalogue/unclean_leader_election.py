@@ -11,7 +11,7 @@ Why it matters:
     beyond that is gone. It is not loss by itself: one on a partition at rest loses nothing.
 
 Inputs:
-    The last look before the change (ISR, ELR); `unclean.leader.election.enable`; where the older
+    The last observation before the change (ISR, ELR); `unclean.leader.election.enable`; where the older
     leader epoch ended; where controllers' logs are read, what they write of elections.
 
 Thresholds:
@@ -23,7 +23,7 @@ False positives:
 
 Runbook:
     Reason `lost`: see the finding committed_records_lost of this partition. Reasons `possibly_lost`
-    and `nothing_seen_is_missing`: see records_possibly_lost; what was appended after `last_look` is
+    and `nothing_seen_is_missing`: see records_possibly_lost; what was appended after `last_observation` is
     not known. Turn off `unclean.leader.election.enable` where exactly-once is promised.
 """
 

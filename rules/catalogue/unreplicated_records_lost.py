@@ -9,7 +9,7 @@ Why it matters:
     that waits for all in-sync replicas (acks=all) was not, and has sent them again.
 
 Inputs:
-    The last look before the change; where its epoch ended (OffsetForLeaderEpoch).
+    The last observation before the change; where its epoch ended (OffsetForLeaderEpoch).
 
 Thresholds:
     None: one offset is enough.
@@ -20,7 +20,7 @@ False positives:
 
 Runbook:
     `uncommitted_from` to `uncommitted_to` is gone. If a producer of this topic uses acks=1 or 0,
-    have it write again what it sent around `last_look`, and set acks=all.
+    have it write again what it sent around `last_observation`, and set acks=all.
 """
 
 from __future__ import annotations

@@ -43,9 +43,9 @@ class BatchesOf:
     producer_id: int
     batches: tuple[BatchSeen, ...]  # ascending by offset; one found by its time may lie before
     markers: tuple[MarkerSeen, ...] = ()  # ascending by offset
-    looked_from: int  # offsets from here
-    looked_to: int  # to here, exclusive, were looked through for it
-    # Records of this time or later, by their own timestamps, are not below `looked_from`; None: not
+    scanned_from: int  # offsets from here
+    scanned_to: int  # to here, exclusive, were scanned for it
+    # Records of this time or later, by their own timestamps, are not below `scanned_from`; None: not
     # asked for.
     since: datetime | None = None
     # How many records batches of whatever producer had there, at most: what "small" is measured by.

@@ -1,6 +1,6 @@
 """What brokers wrote to their logs, as far as it tells of sequences and of lost records.
 
-A line is a trigger to look, never a verdict. Its time is the broker's own clock, in the zone that
+A line is a trigger to observation, never a verdict. Its time is the broker's own clock, in the zone that
 is declared of the source; what a line does not say is None. Source: the message texts of Kafka 1.1
 to 4.x, read in its source and on real brokers.
 """

@@ -38,10 +38,10 @@ class LeaderChange:
     leader_epoch: int  # the new one
     kind: ChangeKind
     leader: BrokerId | None  # the new one
-    # Of the last look before; None: told by the controller's line alone.
+    # Of the last observation before; None: told by the controller's line alone.
     leader_before: BrokerId | None
     leader_epoch_before: int | None
-    last_look_us: int | None
+    last_observation_us: int | None
     # Where the older epoch ended in the new leader's log; None: told by the controller's line alone.
     epoch_end: int | None
     # What is gone, as far as it is known; `lost_to` is exclusive. Of the kind `lost` it was committed;
@@ -52,11 +52,11 @@ class LeaderChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StateLook:
+class StateObservation:
     """What a leader remembered of the producer at one moment."""
 
     leader_epoch: int
-    looked_us: int
+    observed_us: int
     state: ProducerState | None  # None: it knows nothing of it
 
 
@@ -100,11 +100,11 @@ class Episode:
     clean_from: int | None = None
     leading: int = 0  # the place of the rejection that decides
     largest_batch: int | None = None  # records, of whatever producer, near there
-    # When the log was last looked through around the rejections, and from there on to its end.
-    batches_looked_us: int | None = None
-    end_looked_us: int | None = None
-    first_state: StateLook | None = None
-    last_state: StateLook | None = None
+    # When the log was last scanned around the rejections, and from there on to its end.
+    batches_scanned_us: int | None = None
+    end_scanned_us: int | None = None
+    first_state: StateObservation | None = None
+    last_state: StateObservation | None = None
     newest_producer_epoch: int | None = None  # seen in the log, or remembered by the leader
     changes: tuple[LeaderChange, ...] = ()  # ascending by epoch
     asked: int = 0  # rounds that asked since the last new rejection, and in all
@@ -215,7 +215,7 @@ def _joined(stored: Episode, seen: Episode) -> Episode:
         verdict=stored.verdict,
         leading=keys.index(stored.shown.key),
         largest_batch=_latest(stored.largest_batch, seen.largest_batch),
-        batches_looked_us=_latest(stored.batches_looked_us, seen.batches_looked_us),
+        batches_scanned_us=_latest(stored.batches_scanned_us, seen.batches_scanned_us),
         first_state=stored.first_state or seen.first_state,
         last_state=seen.last_state or stored.last_state,
         newest_producer_epoch=_latest(stored.newest_producer_epoch, seen.newest_producer_epoch),
@@ -295,17 +295,17 @@ def latest_sequence_time(memory: SequenceMemory) -> int:
 
 
 def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
-    looked, told = episode.batches_looked_us, episode.told
-    looked_on = episode.end_looked_us
+    observed, told = episode.batches_scanned_us, episode.told
+    scanned_us = episode.end_scanned_us
     return replace(
         episode,
         rejections=tuple(replace(one, seen_us=change(one.seen_us)) for one in episode.rejections),
         first_seen_us=change(episode.first_seen_us),
         last_seen_us=change(episode.last_seen_us),
-        batches_looked_us=None if looked is None else change(looked),
-        end_looked_us=None if looked_on is None else change(looked_on),
-        first_state=_moved_look(episode.first_state, change),
-        last_state=_moved_look(episode.last_state, change),
+        batches_scanned_us=None if observed is None else change(observed),
+        end_scanned_us=None if scanned_us is None else change(scanned_us),
+        first_state=_move_observation(episode.first_state, change),
+        last_state=_move_observation(episode.last_state, change),
         changes=tuple(_moved_change(one, change) for one in episode.changes),
         told=None if told is None else replace(told, told_us=change(told.told_us)),
         ended_us=None if episode.ended_us is None else change(episode.ended_us),
@@ -313,13 +313,19 @@ def _moved(episode: Episode, change: Callable[[int], int]) -> Episode:
 
 
 def _moved_change(one: LeaderChange, change: Callable[[int], int]) -> LeaderChange:
-    looked = one.last_look_us
+    observed = one.last_observation_us
     return replace(
         one,
         seen_us=change(one.seen_us),
-        last_look_us=None if looked is None else change(looked),
+        last_observation_us=None if observed is None else change(observed),
     )
 
 
-def _moved_look(look: StateLook | None, change: Callable[[int], int]) -> StateLook | None:
-    return None if look is None else replace(look, looked_us=change(look.looked_us))
+def _move_observation(
+    observation: StateObservation | None, change: Callable[[int], int]
+) -> StateObservation | None:
+    return (
+        None
+        if observation is None
+        else replace(observation, observed_us=change(observation.observed_us))
+    )

@@ -1,7 +1,7 @@
 """A gap: something that a round should have seen and did not, with its cause.
 
 A gap is a value, not an error. It names what is missing and why, so that a reader of a snapshot
-can tell "nothing there" from "could not look".
+can tell "nothing there" from "could not observation".
 """
 
 from __future__ import annotations

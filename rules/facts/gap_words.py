@@ -1,4 +1,4 @@
-"""What a gap means to whoever looks for a loss: why it is there, whether it ends by itself, and what
+"""What a gap means to whoever searches for a loss: why it is there, whether it ends by itself, and what
 cannot be told while it lasts.
 """
 
@@ -25,7 +25,7 @@ MEANS: Final[Mapping[GapCause, str]] = {
     GapCause.NO_LEADER: "no replica leads; it ends when one is elected",
     GapCause.LEADER_CHANGING: "the leader is changing; it ends by itself within a round or two",
     GapCause.COORDINATOR_MOVING: "the coordinator is moving; it ends by itself, mostly in seconds",
-    GapCause.GONE: "deleted or created anew while the round looked; it ends by itself with the next",
+    GapCause.GONE: "deleted or created anew while the round observed; it ends by itself with the next",
     GapCause.IMPOSSIBLE_VALUE: "an answer that cannot be true was left out",
     GapCause.UNREADABLE: "an answer could not be decoded",
     GapCause.LIMIT: "a limit of Tidemark's was reached first",
@@ -60,7 +60,7 @@ def gap_key(gap: Gap) -> GapKey:
 def gaps_since(
     before: Mapping[GapKey, datetime], snapshot: Snapshot | None
 ) -> Mapping[GapKey, datetime]:
-    """Return since which look each gap has been there without a break."""
+    """Return since which observation each gap has been there without a break."""
     if snapshot is None:
         return before
     keys = map(gap_key, snapshot.gaps)

@@ -28,8 +28,8 @@ class GroupMemory:
     """One row per group; times in microseconds since 1970-01-01 UTC, by our own clock."""
 
     group_ids: tuple[str, ...]
-    seen_us: Int64s  # the last look that listed it
-    active_us: Column  # the last look that saw it at work; absent: none since it is known
+    seen_us: Int64s  # the last observation that listed it
+    active_us: Column  # the last observation that saw it at work; absent: none since it is known
     epoch: Column  # of its members (KIP-848), as last told
     joined: Column  # 1 where members had joined it, 0 for a group that only commits, as last told
 

@@ -57,7 +57,7 @@ class Commits:
     committed_offset: Int64s
     committed_leader_epoch: Column  # absent when the client committed none
     nothing_to_read: Column  # 1 true, 0 false, absent: not asked or not known
-    look_failed: Bools  # absent because the log may not or could not be looked into
+    scan_failed: Bools  # absent because the log may not or could not be inspected
 
     def __len__(self) -> int:
         return len(self.row)
@@ -72,7 +72,7 @@ class Commits:
             committed_offset=empty,
             committed_leader_epoch=Column.absent(0),
             nothing_to_read=Column.absent(0),
-            look_failed=np.zeros(0, np.bool_),
+            scan_failed=np.zeros(0, np.bool_),
         )
 
     def read_committed_lag(self, offsets: Offsets) -> Column:

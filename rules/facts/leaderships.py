@@ -1,6 +1,6 @@
 """Since when each partition has had its leader epoch, and since which one it is watched.
 
-A change of leader that happened before Tidemark looked may have lost records: "only clean changes"
+A change of leader that happened before Tidemark observed may have lost records: "only clean changes"
 can be said only from the epoch on in which the watch began without a break.
 """
 
@@ -68,7 +68,7 @@ class Leaderships:
 def leaderships_under(stored: Leaderships, seen: Leaderships) -> Leaderships:
     """Return what a process knows that could read an earlier one's memory only after some rounds.
 
-    A change between the two will be proven like any other: the last look of before is kept for it.
+    A change between the two will be proven like any other: the last observation of before is kept for it.
     """
     older = stored.over(seen.partitions)
     same = older.epoch.valid & seen.epoch.valid & (older.epoch.values == seen.epoch.values)

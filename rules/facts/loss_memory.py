@@ -3,8 +3,8 @@
 A commit above the high watermark, or beyond the end of its own leader epoch, stays so until its
 group commits again. It is an event of the round in which it is first seen. What a leader change may
 have lost is kept for a day, because the old leader's own log lines settle it when it comes back; and
-its lines are kept for a while, because they may be read before the loss is proven. What no look can
-tell, because nobody had looked under the old leader, is remembered by the controllers' lines.
+its lines are kept for a while, because they may be read before the loss is proven. What no observation can
+tell, because nobody had observed under the old leader, is remembered by the controllers' lines.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ToldLoss:
     leader_epoch: int
     epoch_end: int  # where the older epoch ended in the new leader's log, exclusive
     certain_to: int | None  # offsets from that end to here were seen to be committed, and are gone
-    last_look_us: int | None  # None: nobody had looked under the old leader
+    last_observation_us: int | None  # None: nobody had observed under the old leader
     told_us: int
     # What the old leader's log lines told since.
     ex_leader_log_end: int | None = None  # where its own log had ended, before it was cut
@@ -86,7 +86,7 @@ class ToldLoss:
     checked_epoch: int | None = None
     restored_epoch: int | None = None
     # Committed transactions of which nothing is left, and those of which that is not known yet: the
-    # log is looked through for their markers, from this record time on.
+    # log is scanned for their markers, from this record time on.
     missing: tuple[CommittedTransaction, ...] = ()
     doubtful: tuple[CommittedTransaction, ...] = ()
     doubtful_since_us: int = 0
@@ -136,7 +136,7 @@ class LossMemory:
 def advance_losses(snapshot: Snapshot, old: LossMemory | None) -> LossMemory:
     """Return the memory of commits one round later; what this round could not see is kept.
 
-    What this round says of losses is put in when it was compared with the looks before
+    What this round says of losses is put in when it was compared with the observations before
     (`rules.loss.returned`).
     """
     before = old or LossMemory()
@@ -174,7 +174,11 @@ def losses_with_times(memory: LossMemory, change: Callable[[int], int]) -> LossM
 
     def moved(losses: tuple[ToldLoss, ...]) -> tuple[ToldLoss, ...]:
         return tuple(
-            replace(one, last_look_us=changed_if_any(one.last_look_us), told_us=change(one.told_us))
+            replace(
+                one,
+                last_observation_us=changed_if_any(one.last_observation_us),
+                told_us=change(one.told_us),
+            )
             for one in losses
         )
 

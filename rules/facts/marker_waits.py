@@ -1,7 +1,7 @@
 """Partitions whose last stable offset is held by nobody's transaction, and since when.
 
-Offsets are read before producers, so that a transaction that ends in between looks like a marker that
-is not replicated: only a later look that finds the same offset still held says that it is.
+Offsets are read before producers, so that a transaction that ends in between resembles a marker that
+is not replicated: only a later observation that finds the same offset still held says that it is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class MarkerWait:
 
     topic_id: TopicId | None  # None: the brokers tell none
     held_from: int
-    since_us: int  # microseconds since 1970-01-01 UTC, by our own clock: the first look that saw it
+    since_us: int  # microseconds since 1970-01-01 UTC, by our own clock: the first observation that saw it
 
 
 def rows_held_by_nobody(snapshot: Snapshot) -> list[tuple[int, int]]:
@@ -35,7 +35,7 @@ def rows_held_by_nobody(snapshot: Snapshot) -> list[tuple[int, int]]:
     for producer in snapshot.producers.open:
         first_open.setdefault(producer.row, producer.start_offset)
     span, stable = offsets.open_span, offsets.last_stable_offset
-    is_held = snapshot.producers.looked & span.valid & (span.values > 0)
+    is_held = snapshot.producers.observed & span.valid & (span.values > 0)
     return [
         (row, held_from)
         for row in np.flatnonzero(is_held).tolist()
@@ -64,7 +64,7 @@ def advance_markers(
 
 def _may_wait(snapshot: Snapshot, name: TopicPartition, before: MarkerWait) -> bool:
     row = snapshot.partitions.index.row(name.topic, name.partition)
-    if row is None or snapshot.producers.looked[row]:
+    if row is None or snapshot.producers.observed[row]:
         return False
     stable, span = snapshot.offsets.last_stable_offset[row], snapshot.offsets.open_span[row]
     is_same = snapshot.partitions.topic_id(row) == before.topic_id

@@ -1,4 +1,4 @@
-"""What is carried from round to round: last looks, and since when values have stood still.
+"""What is carried from round to round: last observations, and since when values have stood still.
 
 A rule that asks "has it moved within a minute?" would otherwise compare a window of snapshots in
 every round. The memory is advanced once per round, costs one pass over the columns, and is what a
@@ -24,10 +24,10 @@ from rules.facts.episodes import (
     sequences_with_times,
 )
 from rules.facts.group_memory import GroupMemory, advance_groups, groups_under
-from rules.facts.last_look import (
-    LastLooks,
-    looks_under,
+from rules.facts.last_observation import (
+    LastObservations,
     microseconds,
+    observations_under,
     remember,
     unsettled_rows,
 )
@@ -59,7 +59,7 @@ class Memory:
     """All that is remembered of one cluster id."""
 
     cluster_id: str
-    looks: LastLooks
+    observations: LastObservations
     partitions: Partitions  # the rows of the next two; those of the snapshot, then unlisted ones
     high_watermark: Standing  # stands while the log end is ahead of it
     last_stable_offset: Standing  # stands while the high watermark is ahead of it
@@ -94,7 +94,7 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
     return Memory(
         cluster_id=snapshot.cluster_id,
         partitions=known,
-        looks=remember(snapshot, old.looks if old else None, known, high_watermark),
+        observations=remember(snapshot, old.observations if old else None, known, high_watermark),
         high_watermark=high_watermark,
         last_stable_offset=stood(
             offsets.last_stable_offset, offsets.open_span, old.last_stable_offset if old else None
@@ -113,10 +113,10 @@ def advance(snapshot: Snapshot, before: Memory | None = None) -> Memory:
 
 
 def _changed(snapshot: Snapshot, old: Memory | None) -> Bools:
-    """Mark the partitions whose leader epoch is another one than at the last look."""
+    """Mark the partitions whose leader epoch is another one than at the last observation."""
     if old is None:
         return np.zeros(len(snapshot.partitions), np.bool_)
-    return unsettled_rows(old.looks, snapshot.partitions, snapshot.offsets.leader_epoch)
+    return unsettled_rows(old.observations, snapshot.partitions, snapshot.offsets.leader_epoch)
 
 
 def _known_partitions(snapshot: Snapshot, old: Memory | None) -> Partitions:
@@ -142,10 +142,10 @@ def _left_out(partitions: Partitions, old: Memory) -> list[int]:
 def _last_signs_of_life(memory: Memory) -> Int64s:
     """Return per topic when something of it was last seen, 0 where nothing ever was."""
     partitions, commits = memory.partitions, memory.commits
-    rows = matching_rows(partitions, memory.looks.partitions, needs_id=False)
+    rows = matching_rows(partitions, memory.observations.partitions, needs_id=False)
     latest = np.zeros(len(partitions.index.topics), np.int64)
     for times in (
-        memory.looks.looked_at_us.take(rows),
+        memory.observations.observed_at_us.take(rows),
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
     ):
@@ -175,7 +175,7 @@ def laid_under(stored: Memory, seen: Memory) -> Memory:
     return Memory(
         cluster_id=seen.cluster_id,
         partitions=known,
-        looks=looks_under(stored.looks, seen.looks.over(known)),
+        observations=observations_under(stored.observations, seen.observations.over(known)),
         high_watermark=under(seen.high_watermark, stored.high_watermark),
         last_stable_offset=under(seen.last_stable_offset, stored.last_stable_offset),
         commits=commits_under(stored.commits, replace(seen.commits, partitions=known)),
@@ -209,7 +209,7 @@ def _not_after(memory: Memory, now_us: int) -> Memory:
 
 def _times(memory: Memory) -> tuple[Column, ...]:
     return (
-        memory.looks.looked_at_us,
+        memory.observations.observed_at_us,
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
         memory.commits.standing.since_us,
@@ -229,16 +229,18 @@ def _with_times(
     def moved(standing: Standing) -> Standing:
         return Standing(standing.values, changed(standing.since_us))
 
-    commits, looks = memory.commits, memory.looks
+    commits, observations = memory.commits, memory.observations
     context = replace(
-        looks.context,
-        high_watermark=moved(looks.context.high_watermark),
-        isr_told_us=changed(looks.context.isr_told_us),
-        succeeded_us=changed(looks.context.succeeded_us),
+        observations.context,
+        high_watermark=moved(observations.context.high_watermark),
+        isr_told_us=changed(observations.context.isr_told_us),
+        succeeded_us=changed(observations.context.succeeded_us),
     )
     return replace(
         memory,
-        looks=replace(looks, looked_at_us=changed(looks.looked_at_us), context=context),
+        observations=replace(
+            observations, observed_at_us=changed(observations.observed_at_us), context=context
+        ),
         high_watermark=moved(memory.high_watermark),
         last_stable_offset=moved(memory.last_stable_offset),
         commits=replace(commits, standing=moved(commits.standing), seen_us=change(commits.seen_us)),

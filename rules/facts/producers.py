@@ -40,15 +40,15 @@ class ProducerState:
 class Producers:
     """What leaders said of the producers of some partitions."""
 
-    looked: Bools  # rows whose leader described its producers in this round
+    observed: Bools  # rows whose leader described its producers in this round
     open: tuple[OpenProducer, ...]  # of those rows, ordered by row and start offset
     # Row -> producer id -> epoch of every producer that the leader remembers, where all were asked for.
     epochs: Mapping[int, Mapping[int, int]] = field(default_factory=dict)
     # Row -> producer id -> what the leader remembers of those that a rule asked for by their id; a
-    # looked row that lacks one: the leader knows nothing of it.
+    # observed row that lacks one: the leader knows nothing of it.
     states: Mapping[int, Mapping[int, ProducerState]] = field(default_factory=dict)
 
     @classmethod
     def none(cls, rows: int) -> Producers:
         """Return what is known where nobody was asked."""
-        return cls(looked=np.zeros(rows, np.bool_), open=())
+        return cls(observed=np.zeros(rows, np.bool_), open=())

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 from rules.facts.broker_log import SequenceForm, SequenceRejected
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.sequence_verdicts import CONTINUITY, Arrival, SequenceReason
 
 TIMES_KEPT: Final = 32  # by which a line that comes a second time is known
@@ -62,7 +62,7 @@ class Rejection:
     seen_us: int  # the round that read the first of them
     # The last batch of the producer that the log has before that offset, the marker that came after
     # that one, and what the log has first from the offset on. Where it has no batch before,
-    # `nothing_from` says from which offset on it was looked for.
+    # `nothing_from` says from which offset on it was searched for.
     before: LogEntry | None = None
     marker: LogEntry | None = None
     nothing_from: int | None = None

@@ -56,20 +56,20 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rise:
-    """A counter went up at some moment between two looks."""
+    """A counter went up at some moment between two observations."""
 
-    since: datetime  # aware, UTC: the look before, or some time before that where it may lag
+    since: datetime  # aware, UTC: the observation before, or some time before that where it may lag
     until: datetime
     count: int | None  # None: told as a rate, which says that and not how much
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """A counter over several looks; one that went back began anew, and counts from zero."""
+    """A counter over several observations; one that went back began anew, and counts from zero."""
 
     total: int | None  # as it is told; None: only a rate is told
-    increase: int | None  # between the last two looks; None: there was no look before
-    since: datetime | None  # the look before
+    increase: int | None  # between the last two observations; None: there was no observation before
+    since: datetime | None  # the observation before
     rate: float | None  # per second over that time, or as the client itself tells it
     rises: tuple[Rise, ...] = ()  # of the last `RISES_KEPT`, in time's order
 

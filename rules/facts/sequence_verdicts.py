@@ -1,7 +1,7 @@
 """What can be said of a rejected sequence: the classes, how sure it is, and why.
 
-A broker's line is a trigger to look, never a verdict: to the producer a healed reordering and a true
-loss look alike (DESIGN 6.2). What is said is therefore suspected, or confirmed by a proof.
+A broker's line is a trigger to observation, never a verdict: to the producer a healed reordering and a true
+loss are alike (DESIGN 6.2). What is said is therefore suspected, or confirmed by a proof.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ class SequenceReason(StrEnum):
     PARTITION_NOT_SEEN = "partition_not_seen"  # brokers were not, or could not be asked about it
     TOPIC_RECREATED = "topic_recreated"  # the line is of an older topic of that name
     NOT_READABLE = "not_readable"  # READ on the topic is missing
-    LOOK_FAILED = "look_failed"  # the leader did not answer
+    SCAN_FAILED = "scan_failed"  # the leader did not answer
     CHANGED_SINCE = "changed_since"  # the leader has changed after the rejection
-    BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was looked through
+    BATCH_NOT_FOUND = "batch_not_found"  # the last sequence is not in what was scanned
 
 
 # The last sequence was appended in the leader epoch in which the batch was rejected.
@@ -96,8 +96,8 @@ BY_LINES: Final = (
     SequenceReason.EPOCHS_ABOVE_ZERO,
     SequenceReason.LOOKING,
 )
-# Why a log could not be looked through.
-UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.LOOK_FAILED)
+# Why a log could not be scanned.
+UNREAD: Final = (SequenceReason.NOT_READABLE, SequenceReason.SCAN_FAILED)
 
 
 class Arrival(StrEnum):
@@ -107,7 +107,7 @@ class Arrival(StrEnum):
     ARRIVED = "arrived"
     NEWER_EPOCH = "newer_epoch"  # not in its own producer epoch, which is over
     NOT_ARRIVED = "not_arrived"  # not in the time in which a client tries again
-    NOT_KNOWN = "not_known"  # it could not be looked for
+    NOT_KNOWN = "not_known"  # it could not be searched for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

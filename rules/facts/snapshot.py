@@ -37,7 +37,7 @@ class RoundReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Snapshot:
-    """One immutable look at a cluster; the only thing that rules are given."""
+    """One immutable observe a cluster; the only thing that rules are given."""
 
     cluster: str  # the configured name
     cluster_id: str  # what the brokers report; another id is another cluster

@@ -42,7 +42,7 @@ class Standing:
 
 
 def stand(values: Column, span: Column, now_us: int, old: Standing) -> Standing:
-    """Return the standing one look later; `span` is by how much the value lies behind.
+    """Return the standing one observation later; `span` is by how much the value lies behind.
 
     `since` is carried on where the value is the same and is still behind, and where it is the same
     and nobody could see whether it is behind: half an answer ends nothing and begins nothing.

@@ -54,7 +54,7 @@ class Sighting:
 
     row_name: TopicPartition
     first_seen_us: int
-    # Since which look it is told that no coordinator lists the partition for this producer; None: one
+    # Since which observation it is told that no coordinator lists the partition for this producer; None: one
     # does, or it could not be told yet. A round that cannot tell ends nothing.
     unlisted_since_us: int | None
 
@@ -92,7 +92,7 @@ class TransactionMemory:
     log_since_us: int | None = None
     open: Mapping[str, SeenTransaction] = field(default_factory=dict)  # by transactional id
     sightings: Mapping[SightingKey, Sighting] = field(default_factory=dict)
-    # The first look proves nothing: a transaction may end between the requests of one round.
+    # The first observation proves nothing: a transaction may end between the requests of one round.
     markers: Mapping[TopicPartition, MarkerWait] = field(default_factory=dict)
     outcomes: Mapping[str, tuple[OutcomeCounts, ...]] = field(default_factory=dict)
     # What was lately committed on partitions at risk: an unclean election may take it whole, and no
@@ -295,7 +295,7 @@ def _unlooked(
     kept: dict[SightingKey, Sighting] = {}
     for key, seen in old.items():
         row = snapshot.partitions.index.row(seen.row_name.topic, seen.row_name.partition)
-        if key in found or row is None or snapshot.producers.looked[row]:
+        if key in found or row is None or snapshot.producers.observed[row]:
             continue
         if _may_be_open(snapshot, row, key):
             kept[key] = seen

@@ -77,20 +77,20 @@ class Sight(StrEnum):
 class Transactions:
     """What one round heard from the coordinators."""
 
-    # By transactional id: every open one, and those that were looked up by their producer's id.
+    # By transactional id: every open one, and those that were resolved by their producer's id.
     known: Mapping[str, Transaction]
     sight: Sight
     # Whether each coordinator answered and each partition of `__transaction_state` has a leader:
     # only then is what nobody lists unknown to all.
     is_complete: bool
-    looked_up: frozenset[int]  # producer ids that were asked for whatever their state
+    resolved: frozenset[int]  # producer ids that were asked for whatever their state
     # False: the brokers say that there is no `__transaction_state`, so that no id is hidden.
     was_ever_used: bool = True
 
     @classmethod
     def none(cls) -> Transactions:
         """Return what is known where nobody was asked: nothing, and that proves nothing."""
-        return cls(known={}, sight=Sight.UNPROVEN, is_complete=False, looked_up=frozenset())
+        return cls(known={}, sight=Sight.UNPROVEN, is_complete=False, resolved=frozenset())
 
     def by_producer(self) -> dict[int, Transaction]:
         """Return the transactions by producer id; of one id there is one at a time."""

@@ -1,8 +1,8 @@
-"""Unclean elections that no look tells of: nobody had looked at the partition under its old leader.
+"""Unclean elections that no observation tells of: nobody had observed the partition under its old leader.
 
 A topic may be made, lose its leader and be led by a stale replica between two rounds. There is no
 offset to compare with then, and the controllers' lines alone tell of it. A line may be read some rounds
-after the first look at the new leader, so that it has to be known which topics are new.
+after the first observe the new leader, so that it has to be known which topics are new.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class UnseenElection:
     ex_leaders: tuple[int, ...]  # one of these led last; none: nobody tells
     written_us: int | None  # by the controller's clock
     read_us: int  # by our own
-    # Up to then nothing unseen had happened: a look, or a round in which the topic was not there.
+    # Up to then nothing unseen had happened: an observation, or a round in which the topic was not there.
     since_us: int | None
 
     @property

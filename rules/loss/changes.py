@@ -1,4 +1,4 @@
-"""The partitions whose leader epoch has changed since the last look at them."""
+"""The partitions whose leader epoch has changed since the last observe them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import TopicId, TopicPartition
-from rules.facts.last_look import LastLooks, microseconds, unsettled_rows
+from rules.facts.last_observation import LastObservations, microseconds, unsettled_rows
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.matching import matching_rows
 from rules.view import View
@@ -20,12 +20,12 @@ Change: TypeAlias = tuple[TopicPartition, TopicId | None, int]  # the last is th
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """The partitions whose leader epoch is a later one than that of the last look at them."""
+    """The partitions whose leader epoch is a later one than that of the last observe them."""
 
     view: View
-    looks: LastLooks
+    observations: LastObservations
     rows: Int64s  # of the snapshot's partitions
-    look_of_row: Int64s  # row of `looks`
+    observation_of_row: Int64s  # row of `observations`
     place: Int64s  # where the older epoch's end is told, -1 where nobody told it yet
 
     @classmethod
@@ -33,12 +33,12 @@ class Changes:
         """Return the changes of a round; None if nothing is remembered to compare with."""
         if view.before is None:
             return None
-        snapshot, looks = view.snapshot, view.before.looks
-        changed = unsettled_rows(looks, snapshot.partitions, snapshot.offsets.leader_epoch)
+        snapshot, observations = view.snapshot, view.before.observations
+        changed = unsettled_rows(observations, snapshot.partitions, snapshot.offsets.leader_epoch)
         rows = np.flatnonzero(changed).astype(np.int64)
-        old_rows = matching_rows(snapshot.partitions, looks.partitions)[rows]
-        place = snapshot.epoch_ends.find(rows, looks.leader_epoch.take(old_rows))
-        return cls(view, looks, rows, old_rows, place)
+        old_rows = matching_rows(snapshot.partitions, observations.partitions)[rows]
+        place = snapshot.epoch_ends.find(rows, observations.leader_epoch.take(old_rows))
+        return cls(view, observations, rows, old_rows, place)
 
     @property
     def waiting(self) -> Bools:
@@ -87,16 +87,19 @@ class Changes:
     @property
     def all_there(self) -> Bools:
         """Mark the changes after which nothing that was seen is missing."""
-        watermark = self.looks.high_watermark.take(self.look_of_row)
-        log_end, end = self.looks.log_end_offset.take(self.look_of_row), self.epoch_ends
+        watermark = self.observations.high_watermark.take(self.observation_of_row)
+        log_end, end = (
+            self.observations.log_end_offset.take(self.observation_of_row),
+            self.epoch_ends,
+        )
         longer = np.maximum(log_end.values, watermark.values)
         there: Bools = end.valid & (end.values >= np.where(log_end.valid, longer, watermark.values))
         return there
 
     @property
     def old_epochs(self) -> Int64s:
-        """Return the epochs of the last looks."""
-        return self.looks.leader_epoch.take(self.look_of_row).values
+        """Return the epochs of the last observations."""
+        return self.observations.leader_epoch.take(self.observation_of_row).values
 
 
 def _beginnings(told: Sequence[ToldLoss]) -> dict[Change, int]:

@@ -1,7 +1,7 @@
 """Whose log lines are read of the controllers: what is not in them did not happen.
 
 An active controller writes of each unclean election as it decides it. Where its log is read beyond the
-last look before a change, and it wrote of none, the election was clean. One with ZooKeeper writes
+last observation before a change, and it wrote of none, the election was clean. One with ZooKeeper writes
 nothing of elections, and is not told as the active one.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Int64s
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.view import View
 
 
@@ -34,7 +34,7 @@ def is_read_since(view: View, moments_us: Int64s) -> Bools:
 def _wrote_us(view: View) -> int:
     """Return when the active controller wrote last of what was read; 0 where a line of it may be missing.
 
-    What an earlier round read of it counts only while every source is read: after that one looked at the
+    What an earlier round read of it counts only while every source is read: after that one observed the
     cluster, the log was read for a moment longer.
     """
     active, log = view.snapshot.controller, view.snapshot.broker_log

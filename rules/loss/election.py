@@ -1,14 +1,14 @@
-"""How present leaders came to lead, as far as the last looks and the settings tell.
+"""How present leaders came to lead, as far as the last observations and the settings tell.
 
 A clean election has its winner among those in sync. The leader epoch rises by one with each election,
 and with each moment without a leader: a direct clean one is a single step. An ISR may shrink, and
-grow again, without any step; what it was just before an election is known only from a look that is
-fresh. A winner that was not in sync at the last look may have come back since, or have been given the
+grow again, without any step; what it was just before an election is known only from an observation that is
+fresh. A winner that was not in sync at the last observation may have come back since, or have been given the
 partition by a reassignment: that is not known, and no unclean election. Some things tell more: a
 controller's own lines, or that it wrote none; a reassignment that is over, which waits for the ISR; and,
 where nothing that was seen is missing, another replica that was in sync before and is so now, since an
 unclean election leaves the leader alone, or that the winner has what came after the ISR was told. Who has the only replica has nobody to lose records to. Where unclean elections are forbidden a
-direct change is clean. The log lines of a leader about its ISR say more than a look: it may die before
+direct change is clean. The log lines of a leader about its ISR say more than an observation: it may die before
 the next one.
 Source: KIP-101 (leader epochs), KIP-455 (reassignments), KIP-966 (ELR); tried on real brokers.
 """
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
 from rules.facts.column import Bools, Int64s
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.times import MICROSECOND
 from rules.loss.changes import Changes
 from rules.loss.controllers import is_read_since
@@ -49,17 +49,17 @@ ALLOWED, FORBIDDEN, UNREAD = 1, 0, -1  # unclean elections of a topic; unread: n
 
 def elections_of(changes: Changes) -> NDArray[np.int8]:
     """Return for each change the place of its election in `ELECTIONS`."""
-    view, looks = changes.view, changes.looks
+    view, observations = changes.view, changes.observations
     leader = view.snapshot.partitions.leader.take(changes.rows)
-    old_leader = looks.leader.take(changes.look_of_row)
+    old_leader = observations.leader.take(changes.observation_of_row)
     allowed, stood = _allowed(changes), stood_still(changes)
     steps = view.snapshot.offsets.leader_epoch.values[changes.rows] - changes.old_epochs
-    in_sync = holds(looks.isr, changes.look_of_row, leader)
-    in_sync |= holds(looks.elr, changes.look_of_row, leader)
+    in_sync = holds(observations.isr, changes.observation_of_row, leader)
+    in_sync |= holds(observations.elr, changes.observation_of_row, leader)
     joined, left_out, _ = _written_isr(changes)
     in_sync |= joined
     is_own = leader.valid & old_leader.valid & (leader.values == old_leader.values)
-    was_alone = stood | (looks.isr.take(changes.look_of_row).lengths <= 1)
+    was_alone = stood | (observations.isr.take(changes.observation_of_row).lengths <= 1)
     is_old = _age_us(changes) > FRESH // timedelta(microseconds=1)
     may = allowed != FORBIDDEN
     own_unknown = is_own & may & ((steps > 2) | ((steps > 1) & (was_alone | is_old)))
@@ -69,8 +69,8 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
     not_known &= is_old | stood | ~_is_explained(changes, not_known)
     not_known |= was_seen_out_of_sync(changes, may)
     told, last_known = _told(changes)
-    looked_at = looks.looked_at_us.take(changes.look_of_row).values
-    not_known &= ~is_read_since(view, looked_at)
+    observed_at = observations.observed_at_us.take(changes.observation_of_row).values
+    not_known &= ~is_read_since(view, observed_at)
     not_known |= last_known | (told & is_own)
     not_known &= ~_is_only_replica(changes)
     found = np.where(
@@ -82,10 +82,10 @@ def elections_of(changes: Changes) -> NDArray[np.int8]:
 
 def is_unclean_if_lost(changes: Changes) -> Bools:
     """Mark the changes that were unclean if what was committed is missing after them."""
-    looks, rows = changes.looks, changes.look_of_row
+    observations, rows = changes.observations, changes.observation_of_row
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
-    is_own = leader.valid & (leader.values == looks.leader.take(rows).values)
-    in_sync = holds(looks.isr, rows, leader) | holds(looks.elr, rows, leader)
+    is_own = leader.valid & (leader.values == observations.leader.take(rows).values)
+    in_sync = holds(observations.isr, rows, leader) | holds(observations.elr, rows, leader)
     found: Bools = ~is_own & ~in_sync & (_allowed(changes) == ALLOWED)
     return found
 
@@ -133,7 +133,7 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
         row: place for place, row in enumerate(changes.rows.tolist())
     }
     rows = LineRows.of(view.snapshot.partitions)
-    before = changes.looks.leader.take(changes.look_of_row)
+    before = changes.observations.leader.take(changes.observation_of_row)
     now = view.snapshot.offsets.leader_epoch.values[changes.rows]
     for event in told:
         place = place_of.get(rows.row(event))
@@ -145,7 +145,7 @@ def _told(changes: Changes) -> tuple[Bools, Bools]:
 
 
 def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
-    """Mark the changes before which the old leader wrote last, since the last look, of an ISR with the
+    """Mark the changes before which the old leader wrote last, since the last observation, of an ISR with the
     new leader, of one without it, and of one that no clean change can follow.
 
     Where another one led between, the new leader may have joined that one; whoever was alone in sync has
@@ -164,14 +164,14 @@ def _written_isr(changes: Changes) -> tuple[Bools, Bools, Bools]:
     }
     rows = LineRows.of(view.snapshot.partitions)
     leader = view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.looks.leader.take(changes.look_of_row)
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row).values
+    before = changes.observations.leader.take(changes.observation_of_row)
+    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row).values
     for event, read_us in sorted(told, key=_written_us):
         place = place_of.get(rows.row(event))
         if place is None or event.origin.broker_id not in (None, before[place]):
             continue
         at = _written_us((event, read_us)) + CLOCKS_AGREE_US
-        if before[place] in event.isr and min(read_us, at) >= looked_at[place]:
+        if before[place] in event.isr and min(read_us, at) >= observed_at[place]:
             joined[place] = leader[place] in event.isr
             left_out[place] = not joined[place]
             alone[place] = left_out[place] and len(event.isr) == 1
@@ -187,7 +187,7 @@ def _written_us(told: tuple[IsrUpdated, int]) -> int:
 def _is_only_replica(changes: Changes) -> Bools:
     """Mark where who led leads again, and nobody else has a replica: there is no other history."""
     leader = changes.view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.looks.leader.take(changes.look_of_row)
+    before = changes.observations.leader.take(changes.observation_of_row)
     is_own = leader.valid & before.valid & (leader.values == before.values)
     replicas = changes.view.snapshot.partitions.replicas.take(changes.rows)
     found: Bools = is_own & replicas.valid & (replicas.lengths == 1)
@@ -202,7 +202,7 @@ def _is_explained(changes: Changes, wanted: Bools) -> Bools:
         some = replace(
             changes,
             rows=changes.rows[places],
-            look_of_row=changes.look_of_row[places],
+            observation_of_row=changes.observation_of_row[places],
             place=changes.place[places],
         )
         is_trusted = (_has_company(some) | _has_followed(some)) & some.all_there
@@ -211,15 +211,18 @@ def _is_explained(changes: Changes, wanted: Bools) -> Bools:
 
 
 def _has_company(changes: Changes) -> Bools:
-    """Mark where another replica that was in sync at the last look is in sync with the new leader.
+    """Mark where another replica that was in sync at the last observation is in sync with the new leader.
 
     Whoever led then does not count: it is the one that may have died, and come back since.
     """
     partitions, rows = changes.view.snapshot.partitions, changes.rows
-    isr = changes.looks.isr.take(changes.look_of_row)
+    isr = changes.observations.isr.take(changes.observation_of_row)
     found = np.zeros(len(rows), np.bool_)
     now, owner = partitions.isr.take(rows), isr.row_of_value
-    leader, before = partitions.leader.take(rows), changes.looks.leader.take(changes.look_of_row)
+    leader, before = (
+        partitions.leader.take(rows),
+        changes.observations.leader.take(changes.observation_of_row),
+    )
     is_other = (isr.values != leader.values[owner]) & (isr.values != before.values[owner])
     for row, broker in zip(owner[is_other].tolist(), isr.values[is_other].tolist(), strict=True):
         found[row] |= broker in (now[row] or ())
@@ -227,18 +230,18 @@ def _has_company(changes: Changes) -> Bools:
 
 
 def _has_followed(changes: Changes) -> Bools:
-    """Mark the direct changes before which a light look saw the log grow since the ISR was told.
+    """Mark the direct changes before which a light observation saw the log grow since the ISR was told.
 
     Who has all of that was fetching again from the leader that was alone then.
     """
-    epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.looks.context
-    then = context.high_watermark.values.take(changes.look_of_row)
-    told_at = context.isr_told_us.take(changes.look_of_row)
-    last = changes.looks.high_watermark.take(changes.look_of_row)
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
+    epochs, context = changes.view.snapshot.offsets.leader_epoch, changes.observations.context
+    then = context.high_watermark.values.take(changes.observation_of_row)
+    told_at = context.isr_told_us.take(changes.observation_of_row)
+    last = changes.observations.high_watermark.take(changes.observation_of_row)
+    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
     has_grown = then.valid & last.valid & (last.values > then.values)
     is_direct = epochs.values[changes.rows] - changes.old_epochs == 1
-    is_later = told_at.valid & (looked_at.values > told_at.values)
+    is_later = told_at.valid & (observed_at.values > told_at.values)
     found: Bools = has_grown & is_direct & is_later
     return found
 
@@ -248,11 +251,11 @@ def _was_reassigned(changes: Changes) -> Bools:
     in sync: a reassignment waits until all that are to stay are in sync.
     """
     view, found = changes.view, np.zeros(len(changes.rows), np.bool_)
-    replicas = changes.looks.context.replicas.take(changes.look_of_row)
+    replicas = changes.observations.context.replicas.take(changes.observation_of_row)
     present = view.snapshot.partitions.replicas.take(changes.rows)
     isr = view.snapshot.partitions.isr.take(changes.rows)
     leader = view.snapshot.partitions.leader.take(changes.rows)
-    before = changes.looks.leader.take(changes.look_of_row)
+    before = changes.observations.leader.take(changes.observation_of_row)
     for place in np.flatnonzero(leader.valid & before.valid).tolist():
         is_new = replicas[place] is not None and leader[place] not in (replicas[place] or ())
         is_gone = before[place] not in (present[place] or ())
@@ -266,29 +269,32 @@ def _allowed(changes: Changes) -> Int64s:
     Whoever finds a loss turns them off at once.
     """
     now = changes.view.snapshot.partitions.unclean_election_enabled.take(changes.rows)
-    before = changes.looks.context.unclean_election_enabled.take(changes.look_of_row)
+    before = changes.observations.context.unclean_election_enabled.take(changes.observation_of_row)
     is_allowed = (now.valid & (now.values == 1)) | (before.valid & (before.values == 1))
     found: Int64s = np.where(is_allowed, ALLOWED, np.where(now.valid, FORBIDDEN, UNREAD))
     return found
 
 
 def stood_still(changes: Changes) -> Bools:
-    """Mark the changes before which the high watermark stood below the log end over two looks, up to the last one.
+    """Mark the changes before which the high watermark stood below the log end over two observations, up to the last one.
 
-    The ISR then shrinks to the leader at any moment. A light look that saw it jump after that, as it
+    The ISR then shrinks to the leader at any moment. A light observation that saw it jump after that, as it
     does when the ISR has shrunk, is newer than the ISR that is remembered.
     """
-    context, rows = changes.looks.context, changes.look_of_row
+    context, rows = changes.observations.context, changes.observation_of_row
     watermark, end = (
-        changes.looks.high_watermark.take(rows),
-        changes.looks.log_end_offset.take(rows),
+        changes.observations.high_watermark.take(rows),
+        changes.observations.log_end_offset.take(rows),
     )
-    looked_at, told_at = changes.looks.looked_at_us.take(rows), context.isr_told_us.take(rows)
+    observed_at, told_at = (
+        changes.observations.observed_at_us.take(rows),
+        context.isr_told_us.take(rows),
+    )
     standing = context.high_watermark.take(rows)
     since, stood_at = standing.since_us, standing.values
     is_ahead = ~end.valid | (end.values > watermark.values)
     same = stood_at.valid & (stood_at.values == watermark.values)
-    still = since.valid & same & is_ahead & (since.values < looked_at.values)
+    still = since.valid & same & is_ahead & (since.values < observed_at.values)
     jumped = since.valid & stood_at.valid & (stood_at.values < watermark.values)
     jumped &= ~told_at.valid | (since.values < told_at.values)
     found: Bools = still | jumped | ~end.valid
@@ -299,12 +305,12 @@ def stood_for_long(changes: Changes) -> Bools:
     """Mark the changes before which that lasted, if it did at all: a follower that has just come back into
     the ISR holds the high watermark for a moment.
     """
-    since = changes.looks.context.high_watermark.take(changes.look_of_row).since_us
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
-    found: Bools = ~since.valid | (looked_at.values - since.values >= STALLED // MICROSECOND)
+    since = changes.observations.context.high_watermark.take(changes.observation_of_row).since_us
+    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
+    found: Bools = ~since.valid | (observed_at.values - since.values >= STALLED // MICROSECOND)
     return found
 
 
 def _age_us(changes: Changes) -> Int64s:
-    looked_at = changes.looks.looked_at_us.take(changes.look_of_row)
-    return microseconds(changes.view.now) - looked_at.values
+    observed_at = changes.observations.observed_at_us.take(changes.observation_of_row)
+    return microseconds(changes.view.now) - observed_at.values

@@ -15,7 +15,7 @@ import numpy as np
 
 from rules.facts.identity import TopicId, TopicPartition
 from rules.facts.incidents import EventName, Incident
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory, beyond_epoch_end, is_new
 from rules.facts.times import EPOCH, MICROSECOND
 from rules.loss.proof import proofs
@@ -158,11 +158,14 @@ def _read_beyond(view: View, losses: LossMemory) -> Iterator[tuple[EventName, in
 
 
 def _former_leader(view: View, row: int, epoch: int) -> int | None:
-    """Return who led at the last look before the present leader, if there was one."""
+    """Return who led at the last observation before the present leader, if there was one."""
     if view.before is None:
         return None
-    looks, name = view.before.looks, view.snapshot.partitions.index.topic_partition(row)
-    place = looks.partitions.index.row(name.topic, name.partition)
-    look = None if place is None else looks[place]
-    is_older = look is not None and look.leader_epoch < epoch
-    return look.leader if look is not None and is_older else None
+    observations, name = (
+        view.before.observations,
+        view.snapshot.partitions.index.topic_partition(row),
+    )
+    place = observations.partitions.index.row(name.topic, name.partition)
+    observation = None if place is None else observations[place]
+    is_older = observation is not None and observation.leader_epoch < epoch
+    return observation.leader if observation is not None and is_older else None

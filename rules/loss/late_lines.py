@@ -13,7 +13,7 @@ from dataclasses import replace
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import IsrUpdated, UncleanChange
 from rules.facts.clocks import CLOCKS_AGREE_US
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaLine, ToldLoss
 from rules.loss.election import Election
 from rules.loss.returned import is_committed, row_of
@@ -67,7 +67,9 @@ def told_late(view: View, loss: ToldLoss) -> dict[str, EvidenceValue]:
         "leader": loss.leader,
         "leader_epoch": loss.leader_epoch,
         "epoch_end": loss.epoch_end,
-        "unknown_since": None if loss.last_look_us is None else moment(loss.last_look_us),
+        "unknown_since": None
+        if loss.last_observation_us is None
+        else moment(loss.last_observation_us),
         "advice": copy_first([old], loss.name) if is_away and old is not None else None,
     }
 
@@ -109,13 +111,13 @@ def _of_isr(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> int:
 
 
 def _written_us(loss: ToldLoss, line: ReplicaLine) -> int | None:
-    """Return when the old leader wrote a line about its ISR since the last look."""
-    event, looked_at = line.event, loss.last_look_us
-    if not isinstance(event, IsrUpdated) or event.origin.at is None or looked_at is None:
+    """Return when the old leader wrote a line about its ISR since the last observation."""
+    event, observed_at = line.event, loss.last_observation_us
+    if not isinstance(event, IsrUpdated) or event.origin.at is None or observed_at is None:
         return None
     at = microseconds(event.origin.at)
     is_its = (event.topic, event.partition) == (loss.name.topic, loss.name.partition)
     is_own = event.origin.broker_id == loss.leader_before
     is_epoch = event.leader_epoch in (None, loss.leader_epoch_before)
-    is_since = min(line.read_us, at + CLOCKS_AGREE_US) >= looked_at
+    is_since = min(line.read_us, at + CLOCKS_AGREE_US) >= observed_at
     return at if is_its and is_own and is_epoch and is_since else None

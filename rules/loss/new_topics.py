@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from rules.facts.identity import TopicId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.partitions import Partitions
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic

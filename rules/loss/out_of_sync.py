@@ -24,7 +24,7 @@ FRESH: Final = timedelta(minutes=1)  # within longer a replica may have come bac
 
 def was_left_out_without_leader(changes: Changes) -> Bools:
     """Mark the changes just before which nobody led, and the new leader could not be elected cleanly."""
-    context, rows = changes.looks.context, changes.look_of_row
+    context, rows = changes.observations.context, changes.observation_of_row
     told = context.leaderless_epoch.take(rows)
     just_before = told.valid & (told.values > changes.old_epochs)
     just_before &= told.values + 1 == _present_epochs(changes)
@@ -36,12 +36,18 @@ def was_left_out_without_leader(changes: Changes) -> Bools:
 
 def died_alone(changes: Changes) -> Bools:
     """Mark the direct changes before which the old leader, alone in sync, gave no answer any more."""
-    looks, context, rows = changes.looks, changes.looks.context, changes.look_of_row
-    told_at, looked_at = context.isr_told_us.take(rows), looks.looked_at_us.take(rows)
-    old_leader, elr = looks.leader.take(rows), looks.elr.take(rows)
-    was_alone = (looks.isr.take(rows).lengths == 1) & holds(looks.isr, rows, old_leader)
-    gave_no_answer = told_at.valid & (told_at.values > looked_at.values)
-    may_be_elected = ~elr.valid | holds(looks.elr, rows, changes.leaders)
+    observations, context, rows = (
+        changes.observations,
+        changes.observations.context,
+        changes.observation_of_row,
+    )
+    told_at, observed_at = context.isr_told_us.take(rows), observations.observed_at_us.take(rows)
+    old_leader, elr = observations.leader.take(rows), observations.elr.take(rows)
+    was_alone = (observations.isr.take(rows).lengths == 1) & holds(
+        observations.isr, rows, old_leader
+    )
+    gave_no_answer = told_at.valid & (told_at.values > observed_at.values)
+    may_be_elected = ~elr.valid | holds(observations.elr, rows, changes.leaders)
     found: Bools = (
         was_alone & gave_no_answer & ~may_be_elected & changes.are_direct & _is_other(changes)
     )
@@ -50,9 +56,9 @@ def died_alone(changes: Changes) -> Bools:
 
 def _is_gone_soon(changes: Changes, told_at: Column) -> Bools:
     """Mark where the old leader was not in sync with the new one, soon after it was told to be alone."""
-    context, rows = changes.looks.context, changes.look_of_row
+    context, rows = changes.observations.context, changes.observation_of_row
     present = changes.view.snapshot.partitions.isr
-    is_back = holds(present, changes.rows, changes.looks.leader.take(rows))
+    is_back = holds(present, changes.rows, changes.observations.leader.take(rows))
     was_back, at = context.was_in_sync.take(rows), context.succeeded_us.take(rows)
     is_in_sync = np.where(was_back.valid, was_back.values == 1, is_back)
     seen_at = np.where(at.valid, at.values, changes.now_us)
@@ -62,8 +68,8 @@ def _is_gone_soon(changes: Changes, told_at: Column) -> Bools:
 
 
 def _is_other(changes: Changes) -> Bools:
-    """Mark where another one leads than at the last look."""
-    leader, before = changes.leaders, changes.looks.leader.take(changes.look_of_row)
+    """Mark where another one leads than at the last observation."""
+    leader, before = changes.leaders, changes.observations.leader.take(changes.observation_of_row)
     found: Bools = leader.valid & before.valid & (leader.values != before.values)
     return found
 

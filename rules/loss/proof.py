@@ -1,11 +1,11 @@
 """What a leader change left of the records that were there: proven from offsets and epochs.
 
-Remembered of the last look before the change: leader epoch e, last stable offset, high watermark h,
+Remembered of the last observation before the change: leader epoch e, last stable offset, high watermark h,
 log end l, ISR. The present leader tells where epoch e ended in its log. Below h records were
 committed: if it ended earlier, [end, h) is certainly lost, whatever the log has grown to since.
 [max(end, h), l) is gone too; it was never committed if the election was clean, and may have been
 after an unclean one, because the high watermark jumps to the log end when the ISR shrinks. What was
-appended after the last look nobody knows, so that nothing here ever says that nothing was lost.
+appended after the last observation nobody knows, so that nothing here ever says that nothing was lost.
 Counts are of offsets: markers and aborted records use offsets too.
 Source: KIP-101 (leader epochs), KIP-966 (ELR); tried on real brokers.
 """
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rules.facts.identity import TopicId, TopicPartition
-from rules.facts.last_look import LastLook
+from rules.facts.last_observation import LastObservation
 from rules.facts.snapshot import Snapshot
 from rules.loss.changes import Changes
 from rules.loss.election import (
@@ -56,7 +56,7 @@ class Proof:
 
     row: int  # of the snapshot's partitions
     name: TopicPartition
-    before: LastLook  # the last look in the older epoch
+    before: LastObservation  # the last observation in the older epoch
     leader: int | None  # now
     leader_epoch: int
     election: Election
@@ -98,7 +98,7 @@ class Proof:
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether records that nobody saw may be lost: those appended after the last look."""
+        """Whether records that nobody saw may be lost: those appended after the last observation."""
         return self.election is not Election.CLEAN or self.certain is not None
 
     @property
@@ -115,7 +115,7 @@ def proofs(view: View) -> tuple[Proof, ...]:
     """Return what this round proves, but for clean changes that left all that was seen.
 
     One per partition whose older epoch's end was told in this round. Where the new leader has not told
-    all of its own offsets yet the older look is kept, and the same change comes up again: it is told once.
+    all of its own offsets yet the older observation is kept, and the same change comes up again: it is told once.
     """
     found = _proofs(Changes.of(view), are_plain=False)
     if not found or view.before is None:
@@ -178,19 +178,22 @@ def _proof(  # noqa: PLR0913 - what is known of one change
     was_stalled: bool,
 ) -> Proof | None:
     snapshot = changes.view.snapshot
-    row, look = int(changes.rows[place]), changes.looks[int(changes.look_of_row[place])]
+    row, observation = (
+        int(changes.rows[place]),
+        changes.observations[int(changes.observation_of_row[place])],
+    )
     epoch = snapshot.offsets.leader_epoch[row]
-    if look is None or end is None or epoch is None:
+    if observation is None or end is None or epoch is None:
         return None  # the log has no such epoch: that says nothing
     return Proof(
         row=row,
         name=snapshot.partitions.index.topic_partition(row),
-        before=look,
+        before=observation,
         leader=snapshot.partitions.leader[row],
         leader_epoch=epoch,
         election=election,
         epoch_end=end,
-        ex_leader_end=_ex_leader_end(snapshot, row, look.leader),
+        ex_leader_end=_ex_leader_end(snapshot, row, observation.leader),
         is_contradicted_directly=is_contradicted_directly,
         is_contradicted=is_contradicted,
         was_stalled=was_stalled,

@@ -3,8 +3,8 @@
 Lines may be read before the loss is proven: a broker that was only paused is back within a second.
 Most of them settle nothing, such as those of every restart, and are kept for minutes. A change that
 seems to be clean and to have left all that was committed is kept for an hour where unclean elections
-are allowed: the ISR may have shrunk, and its leader died, between two looks, and then only the lines
-that it wrote, which may come late, tell of a loss. Elections under whose old leader nobody had looked are told by
+are allowed: the ISR may have shrunk, and its leader died, between two observations, and then only the lines
+that it wrote, which may come late, tell of a loss. Elections under whose old leader nobody had observed are told by
 lines alone (`rules.loss.unseen`).
 """
 
@@ -26,7 +26,7 @@ from rules.facts.broker_log import (
     partition_of,
 )
 from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import (
     Contradiction,
     LossMemory,
@@ -48,7 +48,7 @@ from rules.loss.whole_transactions import with_transactions
 from rules.view import View
 
 TOLD_KEPT: Final = timedelta(days=1)  # as long as the finding of an event
-MAX_TOLD: Final = 1000  # a broker that leads more of them at once is looked up in its own log
+MAX_TOLD: Final = 1000  # a broker that leads more of them at once is resolved in its own log
 LINES_KEPT: Final = timedelta(minutes=5)  # of partitions without a loss
 ALONE_KEPT: Final = timedelta(hours=1)  # a leader may be alone for long before it dies
 MAX_LINES: Final = 5000  # those of losses, then the latest
@@ -115,7 +115,7 @@ def _told(proof: Proof, now_us: int) -> ToldLoss:
         leader_epoch=proof.leader_epoch,
         epoch_end=proof.epoch_end,
         certain_to=None if certain is None else certain.end,
-        last_look_us=proof.before.looked_at_us,
+        last_observation_us=proof.before.observed_at_us,
         told_us=now_us,
         not_known_to=open_to if is_not_known else None,
         contradicted=Contradiction.BY_SIGNS if has_signs else Contradiction.NOTHING,

@@ -29,7 +29,7 @@ from rules.facts.broker_log import (
     partition_of,
 )
 from rules.facts.clocks import CLOCKS_AGREE_US
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import Contradiction, ReplicaEvent, ReplicaLine, ToldLoss
 from rules.facts.unseen_elections import UnseenElection
 from rules.loss.told import moment
@@ -62,7 +62,7 @@ def settled(loss: ToldLoss, lines: Iterable[ReplicaLine]) -> ToldLoss:
 def settled_election(
     one: UnseenElection, lines: Iterable[ReplicaLine], now_us: int
 ) -> ToldLoss | None:
-    """Return what these lines tell of an election under whose old leader nobody had looked.
+    """Return what these lines tell of an election under whose old leader nobody had observed.
 
     None until an old leader has cut its log. Where several may have led, the longest log counts.
     """
@@ -113,10 +113,10 @@ def is_committed(loss: ToldLoss) -> bool:
 def is_loss(loss: ToldLoss) -> bool:
     """Whether the lines show that a change that seemed clean was none: it has cut what it alone had.
 
-    Either it sets back its own high watermark, or it was alone in sync after the last look.
+    Either it sets back its own high watermark, or it was alone in sync after the last observation.
     """
     was_alone = loss.alone_since_us is not None and (
-        loss.alone_since_us + CLOCKS_AGREE_US >= (loss.last_look_us or 0)
+        loss.alone_since_us + CLOCKS_AGREE_US >= (loss.last_observation_us or 0)
     )
     return loss.lost_to is not None and (is_committed(loss) or was_alone)
 
@@ -145,8 +145,10 @@ def told_return(loss: ToldLoss) -> dict[str, EvidenceValue]:
         "exact_offsets": lost_to - loss.epoch_end,
         "proven_committed_offsets": proven if proven is not None and proven > 0 else None,
         "ex_leader": loss.leader_before,
-        "alone_since": None if loss.alone_since_us is None else moment(loss.alone_since_us),
-        "last_look": None if loss.last_look_us is None else moment(loss.last_look_us),
+        "sole_in_sync_since": None if loss.alone_since_us is None else moment(loss.alone_since_us),
+        "last_observation": None
+        if loss.last_observation_us is None
+        else moment(loss.last_observation_us),
         "unknown_since": None,
         "advice": None,  # its disk has no more what it had
     }
@@ -175,7 +177,7 @@ def _cut_by(one: UnseenElection, cut: LogTruncated, now_us: int) -> ToldLoss:
         leader_epoch=one.leader_epoch,
         epoch_end=cut.offset,
         certain_to=None,
-        last_look_us=None,
+        last_observation_us=None,
         told_us=now_us,
     )
 
@@ -191,14 +193,14 @@ def _is_same_change(one: ToldLoss, other: ToldLoss) -> bool:
 def _may_be_of(loss: ToldLoss, line: ReplicaLine) -> bool:
     """Whether a line may be of the return after this loss, and is not of one before it.
 
-    At the last look it led: whatever it had cut before is of an older change.
+    At the last observation it led: whatever it had cut before is of an older change.
     """
     if isinstance(line.event, IsrUpdated):
         return True
-    if loss.last_look_us is None:
+    if loss.last_observation_us is None:
         return True
-    at, earliest = line.event.origin.at, loss.last_look_us - CLOCKS_AGREE_US
-    return line.read_us >= loss.last_look_us and (at is None or microseconds(at) >= earliest)
+    at, earliest = line.event.origin.at, loss.last_observation_us - CLOCKS_AGREE_US
+    return line.read_us >= loss.last_observation_us and (at is None or microseconds(at) >= earliest)
 
 
 def _learned(before: ToldLoss | None, after: ToldLoss) -> bool:
@@ -251,11 +253,11 @@ def _alone_since(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent])
 
 
 def _was_joined(loss: ToldLoss, cut: LogTruncated, own: Sequence[ReplicaEvent]) -> bool:
-    """Whether its successor was in sync at last, since the last look: it has all that was committed."""
+    """Whether its successor was in sync at last, since the last observation: it has all that was committed."""
     last = next(reversed(_updates(cut, own)), None)
     if last is None or loss.certain_to is not None or loss.leader not in last.isr:
         return False
-    return _moment(last) + CLOCKS_AGREE_US >= (loss.last_look_us or 0)
+    return _moment(last) + CLOCKS_AGREE_US >= (loss.last_observation_us or 0)
 
 
 def _updates(cut: LogTruncated, own: Sequence[ReplicaEvent]) -> list[IsrUpdated]:

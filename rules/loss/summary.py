@@ -94,7 +94,9 @@ class Summary:
 
     broker: int | None  # who had led, where that is one
     began: datetime
-    last_look: str | None  # when its partitions were last seen under that leader, the earliest
+    last_observation: (
+        str | None
+    )  # when its partitions were last seen under that leader, the earliest
     partitions: Mapping[Outcome, int]
     certain_offsets: int
 
@@ -120,7 +122,11 @@ class Summary:
     def _when(self) -> str:
         found = self._found
         try:
-            seen = None if self.last_look is None else datetime.fromisoformat(self.last_look)
+            seen = (
+                None
+                if self.last_observation is None
+                else datetime.fromisoformat(self.last_observation)
+            )
         except ValueError:
             seen = None
         if seen is None or seen > self.began:
@@ -168,12 +174,12 @@ def summary_of(lines: Sequence[Sequence[LossFact]]) -> Summary:
     for line in lines:
         many[line[0].outcome] = many.get(line[0].outcome, 0) + 1
     brokers = {fact.evidence.get("leader_before") for fact in facts} - {None}
-    looks = [fact.evidence.get("last_look") for fact in facts]
+    observations = [fact.evidence.get("last_observation") for fact in facts]
     broker = next(iter(brokers)) if len(brokers) == 1 else None
     return Summary(
         broker=broker if isinstance(broker, int) else None,
         began=min(fact.since for fact in facts),
-        last_look=min((one for one in looks if isinstance(one, str)), default=None),
+        last_observation=min((one for one in observations if isinstance(one, str)), default=None),
         partitions=many,
         certain_offsets=sum(
             line[0].certain_offsets for line in lines if line[0].outcome is Outcome.LOST

@@ -54,8 +54,8 @@ def told(view: View, proof: Proof) -> dict[str, EvidenceValue]:
         "visible_to_read_committed": _visible(view, proof),
         **_span("possible", proof.possible),
         **_span("uncommitted", proof.uncommitted),
-        "last_look": moment(before.looked_at_us),
-        "unknown_since": moment(before.looked_at_us) if proof.is_open_ended else None,
+        "last_observation": moment(before.observed_at_us),
+        "unknown_since": moment(before.observed_at_us) if proof.is_open_ended else None,
         "ex_leader_end": proof.ex_leader_end,
         **_groups(view.snapshot, proof),
         **_open_transactions(view, proof),
@@ -83,7 +83,7 @@ def _visible(view: View, proof: Proof) -> int:
 
 
 def _may_have_transactions(view: View, proof: Proof) -> bool:
-    """Whether a transaction may have been open on the partition at the last look."""
+    """Whether a transaction may have been open on the partition at the last observation."""
     transactions, before = view.snapshot.transactions, view.before
     if not transactions.was_ever_used:
         return False
@@ -97,13 +97,13 @@ def _may_have_transactions(view: View, proof: Proof) -> bool:
 
 
 def _stood(before: Memory, proof: Proof) -> bool:
-    """Whether the last stable offset stood for longer than one look takes."""
+    """Whether the last stable offset stood for longer than one observation takes."""
     row = before.partitions.index.row(proof.name.topic, proof.name.partition)
     if row is None:
         return True
     since = before.last_stable_offset.since_us[row]
     is_same = before.last_stable_offset.values[row] == proof.before.last_stable_offset
-    return since is not None and is_same and since < proof.before.looked_at_us
+    return since is not None and is_same and since < proof.before.observed_at_us
 
 
 def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
@@ -132,7 +132,7 @@ def _groups(snapshot: Snapshot, proof: Proof) -> dict[str, EvidenceValue]:
                 "group": group.group_id,
                 "committed_offset": committed,
                 "read_beyond": committed - end,
-                "may_skip": skips,
+                "may_skip_offsets": skips,
             }
         )
     rows.sort(key=lambda one: (-int(one["read_beyond"] or 0), str(one["group"])))

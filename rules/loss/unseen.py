@@ -1,7 +1,7 @@
-"""Unclean elections that no proof tells of, because nobody had looked under the old leader.
+"""Unclean elections that no proof tells of, because nobody had observed under the old leader.
 
 A topic may be made, written to, and lose its leader and what only that one had, all between two rounds;
-or the leadership moved on between two rounds, and the leader that died was never looked at. Offsets
+or the leadership moved on between two rounds, and the leader that died was never observed. Offsets
 prove nothing then. Two things tell: the controllers' line about the election, at once; and the old
 leader's own lines when it comes back, exactly (`rules.loss.returned`).
 An election is one of these only if it came after the watch of its partition began: a controller that
@@ -18,7 +18,7 @@ from typing import Final
 
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
-from rules.facts.last_look import LastLook, microseconds
+from rules.facts.last_observation import LastObservation, microseconds
 from rules.facts.loss_memory import ReplicaLine, ToldLoss
 from rules.facts.times import MICROSECOND
 from rules.facts.unseen_elections import NewTopic, UnseenElection
@@ -85,7 +85,7 @@ def told_election(view: View, one: UnseenElection) -> dict[str, EvidenceValue]:
         "leader": one.leader,
         "leader_epoch": one.leader_epoch,
         "unknown_since": None if one.since_us is None else moment(one.since_us),
-        "never_looked_at": True,
+        "never_observed": True,
         "advice": copy_first(away, one.name) if away else None,
     }
 
@@ -120,15 +120,15 @@ def _of_line(
 
 
 def _is_unseen(view: View, one: UnseenElection, row: int, known: Remembered) -> bool:
-    """Whether nobody had looked under the leader that died; not before its successor has answered."""
+    """Whether nobody had observed under the leader that died; not before its successor has answered."""
     present = view.snapshot.offsets.leader_epoch[row]
     if present is None or present < one.leader_epoch:
         return False
-    look = _look(view, row)
-    if look is None:
+    observation = _observe(view, row)
+    if observation is None:
         return True
-    if look.leader_epoch < one.leader_epoch:
-        return bool(one.ex_leaders) and look.leader not in one.ex_leaders
+    if observation.leader_epoch < one.leader_epoch:
+        return bool(one.ex_leaders) and observation.leader not in one.ex_leaders
     change = _change_of(one, known.told)
     if change is not None:
         return bool(one.ex_leaders) and change.leader_before not in one.ex_leaders
@@ -138,19 +138,24 @@ def _is_unseen(view: View, one: UnseenElection, row: int, known: Remembered) -> 
     return _is_of_new(one, known.new) and _began_with(view, one) >= one.leader_epoch
 
 
-def _look(view: View, row: int) -> LastLook | None:
-    """Return the last look before this round at the same topic."""
+def _observe(view: View, row: int) -> LastObservation | None:
+    """Return the last observation before this round at the same topic."""
     if view.before is None:
         return None
-    looks, name = view.before.looks, view.snapshot.partitions.index.topic_partition(row)
-    place = looks.partitions.index.row(name.topic, name.partition)
-    look = None if place is None else looks[place]
-    is_same = look is not None and look.topic_id == view.snapshot.partitions.topic_id(row)
-    return look if is_same else None
+    observations, name = (
+        view.before.observations,
+        view.snapshot.partitions.index.topic_partition(row),
+    )
+    place = observations.partitions.index.row(name.topic, name.partition)
+    observation = None if place is None else observations[place]
+    is_same = observation is not None and observation.topic_id == view.snapshot.partitions.topic_id(
+        row
+    )
+    return observation if is_same else None
 
 
 def _change_of(one: UnseenElection, changes: Iterable[ToldLoss]) -> ToldLoss | None:
-    """Return the change of leader, between two looks, in which an election was."""
+    """Return the change of leader, between two observations, in which an election was."""
     same = (
         change
         for change in changes
@@ -162,9 +167,9 @@ def _change_of(one: UnseenElection, changes: Iterable[ToldLoss]) -> ToldLoss | N
 
 def _seen_until(view: View, row: int) -> int | None:
     """Return until when it is known that nothing unseen had happened."""
-    look = _look(view, row)
-    if look is not None:
-        return look.looked_at_us
+    observation = _observe(view, row)
+    if observation is not None:
+        return observation.observed_at_us
     return (view.before.taken_us or None) if view.before is not None else None
 
 

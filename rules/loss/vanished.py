@@ -17,7 +17,7 @@ import numpy as np
 from rules.evidence import EvidenceValue
 from rules.facts.broker_log import UncleanChange
 from rules.facts.incidents import EventName
-from rules.facts.last_look import LastLook
+from rules.facts.last_observation import LastObservation
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory
 from rules.loss.election import Election
@@ -32,23 +32,23 @@ class Vanished:
     """A partition that is gone, and of whose last leader change nothing was answered."""
 
     name: EventName
-    look: LastLook  # the last one
+    observation: LastObservation  # the last one
     leader: int | None  # who was elected, where that was seen
     is_unclean: bool  # a controller wrote so
 
     def told(self) -> dict[str, EvidenceValue]:
         """Return what is known as evidence; how much was lost is not."""
-        look = self.look
+        observation = self.observation
         return {
-            "topic_id": look.topic_id,
+            "topic_id": observation.topic_id,
             "election": str(Election.UNCLEAN if self.is_unclean else Election.NOT_KNOWN),
-            "leader_before": look.leader,
-            "leader_epoch_before": look.leader_epoch,
+            "leader_before": observation.leader,
+            "leader_epoch_before": observation.leader_epoch,
             "leader": self.leader,
             "leader_epoch": self.name.leader_epoch,
-            "high_watermark": look.high_watermark,
-            "last_look": moment(look.looked_at_us),
-            "unknown_since": moment(look.looked_at_us),
+            "high_watermark": observation.high_watermark,
+            "last_observation": moment(observation.observed_at_us),
+            "unknown_since": moment(observation.observed_at_us),
             "advice": None,
         }
 
@@ -57,10 +57,10 @@ def vanished(view: View) -> tuple[Vanished, ...]:
     """Return the partitions that this round finds deleted before their loss could be judged."""
     if view.before is None or not view.snapshot.placement_complete:
         return ()
-    looks = view.before.looks
-    if is_same_list(looks.partitions, view.snapshot.partitions):
+    observations = view.before.observations
+    if is_same_list(observations.partitions, view.snapshot.partitions):
         return ()
-    gone = np.flatnonzero(matching_rows(looks.partitions, view.snapshot.partitions) < 0)
+    gone = np.flatnonzero(matching_rows(observations.partitions, view.snapshot.partitions) < 0)
     if not len(gone):
         return ()
     lines = _unclean_lines(view, view.before)
@@ -70,19 +70,26 @@ def vanished(view: View) -> tuple[Vanished, ...]:
 
 def _vanished(view: View, before: Memory, row: int, line: UncleanChange | None) -> Vanished | None:
     """Return what is known of a partition that is gone; None if nothing speaks for a loss."""
-    look, name = before.looks[row], before.looks.partitions.index.topic_partition(row)
+    observation, name = (
+        before.observations[row],
+        before.observations.partitions.index.topic_partition(row),
+    )
     place = before.partitions.index.row(name.topic, name.partition)
-    if look is None or place is None or look.topic_id is None:
+    if observation is None or place is None or observation.topic_id is None:
         return None
     leader, epoch = before.partitions.leader[place], before.partitions.leader_epoch[place]
-    if line is not None and line.leader_epoch is not None and line.leader_epoch > look.leader_epoch:
+    if (
+        line is not None
+        and line.leader_epoch is not None
+        and line.leader_epoch > observation.leader_epoch
+    ):
         leader, epoch = line.leader, line.leader_epoch
-    elif _cannot_be_unclean(before, place) or not _may_have_lost(view, look, leader, epoch):
+    elif _cannot_be_unclean(before, place) or not _may_have_lost(view, observation, leader, epoch):
         return None
-    began = look.leader_epoch if epoch is None else max(epoch, look.leader_epoch)
+    began = observation.leader_epoch if epoch is None else max(epoch, observation.leader_epoch)
     return Vanished(
-        name=EventName(name, look.topic_id, began),
-        look=look,
+        name=EventName(name, observation.topic_id, began),
+        observation=observation,
         leader=leader,
         is_unclean=line is not None and epoch == line.leader_epoch,
     )
@@ -95,21 +102,23 @@ def _cannot_be_unclean(before: Memory, place: int) -> bool:
     return is_alone or before.partitions.unclean_election_enabled[place] == 0
 
 
-def _may_have_lost(view: View, look: LastLook, leader: int | None, epoch: int | None) -> bool:
+def _may_have_lost(
+    view: View, observation: LastObservation, leader: int | None, epoch: int | None
+) -> bool:
     """Whether the leader changed, or died, so that committed records may have been lost."""
-    steps = 0 if epoch is None else epoch - look.leader_epoch
-    in_sync = {*(look.isr or ()), *(look.elr or ())}
-    if leader is not None and leader != look.leader:
+    steps = 0 if epoch is None else epoch - observation.leader_epoch
+    in_sync = {*(observation.isr or ()), *(observation.elr or ())}
+    if leader is not None and leader != observation.leader:
         return leader not in in_sync or steps != 1
     if leader is not None and steps > 1:
         return True
-    is_alive = look.leader in {broker.broker_id for broker in view.snapshot.brokers}
-    return not is_alive and in_sync <= {look.leader}
+    is_alive = observation.leader in {broker.broker_id for broker in view.snapshot.brokers}
+    return not is_alive and in_sync <= {observation.leader}
 
 
 def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
     """Return what controllers wrote of unclean elections, the latest of each partition, by row."""
-    rows = LineRows.of(before.looks.partitions)
+    rows = LineRows.of(before.observations.partitions)
     events = (*(line.event for line in before.losses.lines), *view.snapshot.broker_log.events)
     found: dict[int, UncleanChange] = {}
     for event in events:
@@ -123,4 +132,4 @@ def _unclean_lines(view: View, before: Memory) -> dict[int, UncleanChange]:
 def vanished_names(view: View) -> Iterator[tuple[EventName, int | None]]:
     """Give what names each of them, with its former leader."""
     for one in vanished(view):
-        yield one.name, one.look.leader
+        yield one.name, one.observation.leader

@@ -18,7 +18,7 @@ from typing import Final
 
 from rules.evidence import EvidenceValue, Scalar
 from rules.facts.batches import BatchesOf, MarkerSeen
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.times import EPOCH
 from rules.facts.transaction_memory import CommittedTransaction
@@ -69,7 +69,7 @@ def with_transactions(view: View, loss: ToldLoss) -> ToldLoss:
     if row is None:
         return replace(loss, missing=(), doubtful=()) if _is_recreated(view, loss) else loss
     if loss.doubtful:
-        loss = _looked_through(view, row, loss)
+        loss = _was_scanned(view, row, loss)
     elif not loss.missing and row in view.snapshot.producers.epochs:
         loss = _first_answer(view, loss, view.snapshot.producers.epochs[row])
     return replace(loss, doubtful=()) if is_late else loss
@@ -120,8 +120,8 @@ def _first_answer(view: View, loss: ToldLoss, epochs: Mapping[int, int]) -> Told
     )
 
 
-def _looked_through(view: View, row: int, loss: ToldLoss) -> ToldLoss:
-    """Sort the doubtful ones by the markers that the log shows, and look further back for the rest."""
+def _was_scanned(view: View, row: int, loss: ToldLoss) -> ToldLoss:
+    """Sort the doubtful ones by the markers that the log shows, and search further back for the rest."""
     found = {one.producer_id: one for one in view.snapshot.batches if one.name == loss.name}
     missing, rest = list(loss.missing), []
     for one in loss.doubtful:
@@ -141,7 +141,7 @@ def _looked_through(view: View, row: int, loss: ToldLoss) -> ToldLoss:
 
 
 def _is_whole(view: View, row: int, loss: ToldLoss, answer: BatchesOf) -> bool:
-    """Whether the log was looked through from the wanted time on, to its end.
+    """Whether the log was scanned from the wanted time on, to its end.
 
     Where it begins at the log start, markers may have been deleted with what lay before.
     """
@@ -152,9 +152,9 @@ def _is_whole(view: View, row: int, loss: ToldLoss, answer: BatchesOf) -> bool:
             view.snapshot.offsets.log_start_offset,
         )
     )
-    if end is None or answer.since is None or answer.looked_to < end:
+    if end is None or answer.since is None or answer.scanned_to < end:
         return False
-    is_cut = start is None or 0 < start >= answer.looked_from
+    is_cut = start is None or 0 < start >= answer.scanned_from
     return microseconds(answer.since) <= loss.doubtful_since_us and not is_cut
 
 

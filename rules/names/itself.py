@@ -116,27 +116,27 @@ RISK_PARTITIONS: Final = Metric(
 )
 RISK_WATCHED: Final = Metric(
     name="tidemark_risk_watched_partitions",
-    help="Partitions at risk that are looked at between rounds: those that have a leader, up to "
+    help="Partitions at risk that are observed between rounds: those that have a leader, up to "
     "service.max_risk_partitions.",
     unit=Unit.PARTITIONS,
     labels=CLUSTER_LABELS,
 )
 RISK_UNSEEN: Final = Metric(
     name="tidemark_risk_unseen_partitions",
-    help="Watched partitions at risk that could not be looked at in the latest look.",
+    help="Watched partitions at risk that could not be observed in the latest observation.",
     unit=Unit.PARTITIONS,
     labels=CLUSTER_LABELS,
 )
-RISK_LOOKS: Final = Metric(
-    name="tidemark_risk_looks_total",
-    help="Looks at partitions at risk; there are none while nothing is at risk.",
-    unit=Unit.LOOKS,
+AT_RISK_OBSERVATIONS: Final = Metric(
+    name="tidemark_at_risk_observations_total",
+    help="Observes partitions at risk; there are none while nothing is at risk.",
+    unit=Unit.OBSERVATIONS,
     labels=CLUSTER_LABELS,
     type=MetricType.COUNTER,
 )
-RISK_LOOK_DURATION: Final = Metric(
-    name="tidemark_risk_look_duration_seconds",
-    help="How long the latest look at partitions at risk took; absent while nothing is watched.",
+AT_RISK_OBSERVATION_DURATION: Final = Metric(
+    name="tidemark_at_risk_observation_duration_seconds",
+    help="How long the latest observe partitions at risk took; absent while nothing is watched.",
     unit=Unit.SECONDS,
     labels=CLUSTER_LABELS,
 )
@@ -161,6 +161,6 @@ WATCHING_METRICS: Final = (
     RISK_PARTITIONS,
     RISK_WATCHED,
     RISK_UNSEEN,
-    RISK_LOOKS,
-    RISK_LOOK_DURATION,
+    AT_RISK_OBSERVATIONS,
+    AT_RISK_OBSERVATION_DURATION,
 )

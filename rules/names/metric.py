@@ -39,7 +39,7 @@ class Unit(StrEnum):
     PARTITIONS = "partitions"
     ROUNDS = "rounds"
     RUNS = "runs"
-    LOOKS = "looks"
+    OBSERVATIONS = "observations"
     TRANSITIONS = "transitions"
     STEPS = "steps"
     RESTARTS = "restarts"

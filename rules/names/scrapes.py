@@ -10,19 +10,19 @@ ENDPOINT_LABELS: Final = (*CLUSTER_LABELS, "endpoint")
 
 SCRAPE_UP: Final = Metric(
     name="tidemark_scrape_up",
-    help="Whether the latest look at an endpoint of metrics gave an answer; absent before the first.",
+    help="Whether the latest observe an endpoint of metrics gave an answer; absent before the first.",
     unit=Unit.FLAG,
     labels=ENDPOINT_LABELS,
 )
 SCRAPE_DURATION: Final = Metric(
     name="tidemark_scrape_duration_seconds",
-    help="How long the latest look at an endpoint of metrics took, reading its answer left out.",
+    help="How long the latest observe an endpoint of metrics took, reading its answer left out.",
     unit=Unit.SECONDS,
     labels=ENDPOINT_LABELS,
 )
 SCRAPE_SAMPLES: Final = Metric(
     name="tidemark_scrape_samples",
-    help="Samples that were kept of an endpoint's latest answer: those that are looked for.",
+    help="Samples that were kept of an endpoint's latest answer: those that are searched for.",
     unit=Unit.SAMPLES,
     labels=ENDPOINT_LABELS,
 )

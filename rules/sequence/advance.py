@@ -40,11 +40,11 @@ from rules.view import View
 
 ENDS_AFTER: Final = timedelta(minutes=5)  # since the last rejection; a client gave up long before
 LOSS_ENDS_AFTER: Final = timedelta(hours=1)  # an old leader that comes back tells the exact range
-LOSS_LOOKED_AT: Final = timedelta(seconds=10)  # so often, while its client may try again
-LOOKED_LATE: Final = timedelta(
+LOSS_SCANNED_EVERY: Final = timedelta(seconds=10)  # so often, while its client may try again
+SCANNED_LATE: Final = timedelta(
     seconds=60
-)  # since that time is over, until a look has come to the end
-# What a client that gave up batches of its own may look like: nothing acknowledged is missing.
+)  # since that time is over, until an observation has come to the end
+# What a client that gave up batches of its own may resembles: nothing acknowledged is missing.
 CLIENTS: Final = (SequenceClass.REORDERING, SequenceClass.CLIENT_FAILURE)
 MAY_BE_THE_CLIENTS: Final = (*CONTINUITY, SequenceReason.CLEAN_CHANGES)
 
@@ -110,7 +110,7 @@ def _judged(episode: Episode, sight: Sight, only_failed: OnlyFailed) -> Episode:
 
 def _asked(episode: Episode, sight: Sight) -> tuple[int, int]:
     """Return how often it was asked: not where nobody answered, and anew where all is settled."""
-    is_silence = sight.is_silent or sight.look_error is SequenceReason.LOOK_FAILED
+    is_silence = sight.is_silent or sight.scan_error is SequenceReason.SCAN_FAILED
     unanswered = int(episode.is_asking and is_silence)
     is_settled = all(one.is_settled for one in episode.rejections)
     return episode.asked - unanswered, 0 if is_settled else episode.asked_in_all - unanswered
@@ -145,7 +145,7 @@ def _still_failed(episode: Episode, decided: Decided) -> Decided:
 
 
 def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
-    """Whether the next round should look: at once, and again when the client has given up."""
+    """Whether the next round should observation: at once, and again when the client has given up."""
     if sight.error is not None or episode.asked_in_all >= ASKED_IN_ALL:
         return False
     if decided.verdict.is_confirmed:
@@ -160,45 +160,45 @@ def _wants_more(episode: Episode, decided: Decided, sight: Sight) -> bool:
 
 
 def _may_arrive(episode: Episode, sight: Sight) -> bool:
-    """Whether to look if a batch comes after all before which nothing acknowledged is missing."""
+    """Whether to observation if a batch comes after all before which nothing acknowledged is missing."""
     awaited = [one for one in episode.rejections if one.arrival is Arrival.AWAITED]
     if not any(one.proof is not None for one in awaited):
         return False
     if is_patient(episode, sight):
         return episode.asked < ASKED_AT_ONCE
-    return _is_late_look_open(episode, sight)
+    return _is_late_scan_open(episode, sight)
 
 
 def _may_heal(episode: Episode, sight: Sight) -> bool:
-    """Whether to look if a client sends after all what was proven to be lost, or had never arrived.
+    """Whether to observation if a client sends after all what was proven to be lost, or had never arrived.
 
     What is gone is the partition's; of this producer a batch may only have been overtaken.
     """
     if is_patient(episode, sight):
-        looked = episode.batches_looked_us
-        return looked is None or sight.now_us >= looked + LOSS_LOOKED_AT // MICROSECOND
-    return _is_late_look_open(episode, sight)
+        observed = episode.batches_scanned_us
+        return observed is None or sight.now_us >= observed + LOSS_SCANNED_EVERY // MICROSECOND
+    return _is_late_scan_open(episode, sight)
 
 
-def _is_late_look_open(episode: Episode, sight: Sight) -> bool:
-    """Whether the log is still to be looked through to its end after a client gave up."""
+def _is_late_scan_open(episode: Episode, sight: Sight) -> bool:
+    """Whether the log is still to be scanned to its end after a client gave up."""
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    is_soon = sight.now_us < late + LOOKED_LATE // MICROSECOND
-    return is_soon and (episode.end_looked_us or 0) < late
+    is_soon = sight.now_us < late + SCANNED_LATE // MICROSECOND
+    return is_soon and (episode.end_scanned_us or 0) < late
 
 
 def _may_be_resent(episode: Episode, decided: Decided) -> bool:
-    """Whether to look if a stale batch is sent once more under a new epoch."""
+    """Whether to observation if a stale batch is sent once more under a new epoch."""
     is_stale = decided.verdict.class_ is SequenceClass.STALE_RETRY
     is_known = episode.is_resent_after(decided.rejection)
     return is_stale and not is_known and episode.asked < ASKED_AT_ONCE
 
 
 def _comes_to_the_end(episode: Episode, decided: Decided, sight: Sight) -> bool:
-    """Whether a look goes on in which it has to turn out whether anything came."""
+    """Whether an observation goes on in which it has to turn out whether anything came."""
     is_open = decided.verdict.reason is SequenceReason.UNCLEAN_CHANGE
-    is_answered = episode.batches_looked_us == sight.now_us
-    return is_open and is_answered and episode.end_looked_us != sight.now_us
+    is_answered = episode.batches_scanned_us == sight.now_us
+    return is_open and is_answered and episode.end_scanned_us != sight.now_us
 
 
 def _is_over(episode: Episode, sight: Sight) -> bool:

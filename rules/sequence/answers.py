@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from rules.facts.batches import BatchesOf
 from rules.facts.changed import changed
-from rules.facts.episodes import Episode, LeaderChange, StateLook
+from rules.facts.episodes import Episode, LeaderChange, StateObservation
 from rules.facts.identity import TopicPartition
 from rules.facts.rejections import Rejection
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.sequence.arrivals import arrival_of
-from rules.sequence.log_entries import looked_up, reaches
+from rules.sequence.log_entries import reaches, resolved
 from rules.sequence.proofs import proof_of
 from rules.sequence.sight import Sight
 from rules.sequence.sights import Sights
@@ -33,8 +33,8 @@ def with_answers(episode: Episode, sights: Sights, sight: Sight, changes: KnownC
     found = sights.batches.get(episode.key)
     if found is not None:
         episode = _with_batches(episode, found, sight.now_us, _end(sights, sight))
-    look = _state_look(episode, sights, sight)
-    return episode if look is None else _with_state(episode, look)
+    observation = _observe_state(episode, sights, sight)
+    return episode if observation is None else _with_state(episode, observation)
 
 
 def _with_leaders(episode: Episode, sight: Sight) -> Episode:
@@ -64,7 +64,7 @@ def _proven(rejection: Rejection, episode: Episode, sight: Sight) -> Rejection:
 
 
 def _end(sights: Sights, sight: Sight) -> int | None:
-    """Return up to where there is something to look through."""
+    """Return up to where there is something to scan."""
     return None if sight.row is None else sights.snapshot.offsets.high_watermark[sight.row]
 
 
@@ -72,38 +72,38 @@ def _with_batches(episode: Episode, found: BatchesOf, now_us: int, end: int | No
     epochs = [one.producer_epoch for one in found.batches]
     epochs += [one.producer_epoch for one in found.markers]
     is_whole = reaches(episode.rejections, found)
-    is_to_end = is_whole and end is not None and found.looked_to >= end
+    is_to_end = is_whole and end is not None and found.scanned_to >= end
     return changed(
         episode,
-        rejections=looked_up(episode.rejections, found),
+        rejections=resolved(episode.rejections, found),
         largest_batch=max(found.largest_batch or 0, episode.largest_batch or 0) or None,
-        batches_looked_us=now_us if is_whole else episode.batches_looked_us,
-        end_looked_us=now_us if is_to_end else episode.end_looked_us,
+        batches_scanned_us=now_us if is_whole else episode.batches_scanned_us,
+        end_scanned_us=now_us if is_to_end else episode.end_scanned_us,
         newest_producer_epoch=_newest(episode, epochs),
     )
 
 
-def _state_look(episode: Episode, sights: Sights, sight: Sight) -> StateLook | None:
+def _observe_state(episode: Episode, sights: Sights, sight: Sight) -> StateObservation | None:
     """Return what the leader told of the producer; only if this episode had asked."""
     if sight.row is None or sight.leader_epoch is None or not episode.is_asking:
         return None
     producers = sights.snapshot.producers
     states = producers.states.get(sight.row)
-    if states is None or episode.producer_id is None or not producers.looked[sight.row]:
+    if states is None or episode.producer_id is None or not producers.observed[sight.row]:
         return None
-    return StateLook(
+    return StateObservation(
         leader_epoch=sight.leader_epoch,
-        looked_us=sight.now_us,
+        observed_us=sight.now_us,
         state=states.get(episode.producer_id),
     )
 
 
-def _with_state(episode: Episode, look: StateLook) -> Episode:
-    epochs = [] if look.state is None else [look.state.producer_epoch]
+def _with_state(episode: Episode, observation: StateObservation) -> Episode:
+    epochs = [] if observation.state is None else [observation.state.producer_epoch]
     return changed(
         episode,
-        first_state=episode.first_state or look,
-        last_state=look,
+        first_state=episode.first_state or observation,
+        last_state=observation,
         newest_producer_epoch=_newest(episode, epochs),
     )
 

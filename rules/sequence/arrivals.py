@@ -45,17 +45,17 @@ def arrival_of(rejection: Rejection, episode: Episode, sight: Sight) -> Arrival:
         return Arrival.ARRIVED
     if _is_over(rejection, episode):
         return Arrival.NEWER_EPOCH
-    if was_looked_at_late(episode):
+    if was_scanned_late(episode):
         return Arrival.NOT_ARRIVED
     is_late = sight.now_us >= rejection.seen_us + INVESTIGATED // MICROSECOND
     return Arrival.NOT_KNOWN if is_late else Arrival.AWAITED
 
 
-def was_looked_at_late(episode: Episode) -> bool:
-    """Whether all that came was looked at when a client would have given up."""
-    looked = episode.end_looked_us
+def was_scanned_late(episode: Episode) -> bool:
+    """Whether all that came was observed when a client would have given up."""
+    observed = episode.end_scanned_us
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    return looked is not None and looked >= late
+    return observed is not None and observed >= late
 
 
 def told_arrival(episode: Episode) -> Arrival | None:
@@ -78,16 +78,20 @@ def unwritten_records(rejection: Rejection, episode: Episode) -> int:
 
 def _has_arrived(rejection: Rejection, episode: Episode) -> bool:
     """Whether the log holds the batch, behind the one that was missing, or the leader remembers it."""
-    after, look = rejection.after, episode.last_state
+    after, observation = rejection.after, episode.last_state
     if rejection.came and after is not None and after.base_sequence == expected_sequence(rejection):
         return _begins_anew(rejection) or is_next(rejection, episode)
-    if rejection.proof is not SequenceReason.FILLED or look is None or look.state is None:
+    if (
+        rejection.proof is not SequenceReason.FILLED
+        or observation is None
+        or observation.state is None
+    ):
         return False
-    last, epoch = look.state.last_sequence, _epoch_of(rejection, episode)
-    if last is None or epoch not in (None, look.state.producer_epoch):
+    last, epoch = observation.state.last_sequence, _epoch_of(rejection, episode)
+    if last is None or epoch not in (None, observation.state.producer_epoch):
         return False
     is_there = last == rejection.incoming_sequence or is_ahead(last, of=rejection.incoming_sequence)
-    return is_there and look.looked_us > rejection.seen_us
+    return is_there and observation.observed_us > rejection.seen_us
 
 
 def _is_over(rejection: Rejection, episode: Episode) -> bool:

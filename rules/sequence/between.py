@@ -83,7 +83,9 @@ def _led_by_another(rejection: Rejection, change: LeaderChange) -> bool:
     appended = appended_in(rejection)
     if appended is not None and appended == change.leader_epoch_before:
         return True
-    return change.last_look_us is not None and _is_since(rejection, change.last_look_us)
+    return change.last_observation_us is not None and _is_since(
+        rejection, change.last_observation_us
+    )
 
 
 def _is_since(rejection: Rejection, moment_us: int) -> bool:

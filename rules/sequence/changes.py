@@ -17,7 +17,7 @@ from rules.facts.broker_log import SequenceRejected, UncleanChange, partition_of
 from rules.facts.column import Bools, Column
 from rules.facts.episodes import ChangeKind, LeaderChange, SequenceMemory, joined_changes
 from rules.facts.identity import BrokerId, TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.loss_memory import ToldLoss
 from rules.facts.snapshot import Snapshot
@@ -61,7 +61,7 @@ def _settle(found: Kept, loss: ToldLoss, now_us: int) -> None:
         leader=_broker(loss.leader),
         leader_before=_broker(loss.leader_before),
         leader_epoch_before=loss.leader_epoch_before,
-        last_look_us=loss.last_look_us,
+        last_observation_us=loss.last_observation_us,
         epoch_end=loss.epoch_end,
         lost_from=loss.epoch_end,
         lost_to=loss.lost_to,
@@ -90,7 +90,7 @@ def _of_proof(proof: Proof, now_us: int) -> LeaderChange | None:
         leader=_broker(proof.leader),
         leader_before=_broker(proof.before.leader),
         leader_epoch_before=proof.before.leader_epoch,
-        last_look_us=proof.before.looked_at_us,
+        last_observation_us=proof.before.observed_at_us,
         epoch_end=proof.epoch_end,
         lost_from=None if certain is None else certain.start,
         lost_to=None if certain is None else certain.end,
@@ -113,7 +113,7 @@ def _add_line(found: Kept, view: View, event: UncleanChange) -> None:
         leader=event.leader,
         leader_before=event.leader_before,
         leader_epoch_before=None,
-        last_look_us=None,
+        last_observation_us=None,
         epoch_end=None,
         lost_from=None,
         lost_to=None,
@@ -124,19 +124,23 @@ def _add_line(found: Kept, view: View, event: UncleanChange) -> None:
 
 def _kind_of_line(view: View, event: UncleanChange, leader_epoch: int) -> ChangeKind:
     """Tell an election of the last known leader apart: it loses nothing while its machine lives."""
-    if event.is_of_last_known or _led_at_last_look(view, event, leader_epoch):
+    if event.is_of_last_known or _led_at_last_observation(view, event, leader_epoch):
         return ChangeKind.NOT_KNOWN
     return ChangeKind.UNCLEAN
 
 
-def _led_at_last_look(view: View, event: UncleanChange, leader_epoch: int) -> bool:
-    """Whether who was elected led at the last look before; of a later one that says nothing."""
+def _led_at_last_observation(view: View, event: UncleanChange, leader_epoch: int) -> bool:
+    """Whether who was elected led at the last observation before; of a later one that says nothing."""
     if view.before is None or event.topic is None:
         return False
-    looks = view.before.looks
-    row = looks.partitions.index.row(event.topic, event.partition)
-    look = None if row is None else looks[row]
-    return look is not None and look.leader_epoch < leader_epoch and look.leader == event.leader
+    observations = view.before.observations
+    row = observations.partitions.index.row(event.topic, event.partition)
+    observation = None if row is None else observations[row]
+    return (
+        observation is not None
+        and observation.leader_epoch < leader_epoch
+        and observation.leader == event.leader
+    )
 
 
 def _broker(number: int | None) -> BrokerId | None:
@@ -166,7 +170,7 @@ def _watched(view: View, before: Leaderships, changes: Changes | None) -> Leader
 
 
 def _uncompared(is_later: Bools, changes: Changes | None) -> Bools:
-    """Mark the partitions whose leader changed, and of which no look before is complete enough.
+    """Mark the partitions whose leader changed, and of which no observation before is complete enough.
 
     Nobody is asked what such a change left.
     """
@@ -188,7 +192,7 @@ def _untellable(rows: int, changes: Changes | None) -> Bools:
 def _uncertain(rows: int, changes: Changes | None) -> Bools:
     """Mark the partitions whose leader changed where elections may be unclean.
 
-    An ISR may shrink and its leader die between two looks, and the change then seems clean.
+    An ISR may shrink and its leader die between two observations, and the change then seems clean.
     """
     found = np.zeros(rows, np.bool_)
     if changes is not None and len(changes.rows):

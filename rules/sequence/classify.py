@@ -24,7 +24,7 @@ from rules.facts.sequence_verdicts import (
     SequenceVerdict,
 )
 from rules.facts.times import EPOCH, MICROSECOND
-from rules.sequence.arrivals import INVESTIGATED, was_looked_at_late
+from rules.sequence.arrivals import INVESTIGATED, was_scanned_late
 from rules.sequence.between import appended_in, lies_between, may_lie_between
 from rules.sequence.numbers import RANK, REPEATS, Suspicion, gap_of, is_behind, suspicions_of
 from rules.sequence.sight import (
@@ -155,17 +155,17 @@ def _restart(
     )
     if repeats < REPEATS:
         return _in_order(rejection, reason)
-    if was_looked_at_late(episode):
+    if was_scanned_late(episode):
         above = SequenceReason.EPOCHS_ABOVE_ZERO
         return _said(SequenceClass.SEQUENCE_RESTART, Phase.CONFIRMED, above)
     phase = Phase.CONFIRMED if is_final(episode, rejection, sight) else Phase.SUSPECTED
     return _said(SequenceClass.REORDERING, phase, reason)
 
 
-def _was_looked_at(episode: Episode, rejection: Rejection) -> bool:
-    """Whether the log was looked through around the rejected batch, after it was rejected."""
-    looked = episode.batches_looked_us
-    return looked is not None and looked > rejection.seen_us
+def _was_scanned(episode: Episode, rejection: Rejection) -> bool:
+    """Whether the log was scanned around the rejected batch, after it was rejected."""
+    observed = episode.batches_scanned_us
+    return observed is not None and observed > rejection.seen_us
 
 
 def _may_be_the_clients(one: Decided) -> bool:
@@ -192,12 +192,12 @@ def _by_changes(episode: Episode, rejection: Rejection, sight: Sight) -> Sequenc
     between = [one for one in episode.changes if lies_between(one, rejection)]
     lost = next((one for one in between if one.kind is ChangeKind.LOST), None)
     if lost is not None:
-        if _was_looked_at(episode, rejection):
+        if _was_scanned(episode, rejection):
             return _lost(Phase.CONFIRMED, SequenceReason.LOSS_PROVEN, rejection, lost)
         return _lost(Phase.SUSPECTED, _missing(episode, rejection, sight), rejection)
     unclean = next((one for one in between if one.kind is ChangeKind.UNCLEAN), None)
     if unclean is not None:
-        if was_looked_at_late(episode):
+        if was_scanned_late(episode):
             return _lost(Phase.CONFIRMED, SequenceReason.UNCLEAN_AND_UNHEALED, rejection, unclean)
         return _lost(Phase.SUSPECTED, SequenceReason.UNCLEAN_CHANGE, rejection)
     if _may_have_changed(episode, rejection, sight):
@@ -248,10 +248,10 @@ def _by_watched_changes(
 
 def _was_rejected_in(leader_epoch: int, rejection: Rejection, episode: Episode) -> bool:
     """Whether this leader epoch was still there when the line had been read."""
-    look = episode.first_state
-    if look is None or look.looked_us <= rejection.seen_us:
+    observation = episode.first_state
+    if observation is None or observation.observed_us <= rejection.seen_us:
         return False
-    return look.leader_epoch <= leader_epoch
+    return observation.leader_epoch <= leader_epoch
 
 
 # ------------------------------------------------------------------ not proven
@@ -260,8 +260,12 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
 
     A leader that took over uncleanly knows nothing either, of a producer of which it lost all.
     """
-    look, rejection = episode.last_state, suspicion.rejection
-    if look is None or look.state is not None or look.looked_us <= rejection.seen_us:
+    observation, rejection = episode.last_state, suspicion.rejection
+    if (
+        observation is None
+        or observation.state is not None
+        or observation.observed_us <= rejection.seen_us
+    ):
         return None
     if _may_have_lost_all(episode, rejection, sight):
         is_told = appended_in(rejection) is None and suspicion.class_ is SequenceClass.LOSS
@@ -272,7 +276,7 @@ def _by_state(episode: Episode, suspicion: Suspicion, sight: Sight) -> SequenceV
         return None
     lost = SequenceClass.PRODUCER_STATE_LOST
     late = episode.last_seen_us + DELIVERY_TIMEOUT // MICROSECOND
-    if look.looked_us >= late and not is_patient(episode, sight):
+    if observation.observed_us >= late and not is_patient(episode, sight):
         return _said(lost, Phase.CONFIRMED, SequenceReason.NO_STATE)
     if is_final(episode, rejection, sight):
         return None  # whether it still knows nothing was not told
@@ -283,8 +287,8 @@ def _had_state(episode: Episode, rejection: Rejection) -> bool:
     """Whether a leader ever had a state of the producer: at its first transaction there is none."""
     if rejection.form is not SequenceForm.EXPECTED_ZERO:
         return True
-    look = episode.first_state
-    is_remembered = look is not None and look.state is not None
+    observation = episode.first_state
+    is_remembered = observation is not None and observation.state is not None
     return is_remembered or rejection.before is not None or rejection.marker is not None
 
 
@@ -331,11 +335,11 @@ def _missing(episode: Episode, rejection: Rejection, sight: Sight) -> SequenceRe
         return sight.error
     if sight.is_change_untold:
         return SequenceReason.CHANGE_NOT_TOLD
-    if not _was_looked_at(episode, rejection):
-        if sight.look_error is not None:
-            return sight.look_error
+    if not _was_scanned(episode, rejection):
+        if sight.scan_error is not None:
+            return sight.scan_error
         if episode.verdict.reason in UNREAD:
-            return episode.verdict.reason  # until it can be looked through
+            return episode.verdict.reason  # until it can be scanned
         is_over = is_final(episode, rejection, sight)
         return SequenceReason.BATCH_NOT_FOUND if is_over else SequenceReason.LOOKING
     is_found = appended_in(rejection) is not None

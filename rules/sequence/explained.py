@@ -17,7 +17,7 @@ from rules.facts.sequence_verdicts import (
     SequenceVerdict,
 )
 from rules.sequence.arrivals import told_arrival, unwritten_records
-from rules.sequence.facts_told import for_and_against, looked_up_told
+from rules.sequence.facts_told import for_and_against, resolved_told
 from rules.sequence.log_entries import producer_epoch_of
 from rules.sequence.numbers import (
     BEFORE_IN_FLIGHT,
@@ -141,7 +141,7 @@ def explain_episode(episode: Episode) -> Explained:
             "rejections": episode.rejection_count,
             "arrival": None if arrival is None else str(arrival),
             "unwritten_records": unwritten,
-            **looked_up_told(episode, shown),
+            **resolved_told(episode, shown),
             **for_and_against(episode, shown),
         },
     )

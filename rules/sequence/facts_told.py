@@ -41,10 +41,10 @@ def for_and_against(episode: Episode, rejection: Rejection) -> dict[str, Evidenc
     return {"evidence_for": pro, "evidence_against": contra}
 
 
-def looked_up_told(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
+def resolved_told(episode: Episode, rejection: Rejection) -> dict[str, EvidenceValue]:
     """Return what was found around the rejected batch, and what the leader remembers."""
-    before, after, look = rejection.before, rejection.after, episode.last_state
-    state = None if look is None else look.state
+    before, after, observation = rejection.before, rejection.after, episode.last_state
+    state = None if observation is None else observation.state
     return {
         "leader_epoch_first_seen": episode.leader_epoch,
         "appended_offset": None if before is None else before.last_offset,
@@ -52,7 +52,7 @@ def looked_up_told(episode: Episode, rejection: Rejection) -> dict[str, Evidence
         "next_offset": None if after is None else after.base_offset,
         "next_sequence": None if after is None else after.base_sequence,
         "next_producer_epoch": None if after is None else after.producer_epoch,
-        "state_known": None if look is None else state is not None,
+        "state_known": None if observation is None else state is not None,
         "state_producer_epoch": None if state is None else state.producer_epoch,
         "state_last_sequence": None if state is None else state.last_sequence,
         "leader_changes": [_change_told(change) for change in episode.changes],
@@ -87,7 +87,7 @@ def _numbers(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
 
 
 def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
-    last, look, gap = last_of(rejection), episode.last_state, gap_of(rejection)
+    last, observation, gap = last_of(rejection), episode.last_state, gap_of(rejection)
     if rejection.proof is SequenceReason.FILLED and is_filled(rejection, episode):
         where = "" if rejection.after is None else f" at offset {rejection.after.base_offset}"
         yield f"the sequence that was expected came{where}", SequenceClass.REORDERING
@@ -110,14 +110,14 @@ def _log(episode: Episode, rejection: Rejection) -> Iterator[Fact]:
         )
     if told_arrival(episode) is Arrival.NOT_ARRIVED and rejection.arrival is Arrival.NOT_ARRIVED:
         yield "nothing of it came, up to the end of the log two minutes later", CLIENT_FAILURE
-    if look is not None and look.state is None:
+    if observation is not None and observation.state is None:
         yield "the leader knows nothing of the producer", SequenceClass.PRODUCER_STATE_LOST
 
 
 def _latest_epoch(episode: Episode, rejection: Rejection) -> int:
     """Return the latest leader epoch that was seen; -1 where none was."""
-    look = None if episode.last_state is None else episode.last_state.leader_epoch
-    seen = [episode.leader_epoch, rejection.proof_leader_epoch, look]
+    observation = None if episode.last_state is None else episode.last_state.leader_epoch
+    seen = [episode.leader_epoch, rejection.proof_leader_epoch, observation]
     seen += [one.leader_epoch for one in episode.changes]
     return max((one for one in seen if one is not None), default=-1)
 

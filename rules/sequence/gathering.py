@@ -10,7 +10,7 @@ from typing import Final
 from rules.facts.broker_log import SequenceRejected, partition_of
 from rules.facts.episodes import Episode, EpisodeKey, SequenceMemory
 from rules.facts.identity import TopicId, TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.rejections import Rejection, RejectionKey, distinct, merged, order, rejection_of
 from rules.facts.sequence_verdicts import Phase, SequenceClass, SequenceReason, SequenceVerdict
 from rules.facts.snapshot import Snapshot

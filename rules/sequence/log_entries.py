@@ -24,21 +24,21 @@ def entries_of(found: BatchesOf) -> tuple[LogEntry, ...]:
     return tuple(sorted(entries, key=lambda entry: entry.base_offset))
 
 
-def looked_up(rejections: Iterable[Rejection], found: BatchesOf) -> tuple[Rejection, ...]:
+def resolved(rejections: Iterable[Rejection], found: BatchesOf) -> tuple[Rejection, ...]:
     """Return the rejections with what was found around each that is not settled yet."""
     entries = entries_of(found)
     return tuple(
-        rejection if rejection.is_settled else _looked_up(rejection, entries, found)
+        rejection if rejection.is_settled else _resolved(rejection, entries, found)
         for rejection in rejections
     )
 
 
 def reaches(rejections: Sequence[Rejection], found: BatchesOf) -> bool:
-    """Whether the log was looked through around every offset at which a batch was rejected."""
+    """Whether the log was scanned around every offset at which a batch was rejected."""
     offsets = [one.offset for one in rejections if not one.is_settled and one.offset is not None]
-    if found.looked_from < 0 or not offsets:
-        return found.looked_from >= 0
-    return found.looked_from <= min(offsets) and found.looked_to >= max(offsets)
+    if found.scanned_from < 0 or not offsets:
+        return found.scanned_from >= 0
+    return found.scanned_from <= min(offsets) and found.scanned_to >= max(offsets)
 
 
 def last_of(rejection: Rejection) -> LogEntry | None:
@@ -84,16 +84,16 @@ def is_of_epoch(rejection: Rejection, producer_epoch: int) -> bool:
     return producer_epoch == known
 
 
-def _looked_up(rejection: Rejection, entries: Sequence[LogEntry], found: BatchesOf) -> Rejection:
+def _resolved(rejection: Rejection, entries: Sequence[LogEntry], found: BatchesOf) -> Rejection:
     if rejection.offset is None:
         return _without_offset(rejection, entries)
     earlier = [entry for entry in entries if entry.last_offset < rejection.offset]
     before = [entry for entry in earlier if not entry.is_marker]
     after = [entry for entry in entries if entry.base_offset >= rejection.offset]
-    is_whole = 0 <= found.looked_from <= rejection.offset <= found.looked_to
+    is_whole = 0 <= found.scanned_from <= rejection.offset <= found.scanned_to
     last = before[-1] if before else None
     is_known = last is not None and (
-        (is_whole and last.base_offset >= found.looked_from)
+        (is_whole and last.base_offset >= found.scanned_from)
         or (last_sequence(rejection) != NO_BATCH and is_last(last, rejection))
     )
     return changed(
@@ -110,10 +110,10 @@ def _looked_up(rejection: Rejection, entries: Sequence[LogEntry], found: Batches
 def _nothing_from(
     rejection: Rejection, found: BatchesOf, *, is_whole: bool, is_known: bool
 ) -> int | None:
-    """Return from where on nothing was found before the batch; a look that fell short takes nothing back."""
+    """Return from where on nothing was found before the batch; an observation that fell short takes nothing back."""
     if is_known:
         return None
-    return found.looked_from if is_whole else rejection.nothing_from
+    return found.scanned_from if is_whole else rejection.nothing_from
 
 
 def _has_come(rejection: Rejection, after: Sequence[LogEntry]) -> bool:

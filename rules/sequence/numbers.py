@@ -150,7 +150,7 @@ def _stand(rejection: Rejection) -> _Stand:
 
 
 def _place(rejection: Rejection) -> int | None:
-    """Return where the producer's last entry is; until that is looked up, where the batch belonged."""
+    """Return where the producer's last entry is; until that is resolved, where the batch belonged."""
     entries = [one.last_offset for one in (rejection.before, rejection.marker) if one is not None]
     return max(entries, default=rejection.offset)
 

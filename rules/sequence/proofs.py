@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rules.facts.broker_log import SequenceForm
-from rules.facts.episodes import Episode, StateLook
+from rules.facts.episodes import Episode, StateObservation
 from rules.facts.rejections import LogEntry, Rejection
 from rules.facts.sequence_verdicts import CONTINUITY, SequenceReason
 from rules.sequence.log_entries import is_of_epoch, last_of, producer_epoch_of
@@ -122,7 +122,7 @@ def _state_moved(rejection: Rejection, episode: Episode) -> bool:
         return _has_begun(rejection, last, episode)
     start, now = first.state, last.state
     return (
-        first.looked_us > rejection.seen_us
+        first.observed_us > rejection.seen_us
         and start.producer_epoch == now.producer_epoch
         and is_of_epoch(rejection, now.producer_epoch)
         and start.last_sequence is not None
@@ -132,13 +132,13 @@ def _state_moved(rejection: Rejection, episode: Episode) -> bool:
     )
 
 
-def _is_past(rejection: Rejection, last: StateLook | None, episode: Episode) -> bool:
+def _is_past(rejection: Rejection, last: StateObservation | None, episode: Episode) -> bool:
     """Whether the leader, whose log has the last sequence, remembers a later one of its epoch."""
     if last is None or last.state is None or last.state.last_sequence is None:
         return False
     return (
         rejection.form is SequenceForm.OUT_OF_ORDER
-        and last.looked_us > rejection.seen_us
+        and last.observed_us > rejection.seen_us
         and last.leader_epoch == episode.leader_epoch
         and last.state.producer_epoch == producer_epoch_of(rejection)
         and last_sequence(rejection) != NO_BATCH
@@ -146,11 +146,11 @@ def _is_past(rejection: Rejection, last: StateLook | None, episode: Episode) -> 
     )
 
 
-def _has_begun(rejection: Rejection, last: StateLook, episode: Episode) -> bool:
+def _has_begun(rejection: Rejection, last: StateObservation, episode: Episode) -> bool:
     """Whether the rejected epoch was accepted since: it can begin at 0 alone."""
     return (
         last.state is not None
-        and last.looked_us > rejection.seen_us
+        and last.observed_us > rejection.seen_us
         and last.leader_epoch == episode.leader_epoch
         and last.state.producer_epoch == rejection.producer_epoch
         and last.state.last_sequence is not None

@@ -34,7 +34,7 @@ class Sight:
     # It changed, and the new leader has not told yet what is left.
     is_change_untold: bool = False
     error: SequenceReason | None = None  # why nothing can be asked
-    look_error: SequenceReason | None = None  # why what was asked was not answered
+    scan_error: SequenceReason | None = None  # why what was asked was not answered
 
     @property
     def is_silent(self) -> bool:

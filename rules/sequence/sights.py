@@ -9,7 +9,7 @@ from rules.facts.batches import BatchesOf
 from rules.facts.episodes import Episode, EpisodeKey
 from rules.facts.gap import Gap, GapCause, GapScope
 from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.leaderships import Leaderships
 from rules.facts.sequence_verdicts import SequenceReason
 from rules.facts.snapshot import Snapshot
@@ -28,21 +28,21 @@ class Sights:
     leaderships: Leaderships
     untold: frozenset[int]  # rows whose new leader has not told what is left
     batches: Mapping[EpisodeKey, BatchesOf]
-    look_gaps: tuple[Gap, ...]
+    scan_gaps: tuple[Gap, ...]
 
     @classmethod
     def of(cls, view: View, leaderships: Leaderships) -> Sights:
         """Return what a round shows."""
         changes = Changes.of(view)
         untold = () if changes is None else changes.rows[changes.waiting].tolist()
-        found = (one for one in view.snapshot.batches if one.looked_from >= 0)
+        found = (one for one in view.snapshot.batches if one.scanned_from >= 0)
         return cls(
             snapshot=view.snapshot,
             now_us=microseconds(view.now),
             leaderships=leaderships,
             untold=frozenset(untold),
             batches={(one.name, one.producer_id): one for one in found},
-            look_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
+            scan_gaps=tuple(one for one in view.snapshot.gaps if one.scope is GapScope.BATCHES),
         )
 
     def of_episode(self, episode: Episode) -> Sight:
@@ -77,7 +77,7 @@ class Sights:
             clean_from=_earlier(episode.clean_from, clean, is_same=is_kept),
             is_change_untold=row in self.untold,
             error=error,
-            look_error=self._look_error(episode.name) if is_unanswered else None,
+            scan_error=self._scan_error(episode.name) if is_unanswered else None,
         )
 
     def _error(self, episode: Episode, epoch: int | None) -> SequenceReason | None:
@@ -90,12 +90,12 @@ class Sights:
             return SequenceReason.PARTITION_NOT_SEEN
         return SequenceReason.PRODUCER_NOT_TOLD if episode.producer_id is None else None
 
-    def _look_error(self, name: TopicPartition) -> SequenceReason | None:
-        """Return why a partition was not looked through; gaps of others say nothing of it."""
-        causes = {gap.cause for gap in self.look_gaps if _may_be_of(gap, name)}
+    def _scan_error(self, name: TopicPartition) -> SequenceReason | None:
+        """Return why a partition was not scanned; gaps of others say nothing of it."""
+        causes = {gap.cause for gap in self.scan_gaps if _may_be_of(gap, name)}
         if GapCause.NOT_AUTHORIZED in causes:
             return SequenceReason.NOT_READABLE
-        return SequenceReason.LOOK_FAILED if causes else None
+        return SequenceReason.SCAN_FAILED if causes else None
 
 
 def _earlier(kept: int | None, known: int | None, *, is_same: bool) -> int | None:

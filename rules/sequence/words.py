@@ -9,11 +9,13 @@ from typing import Final
 from rules.facts.sequence_verdicts import Arrival
 from rules.facts.sequence_verdicts import SequenceReason as Why
 
-LOOK_AT_LOG: Final = (
+CHECK_LOG: Final = (
     "Tidemark with READ on the topic: the header of the last accepted batch tells in which leader "
     "epoch it was appended."
 )
-READ_AGAIN: Final = "Look whether the records that follow arrived; `tidemark sequence ls` shows it."
+READ_AGAIN: Final = (
+    "Observation whether the records that follow arrived; `tidemark sequence ls` shows it."
+)
 COMPARE: Final = (
     "Compare the leader changes of the partition with the time of the line: `tidemark loss ls`, or "
     "`UNCLEAN partition change` in the controller's log."
@@ -41,8 +43,8 @@ class Words:
     check: str
 
 
-LOOK_AT_ERRORS: Final = (
-    "Look at the errors of the producing application: what it was told to have failed was not "
+CHECK_ERRORS: Final = (
+    "Observe the errors of the producing application: what it was told to have failed was not "
     "written."
 )
 
@@ -50,7 +52,7 @@ LOOK_AT_ERRORS: Final = (
 ARRIVALS: Final[Mapping[Arrival, Words]] = {
     Arrival.AWAITED: Words(
         "Whether the rejected batch itself arrives is not known yet.",
-        "The log from the rejected batch on, looked through to its end two minutes later: a client "
+        "The log from the rejected batch on, scanned to its end two minutes later: a client "
         "tries again for so long.",
         READ_AGAIN,
     ),
@@ -59,15 +61,15 @@ ARRIVALS: Final[Mapping[Arrival, Words]] = {
         "{records}). Its records are there only if the client sent them once more under a newer "
         "epoch, as librdkafka does; Java gives them up and tells its application.",
         None,
-        LOOK_AT_ERRORS,
+        CHECK_ERRORS,
     ),
     Arrival.NOT_ARRIVED: Words(
         "The rejected batch did not come: at least {records} of this producer were not written.",
         None,
-        LOOK_AT_ERRORS,
+        CHECK_ERRORS,
     ),
     Arrival.NOT_KNOWN: Words(
-        "Whether the rejected batch itself arrived could not be looked for.", None, LOOK_AT_ERRORS
+        "Whether the rejected batch itself arrived could not be searched for.", None, CHECK_ERRORS
     ),
 }
 
@@ -87,44 +89,44 @@ WORDS: Final[Mapping[Why, Words]] = {
     Why.SMALL_GAP: Words(
         "No more is missing than a producer may have in flight: most likely batches that overtook "
         "each other.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         READ_AGAIN,
     ),
     Why.TRANSACTION_START: Words(
         "The broker had nothing of this transaction yet: most likely a batch overtook its first one, "
         "as happens in healthy applications with transactions v2. At another offset it is another "
         "transaction.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         READ_AGAIN,
     ),
     Why.MOVES_ON: Words(
         "The last sequence moved on between two rejections: the client goes on sending what was "
         "missing.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         READ_AGAIN,
     ),
     Why.LARGE_GAP: Words(
         "More is missing than a producer may have in flight: acknowledged records may be gone.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         COMPARE,
     ),
     Why.SAME_AGAIN: Words(
         "The same batch is rejected again and again, and what is missing before it does not come: "
         "acknowledged records may be gone.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         COMPARE,
     ),
     Why.BEHIND: Words(
         "The batch is not above the last sequence: it was sent again although it is in the log, "
         "and the broker does not remember it any more.",
-        LOOK_AT_LOG,
-        "Look whether the client then sent it under a new producer epoch: its records would be "
+        CHECK_LOG,
+        "Observation whether the client then sent it under a new producer epoch: its records would be "
         "there twice.",
     ),
     Why.EPOCHS_ABOVE_ZERO: Words(
         "Several new producer epochs began above sequence 0: the client does not begin anew after "
         "its epoch was raised.",
-        LOOK_AT_LOG,
+        CHECK_LOG,
         "Update the client library: Java clients before 2.7.1 and 2.8 have such a bug (KAFKA-12152).",
     ),
     Why.FILLED: Words("The missing records arrived: only the order was wrong.", None, NOTHING),
@@ -156,7 +158,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "No acknowledged record is missing, and exactly one producer of the topic had records fail "
         "at that time: it gave them up and told its application.",
         None,
-        LOOK_AT_ERRORS,
+        CHECK_ERRORS,
     ),
     Why.NOT_ARRIVED: Words(
         "No acknowledged record is missing, and this batch did not arrive: neither it nor what was "
@@ -164,13 +166,13 @@ WORDS: Final[Mapping[Why, Words]] = {
         "300 s). Unless it tries for longer, its client has given it up, and its application must have "
         "got an error.",
         None,
-        LOOK_AT_ERRORS,
+        CHECK_ERRORS,
     ),
     Why.NO_STATE: Words(
         "The leader knows nothing of this producer: its state expired or was truncated, and the "
         "producer cannot go on in this epoch.",
         None,
-        "Restart the producer. A batch that it sends again is not recognised: look for duplicates. "
+        "Restart the producer. A batch that it sends again is not recognised: search for duplicates. "
         "`producer.id.expiration.ms` is how long brokers remember.",
     ),
     Why.LOSS_PROVEN: Words(
@@ -188,7 +190,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.UNCLEAN_CHANGE: Words(
         "The leader changed uncleanly after the last accepted batch: what is missing may be gone.",
-        "The log from the rejected batch on, looked through to its end two minutes later: a client "
+        "The log from the rejected batch on, scanned to its end two minutes later: a client "
         "tries again for so long.",
         COPY_DISK,
     ),
@@ -207,7 +209,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "The leader changed cleanly after the last accepted batch: what was acknowledged is there. "
         "Most likely the client gave up batches that ran into their delivery timeout.",
         "`record-error-total` of the topic's producers (see docs/scrapes.md).",
-        "Look at the errors of the producing application.",
+        "Observe the errors of the producing application.",
     ),
     Why.SEEMINGLY_CLEAN: Words(
         "The leader changed after the last accepted batch, cleanly as far as was seen; but the topic "
@@ -218,12 +220,12 @@ WORDS: Final[Mapping[Why, Words]] = {
     ),
     Why.CHANGES_UNSEEN: Words(
         "The leader changed after the last accepted batch, and Tidemark has nothing to compare: it "
-        "did not watch the partition yet, had no complete look at it, or more partitions changed at "
+        "did not watch the partition yet, had no complete observe it, or more partitions changed at "
         "once than it remembers. Whether anything was lost then cannot be told.",
         "The log of the broker that led before, or of the controller (`UNCLEAN partition change`).",
         COMPARE,
     ),
-    Why.LOOKING: Words("The partition's log is being looked at.", "The next round.", READ_AGAIN),
+    Why.LOOKING: Words("The partition's log is being observed.", "The next round.", READ_AGAIN),
     Why.HEALING: Words(
         "The leader knows nothing of this producer; it may still come back in order.",
         "The next two minutes: a client tries again for so long.",
@@ -247,7 +249,7 @@ WORDS: Final[Mapping[Why, Words]] = {
     Why.TOPIC_RECREATED: Words(
         "The line is of an older topic of this name, which was deleted.",
         None,
-        "Nothing is left of that topic to look at.",
+        "Nothing is left of that topic to observe.",
     ),
     Why.NOT_READABLE: Words(
         "The partition's log may not be read, so that it stays open in which leader epoch the last "
@@ -255,7 +257,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         "READ on the topic for Tidemark.",
         COMPARE,
     ),
-    Why.LOOK_FAILED: Words(
+    Why.SCAN_FAILED: Words(
         "The leader did not answer when it was asked for the producer's batches.",
         "A leader that answers, while the batches are retained.",
         COMPARE,
@@ -267,7 +269,7 @@ WORDS: Final[Mapping[Why, Words]] = {
         COMPARE,
     ),
     Why.BATCH_NOT_FOUND: Words(
-        "The last accepted batch is not in the part of the log that was looked through: deleted, "
+        "The last accepted batch is not in the part of the log that was scanned: deleted, "
         "compacted, too far back, or there was none.",
         "kafka-dump-log.sh on the leader: the batch with this producer id and last sequence.",
         COMPARE,

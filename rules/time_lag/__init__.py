@@ -1,4 +1,4 @@
-"""How many seconds behind a group is, from where partitions ended at earlier looks: pure."""
+"""How many seconds behind a group is, from where partitions ended at earlier observations: pure."""
 
 from rules.time_lag.ends import EndHistory, advance, shifted
 from rules.time_lag.judging import time_lags

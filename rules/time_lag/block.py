@@ -1,4 +1,4 @@
-"""Where partitions ended at a run of looks, packed: 4 bytes per look where an end moved, else none.
+"""Where partitions ended at a run of observations, packed: 4 bytes per observation where an end moved, else none.
 
 A track is one end of one partition. Tracks come in two halves: the high watermarks of all
 partitions, then their last stable offsets; where both moved alike one column serves both.
@@ -18,26 +18,28 @@ from rules.facts.column import Int64s
 STOOD: Final = -1  # the track has no column: it ends where it did before
 LARGEST_SMALL: Final = np.iinfo(np.uint32).max
 
-# Given moments, shape (looks, 1), and the ends of some tracks then, shape (looks, tracks): other ends.
+# Given moments, shape (observations, 1), and the ends of some tracks then, shape (observations, tracks): other ends.
 Change = Callable[[Int64s, Int64s], Int64s]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
-    """The ends of all tracks at some looks; ends never go down from look to look."""
+    """The ends of all tracks at some observations; ends never go down from observation to observation."""
 
-    step: int  # of how many looks one is kept
-    start_us: int  # the look before the first, microseconds since 1970-01-01 UTC
-    times_us: Int64s  # of the looks, shape (looks,), ascending
+    step: int  # of how many observations one is kept
+    start_us: int  # the observation before the first, microseconds since 1970-01-01 UTC
+    times_us: Int64s  # of the observations, shape (observations,), ascending
     base: Int64s  # the ends at `start_us`, shape (tracks,)
     column: NDArray[np.int32]  # of `above`, or STOOD; shape (tracks,)
-    above: NDArray[np.unsignedinteger[Any]]  # by how much above the base, shape (looks, columns)
+    above: NDArray[
+        np.unsignedinteger[Any]
+    ]  # by how much above the base, shape (observations, columns)
 
     @classmethod
     def packed(
         cls, *, step: int, start_us: int, times_us: Int64s, base: Int64s, ends: Int64s
     ) -> Block:
-        """Pack the ends at some looks, shape (looks, tracks)."""
+        """Pack the ends at some observations, shape (observations, tracks)."""
         above = ends - base
         moved = above[-1] > 0
         half = len(base) // 2
@@ -65,20 +67,20 @@ class Block:
 
     @property
     def last(self) -> Int64s:
-        """Return the ends at the last look, shape (tracks,)."""
+        """Return the ends at the last observation, shape (tracks,)."""
         every = np.arange(len(self.base), dtype=np.int64)
         return self.ends_at(np.full(len(every), len(self.times_us) - 1), every)
 
-    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
-        """Return where tracks ended at looks, pair by pair; look -1 is the one before the first."""
+    def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
+        """Return where tracks ended at observations, pair by pair; observation -1 is the one before the first."""
         ends = self.base[track].copy()
         column = self.column[track]
-        moved = np.flatnonzero((column != STOOD) & (look >= 0))
-        ends[moved] += self.above[look[moved], column[moved]].astype(np.int64)
+        moved = np.flatnonzero((column != STOOD) & (observation >= 0))
+        ends[moved] += self.above[observation[moved], column[moved]].astype(np.int64)
         return ends
 
     def dense(self) -> Int64s:
-        """Return all ends, shape (looks, tracks)."""
+        """Return all ends, shape (observations, tracks)."""
         ends = np.repeat(self.base[np.newaxis], len(self.times_us), axis=0)
         moved = self.column != STOOD
         ends[:, moved] += self.above[:, self.column[moved]].astype(np.int64)
@@ -99,7 +101,7 @@ class Block:
         return replace(self, base=base)
 
     def changed(self, tracks: Int64s, change: Change) -> Block:
-        """Return it with other ends of some tracks, the ones before the first look included."""
+        """Return it with other ends of some tracks, the ones before the first observation included."""
         ends, base = self.dense(), self.base.copy()
         times = self.times_us[:, np.newaxis]
         ends[:, tracks] = change(times, ends[:, tracks])
@@ -115,7 +117,7 @@ class Block:
 
 
 def merged(blocks: tuple[Block, ...]) -> Block:
-    """Return one block of neighbours, oldest first, of whose looks every so-manieth is kept."""
+    """Return one block of neighbours, oldest first, of whose observations every so-manieth is kept."""
     keep = slice(len(blocks) - 1, None, len(blocks))
     first = blocks[0]
     return Block.packed(

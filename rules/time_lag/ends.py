@@ -1,6 +1,6 @@
-"""Where partitions ended at earlier looks, so that it can be told when an end passed an offset.
+"""Where partitions ended at earlier observations, so that it can be told when an end passed an offset.
 
-One look per judged round is remembered, for both ends of every partition. What a look did not see
+One observation per judged round is remembered, for both ends of every partition. What an observation did not see
 is filled in when it is seen again: evenly, because nobody knows better. A topic that was created
 again is another topic, and what lies above an end that went down is forgotten.
 """
@@ -27,7 +27,7 @@ BlockTest = Callable[[Block], bool]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The ends of all tracks at one look."""
+    """The ends of all tracks at one observation."""
 
     at_us: int  # microseconds since 1970-01-01 UTC
     ends: Int64s  # shape (tracks,); 0 where nothing was seen yet
@@ -38,39 +38,39 @@ class EndHistory:
     """What is remembered of one cluster id.
 
     A track is one end of one partition: the high watermarks by rows of `partitions`, then the last
-    stable offsets. Ends never go down from look to look.
+    stable offsets. Ends never go down from observation to observation.
     """
 
     cluster_id: str
     partitions: Partitions
     first_end: Column  # per track, where it was first seen; absent: it never was
-    first_us: Int64s  # when that was, or up to when all older looks were forgotten
-    seen_us: Int64s  # the last look that saw the track
-    # The longest time that was filled in, and when the last one ended; 0: every look saw it.
+    first_us: Int64s  # when that was, or up to when all older observations were forgotten
+    seen_us: Int64s  # the last observation that saw the track
+    # The longest time that was filled in, and when the last one ended; 0: every observation saw it.
     filled_us: Int64s
     filled_until_us: Int64s
-    blocks: tuple[Block, ...]  # older looks, oldest first
-    looks: tuple[Ends, ...]  # later ones, at least one
+    blocks: tuple[Block, ...]  # older observations, oldest first
+    observations: tuple[Ends, ...]  # later ones, at least one
     bounds: Bounds
 
     @property
     def now_us(self) -> int:
-        """Return when the last look was."""
-        return self.looks[-1].at_us
+        """Return when the last observation was."""
+        return self.observations[-1].at_us
 
     @property
     def size_bytes(self) -> int:
         """Return how much memory it takes, about."""
-        recent = sum(look.ends.nbytes for look in self.looks)
+        recent = sum(observation.ends.nbytes for observation in self.observations)
         return recent + sum(block.size_bytes for block in self.blocks)
 
     @property
     def older_us(self) -> int:
-        """Return the time of the look before the first of `looks`."""
-        return int(self.blocks[-1].times_us[-1]) if self.blocks else self.looks[0].at_us
+        """Return the time of the observation before the first of `observations`."""
+        return int(self.blocks[-1].times_us[-1]) if self.blocks else self.observations[0].at_us
 
 
-def advance(  # noqa: PLR0913 - what a look is made of
+def advance(  # noqa: PLR0913 - what an observation is made of
     old: EndHistory | None,
     *,
     cluster_id: str,
@@ -79,7 +79,7 @@ def advance(  # noqa: PLR0913 - what a look is made of
     now_us: int,
     bounds: Bounds = DEFAULT,
 ) -> EndHistory:
-    """Return what is remembered one look later; rows of `partitions` begin with those of `offsets`.
+    """Return what is remembered one observation later; rows of `partitions` begin with those of `offsets`.
 
     Partitions that are not among `partitions` are forgotten. A clock that was set back while nobody
     watched moves what is remembered along.
@@ -91,12 +91,12 @@ def advance(  # noqa: PLR0913 - what a look is made of
     known = _over(known, partitions)
     known = _with_new(known, seen, now_us)
     known = _with_returned(_cut(known, seen), seen, now_us)
-    last = Ends(now_us, np.where(seen.valid, seen.values, known.looks[-1].ends))
+    last = Ends(now_us, np.where(seen.valid, seen.values, known.observations[-1].ends))
     return _settled(
         replace(
             known,
             seen_us=np.where(seen.valid, now_us, known.seen_us),
-            looks=(*known.looks, last),
+            observations=(*known.observations, last),
         )
     )
 
@@ -111,7 +111,10 @@ def shifted(history: EndHistory, by_us: int) -> EndHistory:
         seen_us=history.seen_us + by_us,
         filled_until_us=history.filled_until_us + by_us,
         blocks=tuple(block.shifted(by_us) for block in history.blocks),
-        looks=tuple(replace(look, at_us=look.at_us + by_us) for look in history.looks),
+        observations=tuple(
+            replace(observation, at_us=observation.at_us + by_us)
+            for observation in history.observations
+        ),
     )
 
 
@@ -132,12 +135,12 @@ def _begun(
         filled_us=np.zeros(len(seen), np.int64),
         filled_until_us=np.zeros(len(seen), np.int64),
         blocks=(),
-        looks=(Ends(now_us, seen.values),),
+        observations=(Ends(now_us, seen.values),),
         bounds=bounds,
     )
 
 
-# ------------------------------------------------------------------ steps of one look
+# ------------------------------------------------------------------ steps of one observation
 def _over(history: EndHistory, partitions: Partitions) -> EndHistory:
     """Return it for partitions as they are numbered now."""
     rows = matching_rows(partitions, history.partitions, needs_id=False)
@@ -158,7 +161,10 @@ def _over(history: EndHistory, partitions: Partitions) -> EndHistory:
         filled_us=taken(history.filled_us),
         filled_until_us=taken(history.filled_until_us),
         blocks=tuple(block.take(tracks) for block in history.blocks),
-        looks=tuple(replace(look, ends=taken(look.ends)) for look in history.looks),
+        observations=tuple(
+            replace(observation, ends=taken(observation.ends))
+            for observation in history.observations
+        ),
     )
 
 
@@ -176,15 +182,16 @@ def _with_new(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
         first_us=np.where(new, now_us, history.first_us),
         seen_us=np.where(new, now_us, history.seen_us),
         blocks=tuple(block.begun(tracks, ends) for block in history.blocks),
-        looks=tuple(
-            replace(look, ends=np.where(new, seen.values, look.ends)) for look in history.looks
+        observations=tuple(
+            replace(observation, ends=np.where(new, seen.values, observation.ends))
+            for observation in history.observations
         ),
     )
 
 
 def _cut(history: EndHistory, seen: Column) -> EndHistory:
     """Forget what lies above an end that went down: those offsets are to be written again."""
-    fallen = seen.valid & (seen.values < history.looks[-1].ends)
+    fallen = seen.valid & (seen.values < history.observations[-1].ends)
     if not fallen.any():
         return history
     tracks = np.flatnonzero(fallen).astype(np.int64)
@@ -200,13 +207,13 @@ def _cut(history: EndHistory, seen: Column) -> EndHistory:
 
 
 def _with_returned(history: EndHistory, seen: Column, now_us: int) -> EndHistory:
-    """Fill in where tracks ended at the looks that did not see them, and had moved meanwhile."""
-    moved: Bools = seen.valid & (seen.values > history.looks[-1].ends)
+    """Fill in where tracks ended at the observations that did not see them, and had moved meanwhile."""
+    moved: Bools = seen.valid & (seen.values > history.observations[-1].ends)
     returned = moved & (history.seen_us < history.now_us)
     if not returned.any():
         return history
     tracks = np.flatnonzero(returned).astype(np.int64)
-    since, ends_then = history.seen_us[tracks], history.looks[-1].ends[tracks]
+    since, ends_then = history.seen_us[tracks], history.observations[-1].ends[tracks]
     grown, took = seen.values[tracks] - ends_then, np.maximum(now_us - since, 1)
     oldest = int(since.min())
 
@@ -223,11 +230,11 @@ def _with_returned(history: EndHistory, seen: Column, now_us: int) -> EndHistory
 def _changed(
     history: EndHistory, tracks: Int64s, change: Change, is_touched: BlockTest
 ) -> EndHistory:
-    def changed(look: Ends) -> Ends:
-        ends = look.ends.copy()
-        moment = np.array([[look.at_us]], np.int64)
+    def changed(observation: Ends) -> Ends:
+        ends = observation.ends.copy()
+        moment = np.array([[observation.at_us]], np.int64)
         ends[tracks] = change(moment, ends[np.newaxis, tracks])[0]
-        return replace(look, ends=ends)
+        return replace(observation, ends=ends)
 
     return replace(
         history,
@@ -235,26 +242,26 @@ def _changed(
             block.changed(tracks, change) if is_touched(block) else block
             for block in history.blocks
         ),
-        looks=tuple(changed(look) for look in history.looks),
+        observations=tuple(changed(observation) for observation in history.observations),
     )
 
 
 def _settled(history: EndHistory) -> EndHistory:
-    """Pack the looks once there are enough, all but the last; forget what is too old."""
-    looks, enough = history.looks, history.bounds.looks
-    if len(looks) <= enough:
+    """Pack the observations once there are enough, all but the last; forget what is too old."""
+    observations, enough = history.observations, history.bounds.observations
+    if len(observations) <= enough:
         return history
-    packed, last = looks[:enough], looks[enough:]
+    packed, last = observations[:enough], observations[enough:]
     older = history.blocks[-1] if history.blocks else None
     block = Block.packed(
         step=1,
         start_us=history.older_us,
-        times_us=np.array([look.at_us for look in packed], np.int64),
+        times_us=np.array([observation.at_us for observation in packed], np.int64),
         base=packed[0].ends if older is None else older.last,
-        ends=np.stack([look.ends for look in packed]),
+        ends=np.stack([observation.ends for observation in packed]),
     )
     blocks = thinned((*history.blocks, block), history.bounds)
-    return _forgotten(replace(history, blocks=blocks, looks=last))
+    return _forgotten(replace(history, blocks=blocks, observations=last))
 
 
 def _forgotten(history: EndHistory) -> EndHistory:

@@ -18,9 +18,9 @@ from rules.time_lag.passing import passed
 
 
 def time_lags(history: EndHistory, snapshot: Snapshot) -> TimeLags:
-    """Return the time lags of a round; `history` holds its look already, as the last one."""
+    """Return the time lags of a round; `history` holds its observation already, as the last one."""
     commits, offsets = snapshot.commits, snapshot.offsets
-    nothing, hidden = commits.nothing_to_read.values > 0, commits.look_failed
+    nothing, hidden = commits.nothing_to_read.values > 0, commits.scan_failed
     stable = commits.read_committed_lag(offsets)
     # In front of the high watermark a marker is known to stand alone if it is one offset.
     is_one = _is_at_most(commits.read_uncommitted_lag(offsets), 1)

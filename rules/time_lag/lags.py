@@ -24,7 +24,7 @@ class WhyAbsent(StrEnum):
     BEYOND_END = "beyond_end"  # committed above the end, as the lag in offsets is absent there
     # It was readable before anything that is remembered: `at_least_us` is a lower bound.
     OLDER_THAN_HISTORY = "older_than_history"
-    # A few offsets are unread, perhaps markers alone, and the log may not be looked into.
+    # A few offsets are unread, perhaps markers alone, and the log may not be inspected.
     PERHAPS_NOTHING_TO_READ = "perhaps_nothing_to_read"
     SHARE_GROUP = "share_group"  # its start offset trails behind what was acknowledged
 

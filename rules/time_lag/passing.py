@@ -13,22 +13,22 @@ from rules.time_lag.ends import EndHistory
 
 
 class Stretch(Protocol):
-    """A run of looks."""
+    """A run of observations."""
 
     @property
     def start_us(self) -> int:
-        """The look before the first."""
+        """The observation before the first."""
 
     @property
     def times_us(self) -> Int64s:
-        """When the looks were, ascending."""
+        """When the observations were, ascending."""
 
     @property
     def base(self) -> Int64s:
-        """Where tracks ended at the look before the first."""
+        """Where tracks ended at the observation before the first."""
 
-    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
-        """Return where tracks ended at looks, pair by pair; look -1 is the one before the first."""
+    def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
+        """Return where tracks ended at observations, pair by pair; observation -1 is the one before the first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,7 +43,7 @@ class Passed:
 def passed(history: EndHistory, tracks: Int64s, offsets: Int64s) -> Passed:
     """Return when each track's end passed an offset, that is, when that offset could be read.
 
-    Every offset must be below the end at the last look. Between two looks records are taken to have
+    Every offset must be below the end at the last observation. Between two observations records are taken to have
     come evenly. Cost: about 15 ms for 60,000 questions.
     """
     at_us, within_us = np.zeros(len(tracks), np.int64), np.zeros(len(tracks), np.int64)
@@ -70,7 +70,7 @@ def _newest_first(history: EndHistory) -> Iterator[Stretch]:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Recent:
-    """The looks that are not packed yet."""
+    """The observations that are not packed yet."""
 
     start_us: int
     times_us: Int64s
@@ -79,24 +79,24 @@ class _Recent:
 
     @classmethod
     def of(cls, history: EndHistory) -> _Recent:
-        looks, older = history.looks, history.blocks[-1] if history.blocks else None
+        observations, older = history.observations, history.blocks[-1] if history.blocks else None
         return cls(
             start_us=history.older_us,
-            times_us=np.array([look.at_us for look in looks], np.int64),
-            base=looks[0].ends if older is None else older.last,
-            ends=np.stack([look.ends for look in looks]),
+            times_us=np.array([observation.at_us for observation in observations], np.int64),
+            base=observations[0].ends if older is None else older.last,
+            ends=np.stack([observation.ends for observation in observations]),
         )
 
-    def ends_at(self, look: Int64s, track: Int64s) -> Int64s:
-        return np.where(look < 0, self.base[track], self.ends[look, track])
+    def ends_at(self, observation: Int64s, track: Int64s) -> Int64s:
+        return np.where(observation < 0, self.base[track], self.ends[observation, track])
 
 
 def _between(
     stretch: Stretch, tracks: Int64s, offsets: Int64s, not_before: Int64s
 ) -> tuple[Int64s, Int64s]:
-    """Return the moment between two looks at which the end passed, and how far off it may be.
+    """Return the moment between two observes which the end passed, and how far off it may be.
 
-    The first look above the offset is found by halving, for all at once.
+    The first observation above the offset is found by halving, for all at once.
     """
     low = np.zeros(len(tracks), np.int64)
     high = np.full(len(tracks), len(stretch.times_us) - 1, np.int64)

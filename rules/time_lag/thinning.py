@@ -1,10 +1,10 @@
-"""Keeps what is remembered within bounds: of the older looks only some are kept.
+"""Keeps what is remembered within bounds: of the older observations only some are kept.
 
-The newest blocks hold every look. What is older is merged by fours: of four looks one is
+The newest blocks hold every observation. What is older is merged by fours: of four observations one is
 kept, again and again, up to one of 256; then it is forgotten. At an interval of 15 s that is every
-look for 6 hours, and looks of at most a minute, 4, 16 and 64 minutes apart for some six days in all.
-With 10,000 partitions that all move at every look this takes 100 MB. Where more would be taken
-(more partitions, or open transactions that make a second end of each) looks are thinned earlier.
+search for 6 hours, and observations of at most a minute, 4, 16 and 64 minutes apart for some six days in all.
+With 10,000 partitions that all move at every observation this takes 100 MB. Where more would be taken
+(more partitions, or open transactions that make a second end of each) observations are thinned earlier.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ COARSE_BLOCKS: Final = 1  # of every larger step, at least
 class Bounds:
     """How much is remembered."""
 
-    looks: int = 32  # of a block
-    fine_blocks: int = 45  # with every look, at least: 6 h at an interval of 15 s
+    observations: int = 32  # of a block
+    fine_blocks: int = 45  # with every observation, at least: 6 h at an interval of 15 s
     largest_step: int = MERGED**4
     most_bytes: int = 100 * 2**20  # of packed blocks
 

@@ -29,14 +29,14 @@ class BlockedGroup:
 
     group_id: str
     blocked_offsets: int  # from the transaction's first offset to the high watermark
-    still_to_read: int  # offsets before the transaction: how far it is from being blocked
+    lag_before_transaction: int  # offsets before the transaction: how far it is from being blocked
     is_waiting: bool  # whether it has read all that it can
 
 
 def blocked_groups(snapshot: Snapshot, row: int, start_offset: int) -> list[BlockedGroup]:
     """Return the groups with a commit at or before `start_offset`, those that wait first.
 
-    Share groups are left out: what is stored of them is not a position. Looks through all commits.
+    Share groups are left out: what is stored of them is not a position. Scans all commits.
     """
     return _among(snapshot, np.flatnonzero(snapshot.commits.row == row), row, start_offset)
 
@@ -94,7 +94,7 @@ def _blocked(snapshot: Snapshot, place: int, start: int, end: int) -> BlockedGro
     return BlockedGroup(
         group_id=group.group_id,
         blocked_offsets=end - start,
-        still_to_read=before,
+        lag_before_transaction=before,
         is_waiting=before == 0 or commits.nothing_to_read[place] == 1,
     )
 
@@ -105,7 +105,7 @@ def shown(groups: list[BlockedGroup]) -> dict[str, EvidenceValue]:
         {
             "group": one.group_id,
             "blocked_offsets": one.blocked_offsets,
-            "still_to_read": one.still_to_read,
+            "lag_before_transaction": one.lag_before_transaction,
             "is_waiting": one.is_waiting,
         }
         for one in groups[:SHOWN]

@@ -10,7 +10,7 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Final
 
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.transactions.hold_up import HoldUp
 from rules.view import View
 
@@ -23,7 +23,7 @@ class MarkerDelay(Enum):
     """What can be said of a marker that is not there yet."""
 
     BEING_WRITTEN = auto()
-    FIRST_LOOK = auto()  # since when it waits is not known: Tidemark has just begun
+    FIRST_OBSERVATION = auto()  # since when it waits is not known: Tidemark has just begun
     STUCK = auto()
 
 
@@ -33,7 +33,7 @@ def marker_delay(view: View, decided_since_us: int) -> MarkerDelay:
     if waits_us >= STUCK // timedelta(microseconds=1):
         return MarkerDelay.STUCK
     began = view.memory.transactions.began_us
-    return MarkerDelay.FIRST_LOOK if decided_since_us == began else MarkerDelay.BEING_WRITTEN
+    return MarkerDelay.FIRST_OBSERVATION if decided_since_us == began else MarkerDelay.BEING_WRITTEN
 
 
 def decided_since_us(view: View, held: HoldUp) -> int | None:

@@ -18,7 +18,7 @@ from datetime import timedelta
 from typing import Final
 
 from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.marker_waits import rows_held_by_nobody
 from rules.facts.producers import OpenProducer
 from rules.facts.transaction_doubt import Doubt, doubt_of, lists
@@ -51,7 +51,7 @@ class HoldUp:
 def hold_ups(view: View) -> tuple[HoldUp, ...]:
     """Return what the leaders said holds back, ordered by row and start offset.
 
-    Rows that were not looked at have none: see `Producers.looked`.
+    Rows that were not observed have none: see `Producers.observed`.
     """
     return tuple(_of_producers(view)) + tuple(_of_markers(view))
 
@@ -96,7 +96,7 @@ def _judged(
 def _seen_unlisted_before(view: View, producer: OpenProducer) -> bool:
     """Whether an earlier round, a moment ago at least, saw the same transaction that nobody listed.
 
-    Two looks within milliseconds would lie within one and the same move of a coordinator.
+    Two observations within milliseconds would lie within one and the same move of a coordinator.
     """
     if view.before is None:
         return False

@@ -17,7 +17,7 @@ import numpy as np
 from rules.facts.column import Bools
 from rules.facts.gap import Gap, GapScope
 from rules.facts.identity import BrokerId, TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.producers import OpenProducer
 from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_doubt import Doubt
@@ -127,17 +127,17 @@ class Listing:
     commits: CommitsByRow
     transactions: tuple[ListedTransaction, ...]
     sight: Sight  # why no transactional id is hidden from us
-    coordinators_heard: bool
+    all_coordinators_answered: bool
     gaps: tuple[Gap, ...]
     was_ever_used: bool  # False: there is no coordinator, and no transaction ever was
-    unasked_partitions: int  # held by nobody in the list, and their leaders were not asked yet
+    partitions_not_queried: int  # held by nobody in the list, and their leaders were not asked yet
 
     @property
     def is_complete(self) -> bool:
         """Whether there is no other open transaction, and each entry says all there is to say."""
         sees_all = self.sight is not Sight.UNPROVEN or not self.was_ever_used
-        was_asked = not self.unasked_partitions
-        return self.coordinators_heard and sees_all and was_asked and not self.gaps
+        was_asked = not self.partitions_not_queried
+        return self.all_coordinators_answered and sees_all and was_asked and not self.gaps
 
     def blocked_by(self, place: Place) -> list[BlockedGroup] | None:
         """Return the groups that cannot get past a transaction, None where that cannot be told."""
@@ -185,10 +185,10 @@ def listing(view: View) -> Listing:
         commits=CommitsByRow(snapshot),
         transactions=tuple(sorted(entries, key=lambda entry: entry.order)),
         sight=snapshot.transactions.sight,
-        coordinators_heard=snapshot.transactions.is_complete,
+        all_coordinators_answered=snapshot.transactions.is_complete,
         gaps=gaps_about(snapshot, HOLDING_SCOPES | BLOCKING_SCOPES),
         was_ever_used=bool(seen) or snapshot.transactions.was_ever_used,
-        unasked_partitions=_unasked(view, entries),
+        partitions_not_queried=_unasked(view, entries),
     )
 
 
@@ -229,7 +229,7 @@ def _unasked(view: View, entries: Iterable[ListedTransaction]) -> int:
     """
     snapshot, since = view.snapshot, view.since(view.memory.last_stable_offset)
     span = snapshot.offsets.open_span
-    is_held: Bools = span.valid & (span.values > 0) & ~snapshot.producers.looked
+    is_held: Bools = span.valid & (span.values > 0) & ~snapshot.producers.observed
     if view.before is not None:
         is_held &= since.valid & (since.values < microseconds(view.now))
     for entry in entries:

@@ -11,7 +11,7 @@ from rules.transactions.classes import TransactionClass
 OF_CLASS: Final[Mapping[TransactionClass, str]] = {
     TransactionClass.OPEN: "Its owner ends it, or its coordinator aborts it when its timeout is "
     "over: there is nothing to do, unless the application should have been done by now.",
-    TransactionClass.OVERDUE: "Its coordinator aborts it at its next look (every 10 s by default): "
+    TransactionClass.OVERDUE: "Its coordinator aborts it at its next observation (every 10 s by default): "
     "find its owner, which died or was busy for longer than the timeout; if this lasts for a "
     "minute, read the coordinator's log.",
     TransactionClass.PREPARE_COMMIT: "It is committed and its coordinator writes the markers, "
@@ -27,18 +27,18 @@ OF_CLASS: Final[Mapping[TransactionClass, str]] = {
     "ask whoever prepared it before anything else, because only that system knows the outcome.",
 }
 OF_DOUBT: Final[Mapping[Doubt, str]] = {
-    Doubt.CONFIRMING: "It looks as if it hangs, and was seen so for less than a second, as a "
-    "transaction that is just ending may be: abort nothing yet. `tidemark tx hanging` looks again "
+    Doubt.CONFIRMING: "It observations as if it hangs, and was seen so for less than a second, as a "
+    "transaction that is just ending may be: abort nothing yet. `tidemark tx hanging` observations again "
     "seconds later and decides; so does the next round of the service.",
-    Doubt.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: look "
+    Doubt.COORDINATOR_NOT_SEEN: "It may be known to a coordinator that could not be asked: observation "
     "again when that broker is back, and abort nothing before.",
     Doubt.PERMISSION_UNPROVEN: "It may belong to a transactional id that we may not see: grant us "
     "DESCRIBE on every TransactionalId and on Cluster, or declare that we see them all "
     "(kafka.sees_all_transactional_ids); abort nothing before.",
-    Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: look again; if it was "
+    Doubt.NOT_DESCRIBED: "Its coordinator lists it and did not describe it: observation again; if it was "
     "rejected, grant us DESCRIBE on that TransactionalId.",
     Doubt.NOBODY_FOUND: "The last stable offset stands and nobody has a transaction open there: "
-    "look again; if it lasts, read the log of the partition's leader.",
+    "observation again; if it lasts, read the log of the partition's leader.",
 }
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rules.evidence import EvidenceValue
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction
 from rules.transactions.blocked import blocked_groups, shown
@@ -22,7 +22,7 @@ def told(snapshot: Snapshot, held: HoldUp, now: datetime) -> dict[str, EvidenceV
 
 
 def told_holder(held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
-    """Return whose transaction it is, without the groups: they take a look through the commits."""
+    """Return whose transaction it is, without the groups: they take a scan the commits."""
     return {
         **_of_producer(held),
         **_of_transaction(held.transaction, now),
@@ -35,7 +35,7 @@ def told_holder(held: HoldUp, now: datetime) -> dict[str, EvidenceValue]:
 def repair_command(snapshot: Snapshot, held: HoldUp) -> str | None:
     """Return the command of Kafka's own tools that aborts a hanging transaction.
 
-    The leader looks its producer up by the start offset. Over a listener with a password the tool
+    The leader observations its producer up by the start offset. Over a listener with a password the tool
     needs `--command-config` too.
     """
     if held.start_offset is None:

@@ -1,4 +1,4 @@
-"""Builds the reader of a cluster: all that a command needs which only looks."""
+"""Builds the reader of a cluster: all that a command needs which only observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds what sends notifications, and looks after those that do not arrive."""
+"""Builds what sends notifications, and observations after those that do not arrive."""
 
 from __future__ import annotations
 
@@ -111,5 +111,9 @@ def _duties(settings: AlertingSettings, receivers: dict[str, Receiver], cluster:
 
 def _is_watching(latest: Latest) -> bool:
     """Whether rounds are made; a cluster that cannot be asked is told by other alerts."""
-    look = latest.look
-    return look.outcome is not None and look.outcome is not RoundOutcome.DIED and not look.is_stale
+    observation = latest.state
+    return (
+        observation.outcome is not None
+        and observation.outcome is not RoundOutcome.DIED
+        and not observation.is_stale
+    )

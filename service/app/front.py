@@ -38,7 +38,7 @@ def make_front(  # noqa: PLR0913 - what answers are made of, each by its name
         Sources(
             latest=latest,
             exposition=exposition,
-            history=FindingHistory(lambda: store.engine, latest.look.cluster),
+            history=FindingHistory(lambda: store.engine, latest.state.cluster),
             utc_now=utc_now,
             in_thread=in_thread,
             in_database=FewAtOnce(in_thread),

@@ -1,4 +1,4 @@
-"""Builds what keeps history, and the jobs that look after it."""
+"""Builds what keeps history, and the jobs that observation after it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def make_jobs(  # noqa: PLR0913 - what jobs are given, each by its name
     log: Log,
     more: Callable[[RunsBefore], Sequence[Job]] = lambda _: (),
 ) -> JobParts:
-    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are looked back on.
+    """Build the jobs; nothing runs yet. `keep_findings`: for how long findings are observed back on.
 
     `more` makes the jobs of other parts, and is given what tells of earlier runs.
     """

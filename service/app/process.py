@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TextIO
 
-from collectors.risk_looks import RiskReader
+from collectors.at_risk_observations import RiskReader
 from collectors.wire.pool import Pool
 from rules.facts.scrapes import Scrapes
 from rules.version import VERSION
@@ -38,7 +38,7 @@ from service.observe.risk_watch import RiskPace, RiskWatch
 from service.observe.scrape_watch import ScrapeWatch
 from service.observe.watch import Remembered, Watcher
 from service.rounds.history import History
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import Keeper
 from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
@@ -135,7 +135,7 @@ def open_service(
             pipeline=pipeline,
             rounds=_rounds(base, pipeline),
             others=[
-                Task(name="risk_looks", run=base.risk.run),
+                Task(name="at_risk_observations", run=base.risk.run),
                 *_scraping(base.scrapes),
                 *_keeping_history(base.history),
                 Task(name="time_lag", run=base.ends.run),
@@ -162,7 +162,7 @@ def _base(settings: Settings, stream: TextIO, config_file: Path | None) -> _Base
     as_json = chosen is LogFormat.JSON or (chosen is LogFormat.AUTO and not is_screen)
     log = make_log(writer, as_json=as_json, level=settings.service.log_level, colors=is_screen)
     stop = asyncio.Event()
-    first = Look(
+    first = ServiceState(
         cluster=settings.kafka.name,
         version=VERSION,
         started_at=utc_now(),
@@ -245,7 +245,7 @@ def _pipeline(base: _Base, delivering: Delivering) -> Pipeline:
         monotonic=monotonic,
         remembered=Remembered(ends=base.ends.load()),
         attempt=base.supervisor.attempt,
-        light_looks=base.risk.take,
+        light_observations=base.risk.take,
         scrapes=Scrapes.unread if base.scrapes is None else base.scrapes.scrapes,
         feeds=[base.log_files, base.inbox],
     )

@@ -35,7 +35,7 @@ def command() -> None:
 def check(**options: Any) -> int:
     """Read the settings as `tidemark serve` would; print each value and who gave it.
 
-    Takes the options of `serve`. Secrets are shown as ***. What can be used but looks wrong is told
+    Takes the options of `serve`. Secrets are shown as ***. What can be used but observations wrong is told
     on stderr, and by `serve` in its log. Ends with 0, or with 3 if something cannot be used:
     addresses, certificates, the form of the database URL, a data directory that is no folder or
     cannot be written or made. Nothing is made, and nothing is connected to.

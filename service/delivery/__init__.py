@@ -1,1 +1,1 @@
-"""Sends what is in the outbox, and looks after what does not arrive."""
+"""Sends what is in the outbox, and observations after what does not arrive."""

@@ -79,6 +79,6 @@ def _next(
 
 
 def _is_repetition(claimed: Claimed, receiver: Receiver) -> bool:
-    """Whether it is one of the pushes that an Alertmanager gets every minute: nobody looks at them."""
+    """Whether it is one of the pushes that an Alertmanager gets every minute: nobody observes them."""
     is_again = claimed.reason == NotifyReason.REPEAT_INTERVAL
     return is_again and isinstance(receiver, AlertmanagerReceiver)

@@ -1,4 +1,4 @@
-"""Looks after the outbox every few seconds: what is late, who is no more, and that somebody watches.
+"""Observations after the outbox every few seconds: what is late, who is no more, and that somebody watches.
 
 Whatever is told here goes into the outbox too, and is delivered like everything else.
 """
@@ -95,22 +95,22 @@ class Upkeep:
         self._watchdog_at: float | None = None  # when it last spoke
 
     async def run(self) -> None:
-        """Look again and again; a database that is away is asked again."""
+        """Observation again and again; a database that is away is asked again."""
         while True:
-            await self.look()
+            await self.observe()
             await asyncio.sleep(self._every_seconds)
 
-    async def look(self) -> None:
-        """Look once."""
+    async def observe(self) -> None:
+        """Observation once."""
         try:
-            is_new = await in_thread(self._looked, name="delivery_upkeep")
+            is_new = await in_thread(self._observed, name="delivery_upkeep")
         except StoreError as exc:
             self._log.debug(Event.OUTBOX_AWAY, why=str(exc))
             return
         if is_new:
             self._wake()
 
-    def _looked(self) -> bool:
+    def _observed(self) -> bool:
         """Do what is due; return whether there is something new to send. Blocks."""
         now = self._utc_now()
         for name in self._deliveries.bury(tuple(self._duties.receivers), now):

@@ -1,7 +1,7 @@
 """What is remembered of ends as the bytes of one file: an .npz archive without pickles.
 
 Packed blocks are written as they are: compressing them would take seconds for a third less. Measured with
-10,000 partitions that all move at every look for six hours: 75 MB in 0.2 s; idle ones take a tenth.
+10,000 partitions that all move at every search for six hours: 75 MB in 0.2 s; idle ones take a tenth.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ def _arrays_of(history: EndHistory) -> Arrays:
         "cluster_id": history.cluster_id,
         "topics": [list(topic) for topic in topics],
         "blocks": [[block.step, block.start_us] for block in history.blocks],
-        "looks": [look.at_us for look in history.looks],
+        "observations": [observation.at_us for observation in history.observations],
     }
     arrays: Arrays = {
         META: np.frombuffer(json.dumps(meta).encode(), np.uint8),
         "first_end": history.first_end.values,
         "first_known": history.first_end.valid,
-        "looks": np.stack([look.ends for look in history.looks]),
+        "observations": np.stack([observation.ends for observation in history.observations]),
     }
     arrays |= {name: getattr(history, name) for name in TRACKS}
     for number, block in enumerate(history.blocks):
@@ -100,9 +100,9 @@ def _history(arrays: Arrays, bounds: Bounds) -> EndHistory:
         raise ValueError(f"format {meta['format']}")
     partitions = _partitions(meta["topics"])
     tracks = 2 * len(partitions)
-    looks = _ints(arrays["looks"], (len(meta["looks"]), tracks))
-    if not len(looks):
-        raise ValueError("no look")
+    observations = _ints(arrays["observations"], (len(meta["observations"]), tracks))
+    if not len(observations):
+        raise ValueError("no observation")
     known = arrays["first_known"]
     if known.dtype != np.bool_ or known.shape != (tracks,):
         raise ValueError("a column of another type or length")
@@ -115,7 +115,9 @@ def _history(arrays: Arrays, bounds: Bounds) -> EndHistory:
             _block(arrays, number, int(step), int(start_us), tracks)
             for number, (step, start_us) in enumerate(meta["blocks"])
         ),
-        looks=tuple(Ends(int(at), ends) for at, ends in zip(meta["looks"], looks, strict=True)),
+        observations=tuple(
+            Ends(int(at), ends) for at, ends in zip(meta["observations"], observations, strict=True)
+        ),
         bounds=bounds,
     )
 

@@ -17,7 +17,7 @@ from rules.facts.broker_log import EpochRejected, SequenceRejected, partition_of
 from rules.facts.column import Column, Int64s
 from rules.facts.commit_keys import CommitKeys
 from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory
 from rules.facts.scrapes import ClientReading, ProducerName, Scrapes
 from rules.facts.snapshot import Snapshot

@@ -1,6 +1,6 @@
 """Keeps what is remembered of ends over a restart: one file in the data directory, replaced whole.
 
-It is written every few minutes and when the service stops. After a kill the looks since the last time
+It is written every few minutes and when the service stops. After a kill the observations since the last time
 are missing, so that a lag of that time is told less exactly, and says so.
 """
 

@@ -30,7 +30,7 @@ class Rates:
 def rates_between(
     now: Column, now_us: int, before: Column, before_us: Column, *, longest_us: int
 ) -> Rates:
-    """Return the rates of columns of offsets from one look to the next, by rows."""
+    """Return the rates of columns of offsets from one observation to the next, by rows."""
     elapsed = now_us - before_us.values
     known = now.valid & before.valid & before_us.valid
     moved = now.values - before.values
@@ -54,7 +54,7 @@ class LogEnds:
         self._seen_us = Column(np.where(times.valid, times.values + by_us, 0), times.valid)
 
     def rates(self, partitions: Partitions, ends: Column, now_us: int, *, longest_us: int) -> Rates:
-        """Return how fast each log grew since it was last seen, and remember this look."""
+        """Return how fast each log grew since it was last seen, and remember this observation."""
         rows = matching_rows(partitions, self._partitions, needs_id=False)
         before, seen_us = self._ends.take(rows), self._seen_us.take(rows)
         found = rates_between(ends, now_us, before, seen_us, longest_us=longest_us)

@@ -33,8 +33,8 @@ KEPT: Final[Mapping[Kind, timedelta]] = {
     Kind.SILENCES: 90 * DAY,  # since they ended
     Kind.JOB_RUNS: 90 * DAY,
 }
-# For as long as operators want to look back on what was found.
-LOOKED_BACK_ON: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
+# For as long as operators want to search back on what was found.
+WITH_HISTORY: Final = (Kind.TRANSITIONS, Kind.FINDINGS, Kind.LOG_LINES, Kind.ALERT_STEPS)
 
 
 class RunsBefore(Protocol):
@@ -81,7 +81,7 @@ class Retention:
     def __init__(self, rows: OldRows, keep_findings: timedelta, log: Log) -> None:
         """`keep_findings`: for how long is kept what operators set."""
         self._rows = rows
-        self._kept = {**dict.fromkeys(LOOKED_BACK_ON, keep_findings), **KEPT}
+        self._kept = {**dict.fromkeys(WITH_HISTORY, keep_findings), **KEPT}
         self._log = log
 
     def run(self, context: RunContext) -> Stats:

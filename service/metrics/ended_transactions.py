@@ -42,7 +42,7 @@ class Durations:
 class EndedTransactions:
     """What was counted so far."""
 
-    is_known: bool = False  # whether the log may be read, as far as the latest look tells
+    is_known: bool = False  # whether the log may be read, as far as the latest observation tells
     durations: Mapping[Outcome, Durations] = field(
         default_factory=lambda: dict.fromkeys(Outcome, Durations())
     )

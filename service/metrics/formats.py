@@ -15,7 +15,7 @@ from typing import Final
 
 
 class Syntax(StrEnum):
-    """What the bytes look like; text 0.0.4 and 1.0.0 differ only in names that we do not use."""
+    """What the bytes resembles; text 0.0.4 and 1.0.0 differ only in names that we do not use."""
 
     TEXT = "text"
     OPENMETRICS = "openmetrics"

@@ -1,7 +1,7 @@
 """What is open in a round as stats: how long partitions are held, and transactions by class.
 
 A number is shown only if nothing of its class can be missing from it: a coordinator or a leader
-that gave no answer must not look like fewer transactions.
+that gave no answer must not resembles fewer transactions.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rules.catalogue.transaction_hanging import LOOKED_AT_BY
+from rules.catalogue.transaction_hanging import DESCRIBED_AFTER
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.times import SECOND_US
 from rules.facts.transaction_doubt import Doubt
 from rules.facts.transaction_memory import sighting_key
@@ -90,8 +90,8 @@ def _leaders_told(view: View) -> bool:
     if not unlisted <= told:
         return False  # one that nobody lists was seen open before, and not asked about now
     span = snapshot.offsets.open_span
-    is_held = span.valid & (span.values > 0) & ~snapshot.producers.looked
-    stands = view.has_stood(view.since(view.memory.last_stable_offset), LOOKED_AT_BY)
+    is_held = span.valid & (span.values > 0) & ~snapshot.producers.observed
+    stands = view.has_stood(view.since(view.memory.last_stable_offset), DESCRIBED_AFTER)
     return not (is_held & stands).any()
 
 

@@ -1,4 +1,4 @@
-"""Our own process: what the operating system tells about it, and how seldom it looks for garbage."""
+"""Our own process: what the operating system tells about it, and how seldom it searches for garbage."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from service.metrics.totals import ProcessStats
 from service.scheduling.stats import JobStats
 
 # Python's own are 700, 10 and 10. A large round makes hundreds of thousands of objects, nearly all of
-# which are freed without the collector; it would look through them thousands of times, which is a
+# which are freed without the collector; it would scan them thousands of times, which is a
 # sixth of such a round. At most this many objects in cycles, some MB, wait for it longer.
 SELDOM: Final = (50_000, 20, 50)
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Look for garbage in cycles less often than Python does by itself."""
+    """Search for garbage in cycles less often than Python does by itself."""
     usual = gc.get_threshold()
     gc.set_threshold(*SELDOM)
     try:

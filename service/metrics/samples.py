@@ -269,8 +269,8 @@ def _at_risk(risk: RiskStats | None) -> dict[Metric, Values]:
         names.RISK_PARTITIONS: [({}, risk.at_risk)],
         names.RISK_WATCHED: [({}, risk.watched)],
         names.RISK_UNSEEN: [({}, risk.unseen)],
-        names.RISK_LOOKS: [({}, risk.looks)],
-        names.RISK_LOOK_DURATION: took,
+        names.AT_RISK_OBSERVATIONS: [({}, risk.observations)],
+        names.AT_RISK_OBSERVATION_DURATION: took,
     }
 
 

@@ -40,9 +40,9 @@ class RiskStats:
 
     at_risk: int  # partitions, as of the latest round
     watched: int
-    unseen: int  # of those that are watched, in the latest look
-    looks: int  # since the start
-    took_seconds: float | None  # the latest look; None while nothing is watched
+    unseen: int  # of those that are watched, in the latest observation
+    observations: int  # since the start
+    took_seconds: float | None  # the latest observation; None while nothing is watched
     requests: Mapping[str, int] = field(default_factory=dict)  # Kafka API name -> sent so far
 
 

@@ -46,7 +46,7 @@ from rules.question import ProducersQuestion, Question, by_kind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """What a round looks at; a pattern has to match a whole name, None takes everything."""
+    """What a round observes; a pattern has to match a whole name, None takes everything."""
 
     topics: re.Pattern[str] | None = None
     groups: re.Pattern[str] | None = None

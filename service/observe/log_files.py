@@ -16,14 +16,14 @@ from service.observe.feeds import Fed
 from service.runtime.threads import InTime, without_limit
 
 NAME: Final = "files"
-READ_SECONDS: Final = 8.0  # a look takes 2 s at most where the disk answers
+READ_SECONDS: Final = 8.0  # a pass takes 2 s at most where the disk answers
 
 
 class Tail(Protocol):
     """Whoever reads the files; see `collectors.broker_log.tail`."""
 
     def read(self, position: str | None) -> TailRead:
-        """Return what came after a position; None: this is the first look."""
+        """Return what came after a position; None: this is the first pass."""
 
     def close(self) -> None:
         """Let all files go."""

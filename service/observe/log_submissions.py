@@ -1,4 +1,4 @@
-"""Log lines that somebody sends, before anybody looked into them."""
+"""Log lines that somebody sends, before anybody inspected them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Looks every second at the partitions that may lose records when their leader dies.
+"""Observations every second at the partitions that may lose records when their leader dies.
 
 When an ISR shrinks, the high watermark jumps to the log end, and hundreds of records that waited are
-acknowledged within milliseconds. A proof of loss compares with the last look before the leader died,
+acknowledged within milliseconds. A proof of loss compares with the last observation before the leader died,
 and between two rounds this is it. Nothing is judged and nothing is stored here: the next round takes
-the looks. Where nothing is at risk, nothing is asked.
+the observations. Where nothing is at risk, nothing is asked.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Protocol
 
-from collectors.risk_looks import RiskLook, RiskTargets, next_targets
-from rules.facts.last_look import microseconds
-from rules.facts.risk_looks import RiskLooks
+from collectors.at_risk_observations import AtRiskObservation, RiskTargets, next_targets
+from rules.facts.at_risk_observations import AtRiskObservations
+from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from service.metrics.totals import RiskStats
 from service.runtime.threads import in_thread
 
-SHARE_OF_INTERVAL: Final = 0.8  # for asking, so that a look is over before the next is due
+SHARE_OF_INTERVAL: Final = 0.8  # for asking, so that an observation is over before the next is due
 
 
 class LightReader(Protocol):
-    """Whatever looks at partitions."""
+    """Whatever observes partitions."""
 
-    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
-        """Look once, within so many seconds."""
+    def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
+        """Observation once, within so many seconds."""
 
     def close(self) -> None:
         """Close all connections."""
@@ -39,22 +39,22 @@ class LightReader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RiskPace:
-    """How often, how long and at how much to look."""
+    """How often, how long and at how much to observation."""
 
     interval_seconds: float  # from start to start
     request_seconds: float  # that a broker may take; never more than its share of the interval
-    max_partitions: int  # 0: no looks
+    max_partitions: int  # 0: no observations
 
     @property
-    def look_seconds(self) -> float:
-        """Return how long one look may take."""
+    def observation_seconds(self) -> float:
+        """Return how long one observation may take."""
         return min(self.request_seconds, SHARE_OF_INTERVAL * self.interval_seconds)
 
 
 class RiskWatch:
-    """Is told by each round what is at risk, looks in between, and gives the next one its looks.
+    """Is told by each round what is at risk, observations in between, and gives the next one its observations.
 
-    `note`, `take` and `stats` may be called while a look goes on.
+    `note`, `take` and `stats` may be called while an observation goes on.
     """
 
     def __init__(
@@ -76,10 +76,12 @@ class RiskWatch:
             threading.Lock()
         )  # held to change what is below, never while a broker is waited for
         self._targets: RiskTargets | None = None
-        self._last: RiskLook | None = None
-        self._before_last: RiskLook | None = None
-        self._kept: RiskLooks | None = None  # by the monotonic clock: the other one may be set
-        self._looks = 0
+        self._last: AtRiskObservation | None = None
+        self._before_last: AtRiskObservation | None = None
+        self._kept: AtRiskObservations | None = (
+            None  # by the monotonic clock: the other one may be set
+        )
+        self._observations = 0
         self._took_seconds: float | None = None
         self._requests: Counter[str] = Counter()
 
@@ -96,14 +98,14 @@ class RiskWatch:
                 kept = self._kept.over(snapshot.partitions)
                 self._kept = kept.not_behind(snapshot.offsets)
 
-    def take(self) -> RiskLooks | None:
-        """Return the looks since the last call, None if there were none; they are then forgotten."""
+    def take(self) -> AtRiskObservations | None:
+        """Return the observations since the last call, None if there were none; they are then forgotten."""
         with self._lock:
             kept, self._kept = self._kept, None
             if kept is None or not len(kept):
                 return None
             ahead_us = microseconds(self._utc_now()) - self._uptime_us()
-            return replace(kept, looked_at_us=kept.looked_at_us + ahead_us)
+            return replace(kept, observed_at_us=kept.observed_at_us + ahead_us)
 
     def stats(self) -> RiskStats:
         """Return how it goes."""
@@ -113,35 +115,35 @@ class RiskWatch:
                 at_risk=0 if targets is None else int(targets.is_at_risk.sum()),
                 watched=0 if targets is None else len(targets.rows),
                 unseen=0 if last is None else last.unseen,
-                looks=self._looks,
+                observations=self._observations,
                 took_seconds=self._took_seconds,
                 requests=dict(self._requests),
             )
 
     # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
-        """Look again and again until the service stops."""
+        """Observation again and again until the service stops."""
         due = self._monotonic()
         while not await self._stopped_before(due):
             due = self._monotonic() + self._pace.interval_seconds
             if self._has_work():
-                await in_thread(self.look_once, name="risk_looks")
+                await in_thread(self.observe_once, name="at_risk_observations")
 
-    def look_once(self) -> None:
-        """Look at what is at risk now; blocks no longer than a look may take."""
+    def observe_once(self) -> None:
+        """Observe what is at risk now; blocks no longer than an observation may take."""
         with self._asking:
             targets = self._targets
             if targets is None or not len(targets.rows):
                 return
             began = self._monotonic()
-            look = self._reader.look(
-                targets, seconds=self._pace.look_seconds, now_us=self._uptime_us()
+            observation = self._reader.observe(
+                targets, seconds=self._pace.observation_seconds, now_us=self._uptime_us()
             )
-            self._keep(look, self._monotonic() - began)
+            self._keep(observation, self._monotonic() - began)
 
     def close(self) -> None:
-        """Close the connections, after the look that goes on."""
-        waits = self._asking.acquire(timeout=self._pace.look_seconds)
+        """Close the connections, after the observation that goes on."""
+        waits = self._asking.acquire(timeout=self._pace.observation_seconds)
         try:
             self._reader.close()
         finally:
@@ -152,15 +154,19 @@ class RiskWatch:
         targets = self._targets
         return targets is not None and len(targets.rows) > 0
 
-    def _keep(self, look: RiskLook, took_seconds: float) -> None:
+    def _keep(self, observation: AtRiskObservation, took_seconds: float) -> None:
         with self._lock:
-            placed = look.looks.partitions if self._targets is None else self._targets.partitions
-            fresh = look.looks.over(placed)  # a round may have ended meanwhile
-            self._kept = (self._kept or RiskLooks.none(placed)).with_newer(fresh)
-            self._before_last, self._last = self._last, look
-            self._looks += 1
+            placed = (
+                observation.observations.partitions
+                if self._targets is None
+                else self._targets.partitions
+            )
+            fresh = observation.observations.over(placed)  # a round may have ended meanwhile
+            self._kept = (self._kept or AtRiskObservations.none(placed)).with_newer(fresh)
+            self._before_last, self._last = self._last, observation
+            self._observations += 1
             self._took_seconds = took_seconds
-            self._requests.update(look.requests)
+            self._requests.update(observation.requests)
 
     def _uptime_us(self) -> int:
         return round(self._monotonic() * SECOND_US)

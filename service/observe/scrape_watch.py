@@ -1,7 +1,7 @@
 """Reads metrics of brokers and clients in its own time, so that no round waits for an endpoint.
 
 Each endpoint is asked once per interval, all of them side by side and spread over it. What they say
-is counted here, over many looks; a round takes what there is, with its age. Those that gave nothing
+is counted here, over many observations; a round takes what there is, with its age. Those that gave nothing
 twice wait for each other and not for the rest, so that a hundred dead ones delay nobody: neither one
 that failed once nor, for some minutes, one that is restarted. Nor does a mount that hangs under the
 files that list them: what is known goes on being asked.
@@ -25,7 +25,7 @@ from collectors.scrapes.listing import Listed
 from collectors.scrapes.readings import Readings
 from collectors.scrapes.tracking import Tracker
 from rules.facts.gap import GapCause
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.scrapes import EndpointState, ScrapeFailure, Scrapes
 from rules.facts.times import SECOND_US
 from service.runtime.clock import STEP_TOLERANCE
@@ -34,7 +34,7 @@ from service.runtime.log import Log
 from service.runtime.threads import in_thread
 
 FRESH_INTERVALS: Final = 3  # that an answer is used: one may be late, and one may fail
-TICK_SECONDS: Final = 1.0  # at most, from one look at what is due to the next
+TICK_SECONDS: Final = 1.0  # at most, from one observe what is due to the next
 LEAST_SECONDS: Final = 0.05
 AT_ONCE: Final = 32  # endpoints that are asked side by side
 FAILED_AT_ONCE: Final = 8  # likewise, of those that gave nothing `FAILURES` times or more
@@ -73,7 +73,7 @@ class ScrapePace:
     """How often, and how much is kept."""
 
     interval_seconds: float
-    timeout_seconds: float  # that one look takes at most
+    timeout_seconds: float  # that one observation takes at most
     max_series: int  # of one endpoint
 
     @property
@@ -104,12 +104,12 @@ class _Watched:
     tracker: Tracker
     due: float  # on the monotonic clock
     is_asked: bool = False  # at this moment
-    looks: int = 0
+    observations: int = 0
     made: _Made = field(default_factory=lambda: _Made(Readings(), 0))
 
 
 class ScrapeWatch:
-    """Looks at endpoints until the service stops; `scrapes` may be called at any time."""
+    """Observes endpoints until the service stops; `scrapes` may be called at any time."""
 
     def __init__(  # noqa: PLR0913 - two clocks and the log beside what is asked
         self,
@@ -177,7 +177,7 @@ class ScrapeWatch:
     def _follow_clock(self) -> int:
         """Return by how much the wall clock is ahead; small steps are not followed.
 
-        All times are moved along where it was set: looks are timed by the other clock.
+        All times are moved along where it was set: observations are timed by the other clock.
         """
         ahead = self._ahead()
         if abs(ahead - self._ahead_us) > STEP_TOLERANCE.total_seconds() * SECOND_US:
@@ -186,14 +186,14 @@ class ScrapeWatch:
 
     # -------------------------------------------------------------- between rounds
     async def run(self) -> None:
-        """Look again and again until the service stops."""
+        """Observation again and again until the service stops."""
         for one in self._watched.values():  # an earlier run may have died
             one.is_asked = False
         async with asyncio.TaskGroup() as group:
             tasks = {group.create_task(self._follow_lists(), name="scrape_lists")}
             while not self._stop.is_set():
                 for endpoint in self._begin_due():
-                    task = group.create_task(self._look(endpoint), name="scrape")
+                    task = group.create_task(self._observe(endpoint), name="scrape")
                     tasks.add(task)
                     task.add_done_callback(tasks.discard)
                 await self._stopped_within(self._wait_seconds())
@@ -238,10 +238,10 @@ class ScrapeWatch:
         for endpoint, one in self._watched.items():
             if one.is_asked or one.due > now:
                 continue
-            # The second look spreads the endpoints over an interval; then each keeps its place.
+            # The second observation spreads the endpoints over an interval; then each keeps its place.
             spread = 0.5 + zlib.crc32(endpoint.url.encode()) / MAX_CRC
-            one.due = now + interval * (1.0 if one.looks else spread)
-            one.is_asked, one.looks = True, one.looks + 1
+            one.due = now + interval * (1.0 if one.observations else spread)
+            one.is_asked, one.observations = True, one.observations + 1
             begun.append(endpoint)
         return begun
 
@@ -251,7 +251,7 @@ class ScrapeWatch:
         next_due = min(idle, default=float("inf"))
         return min(max(next_due - self._monotonic(), LEAST_SECONDS), TICK_SECONDS)
 
-    async def _look(self, endpoint: Endpoint) -> None:
+    async def _observe(self, endpoint: Endpoint) -> None:
         one = self._watched.get(endpoint)
         if one is None:
             return

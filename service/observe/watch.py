@@ -20,11 +20,11 @@ from rules.catalogue.all_rules import (
     run_unguarded,
 )
 from rules.errors import CollectError
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.gap import GapScope
-from rules.facts.last_look import microseconds, refined
+from rules.facts.last_observation import microseconds, refined
 from rules.facts.matching import matching_rows
 from rules.facts.memory import Memory, shifted
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion, Question
@@ -112,19 +112,19 @@ class Watcher:
         monotonic: Callable[[], float],
         remembered: Remembered | None = None,
         attempt: Attempt = run_unguarded,
-        light_looks: Callable[[], RiskLooks | None] = lambda: None,
+        light_observations: Callable[[], AtRiskObservations | None] = lambda: None,
         feeds: Sequence[LogFeed] = (),
         scrapes: Callable[[], Scrapes] = Scrapes.unread,
     ) -> None:
         """`attempt` runs each rule; it tells a defect of one and lets the others judge.
 
-        `light_looks` gives what was seen between the rounds, once; `feeds` give log lines, and
+        `light_observations` gives what was seen between the rounds, once; `feeds` give log lines, and
         `scrapes` what metrics said so far.
         """
         self._cluster = cluster
         self._source = source
         self._attempt = attempt
-        self._light_looks = light_looks
+        self._light_observations = light_observations
         self._scrapes = scrapes
         self._feeds = feeds
         self._scope = scope
@@ -151,15 +151,15 @@ class Watcher:
         self._clock = began
         if step is not None:
             self.remembered = self.remembered.shifted(step)
-        self._remember_light_looks()
+        self._remember_light_observations()
         made = self._make_round(began.wall, knows_positions=knows_positions)
         return replace(made, clock_step=step)
 
-    def _remember_light_looks(self) -> None:
-        """Take the looks made so far; those made during the round may be newer than what it sees."""
-        light, memory = self._light_looks(), self.remembered.memory
+    def _remember_light_observations(self) -> None:
+        """Take the observations made so far; those made during the round may be newer than what it sees."""
+        light, memory = self._light_observations(), self.remembered.memory
         if light is not None and memory is not None:
-            finer = replace(memory, looks=refined(memory.looks, light))
+            finer = replace(memory, observations=refined(memory.observations, light))
             self.remembered = replace(self.remembered, memory=finer)
 
     def _make_round(self, began: datetime, *, knows_positions: bool) -> WatchedRound:
@@ -240,7 +240,7 @@ def next_due(began: float, ended: float, *, interval_seconds: float, early: bool
 
     Rounds are counted from start to start and never overlap: one that took longer than the
     interval is followed at once. After a leader change the next is early, so that what the new
-    leader says is seen while it is fresh; so it is where a verdict waits for a second look.
+    leader says is seen while it is fresh; so it is where a verdict waits for a second observation.
     """
     regular = began + interval_seconds
     wanted = min(regular, ended + EARLY_SECONDS) if early else regular

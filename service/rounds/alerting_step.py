@@ -124,7 +124,7 @@ class Alerting:
         """Take rounds that were made before the memory was there; what they leave is owed."""
         for one in rounds:
             seen = Seen(open_findings=one.open_findings, changes=one.changes)
-            delta = self.look(cluster_id, seen, one.at, tells=False)
+            delta = self.observe(cluster_id, seen, one.at, tells=False)
             if delta is not None:
                 self._owed[cluster_id] = delta
 
@@ -167,7 +167,7 @@ class Alerting:
         self._done |= {one.closing_id for one in done}
         return Closings(changes=tuple(changes.values()), done=tuple(done))
 
-    def look(
+    def observe(
         self,
         cluster_id: str,
         seen: Seen | None,
@@ -191,12 +191,12 @@ class Alerting:
         made = self._attempt(PART, stepped)
         if made is None:
             self._failures += 1
-            made = before, AlertDelta(looked_at=before.looked_at, at=at)
+            made = before, AlertDelta(observed_at=before.observed_at, at=at)
         self._states[cluster_id], delta = made
         delta = replace(delta, closed=closed)
         owed = self._owed.pop(cluster_id, None)
         left = delta if owed is None else owed.then(delta)
-        return None if left.is_empty and left.looked_at == before.looked_at else left
+        return None if left.is_empty and left.observed_at == before.observed_at else left
 
     def end(self, cluster_id: str, successor: str, seen: Seen, at: datetime) -> AlertDelta | None:
         """End a cluster whose name is another one's now; that one's groups tell of it.
@@ -208,7 +208,7 @@ class Alerting:
         if not (goes_on or known.groups or cluster_id in self._owed):
             self._states.pop(cluster_id, None)
             return None
-        delta = self.look(cluster_id, seen, at, tells=False)
+        delta = self.observe(cluster_id, seen, at, tells=False)
         gone = self._states.pop(cluster_id)
         if not gone.groups:
             return delta
@@ -218,12 +218,12 @@ class Alerting:
         self._owe(
             successor,
             AlertDelta(
-                looked_at=heir.looked_at,
+                observed_at=heir.observed_at,
                 at=at,
                 groups={group_id: groups[group_id] for group_id in gone.groups},
             ),
         )
-        left = AlertDelta(looked_at=gone.looked_at, at=at, groups=dict.fromkeys(gone.groups))
+        left = AlertDelta(observed_at=gone.observed_at, at=at, groups=dict.fromkeys(gone.groups))
         return left if delta is None else delta.then(left)
 
     def _outgoing(self, told: Sequence[Notification]) -> Iterator[Outgoing]:
@@ -246,8 +246,8 @@ class Alerting:
 
     def _owe_whole(self, cluster_id: str) -> None:
         state = self.state(cluster_id)
-        if state.looked_at is not None:
-            self._owe(cluster_id, whole_delta(state, state.looked_at))
+        if state.observed_at is not None:
+            self._owe(cluster_id, whole_delta(state, state.observed_at))
 
 
 def _handed_over(

@@ -76,7 +76,7 @@ class Found:
             self._end_other_clusters(watched.at)
         closed = self._close_what_persons_want(watched.at)
         changes = self._next_changes(watched)
-        alerts = self._look(changes, watched.at)
+        alerts = self._observe(changes, watched.at)
         self._pass_on(changes, watched.at, alerts, checkpoint)
         return [*closed, *changes]
 
@@ -94,7 +94,7 @@ class Found:
         try:
             now, alerting = self._now(), self._alerting
             if now is not None and alerting is not None and self.has_to_tell():
-                delta = alerting.look(self.cluster_id, None, now, tells=True)
+                delta = alerting.observe(self.cluster_id, None, now, tells=True)
                 if delta is not None:
                     self._pass_on((), now, delta)
         finally:
@@ -192,7 +192,7 @@ class Found:
         after = apply_changes(self.open_findings, closings.changes, at)
         self._open[self.cluster_id] = after
         seen = Seen(open_findings=after, changes=closings.changes)
-        left = alerting.look(self.cluster_id, seen, at, tells=False, closed=closings.done)
+        left = alerting.observe(self.cluster_id, seen, at, tells=False, closed=closings.done)
         self._keeper.keep(
             Passing(
                 cluster_id=self.cluster_id,
@@ -210,11 +210,11 @@ class Found:
         """Return alerting as soon as it is known what an earlier process told."""
         return self._alerting if self._keeper.is_loaded else None
 
-    def _look(self, changes: Sequence[Change], at: datetime) -> AlertDelta | None:
+    def _observe(self, changes: Sequence[Change], at: datetime) -> AlertDelta | None:
         if self._ready is None:
             return None
         seen = Seen(open_findings=self.open_findings, changes=changes)
-        return self._ready.look(self.cluster_id, seen, at, tells=self._keeper.is_storing)
+        return self._ready.observe(self.cluster_id, seen, at, tells=self._keeper.is_storing)
 
     def _adopt_alerts(self, alerting: Alerting, loaded: Loaded) -> None:
         """Go on with what was stored of alerts, and let the rounds that wait happen to them."""

@@ -14,7 +14,7 @@ from service.history.stats import HistoryStats
 from service.observe.watch import WatchedRound
 from service.runtime.threads import in_thread
 
-SHIPPING_SECONDS: Final = 30.0  # between looks whether an hour is over
+SHIPPING_SECONDS: Final = 30.0  # between observations whether an hour is over
 
 
 class History:

@@ -35,7 +35,7 @@ class RoundOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Look:
+class ServiceState:
     """The state of the service after a round, and before the first one."""
 
     cluster: str  # the configured name
@@ -56,7 +56,7 @@ class Look:
     restarts: Mapping[str, int] = field(default_factory=dict)  # task -> times it was restarted
     logs: Mapping[str, LogStats] = field(default_factory=dict)  # by source of log lines
     endpoints: tuple[EndpointState, ...] = ()  # of metrics of brokers and clients
-    # Since which look each gap of the snapshot has been there without a break.
+    # Since which observation each gap of the snapshot has been there without a break.
     gaps_since: Mapping[GapKey, datetime] = field(default_factory=dict)
     is_stale: bool = False  # no round has ended for so long that nothing of it is news
 
@@ -69,37 +69,39 @@ class Look:
 
     @property
     def stale_after_seconds(self) -> float:
-        """Return how long a look is news: a slow round and a missed one are not yet silence."""
+        """Return how long a state is news: a slow round and a missed one are not yet silence."""
         return STALE_INTERVALS * self.interval_seconds + STALE_SECONDS
 
 
 class Latest:
-    """Holds the newest look; one writer, any number of readers."""
+    """Holds the newest state; one writer, any number of readers."""
 
-    def __init__(self, first: Look, *, monotonic: Callable[[], float] = lambda: 0.0) -> None:
-        """Without a clock a look stays news for ever."""
-        self._look = first
+    def __init__(
+        self, first: ServiceState, *, monotonic: Callable[[], float] = lambda: 0.0
+    ) -> None:
+        """Without a clock a state stays news for ever."""
+        self._state = first
         self._monotonic = monotonic
         self._round_ended = monotonic()  # or the start
 
     @property
-    def look(self) -> Look:
-        """Return the newest look, marked if no round has ended for long: a round may hang."""
-        look = self._look
+    def state(self) -> ServiceState:
+        """Return the newest state, marked if no round has ended for long: a round may hang."""
+        state = self._state
         silent = self.silent_seconds
-        if silent <= look.stale_after_seconds:
-            return look
-        error = look.error or f"no round has ended for {silent:.0f} s"
-        return replace(look, is_stale=True, error=error)
+        if silent <= state.stale_after_seconds:
+            return state
+        error = state.error or f"no round has ended for {silent:.0f} s"
+        return replace(state, is_stale=True, error=error)
 
     @property
     def silent_seconds(self) -> float:
         """Return for how long no round has ended."""
         return self._monotonic() - self._round_ended
 
-    def publish(self, look: Look) -> None:
-        """Replace the look."""
-        if look.rounds != self._look.rounds:
+    def publish(self, state: ServiceState) -> None:
+        """Replace the state."""
+        if state.rounds != self._state.rounds:
             self._round_ended = self._monotonic()
-        since = gaps_since(self._look.gaps_since, look.snapshot)
-        self._look = replace(look, gaps_since=since)
+        since = gaps_since(self._state.gaps_since, state.snapshot)
+        self._state = replace(state, gaps_since=since)

@@ -38,7 +38,7 @@ class KeepingState(StrEnum):
     NOT_LOADED = "not_loaded"  # what was remembered could not be read yet; rounds wait
     STORED = "stored"
     WAITING = "waiting"  # the database is away
-    REJECTED = "rejected"  # it answers and says no: a person has to look
+    REJECTED = "rejected"  # it answers and says no: a person has to observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

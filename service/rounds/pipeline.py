@@ -1,4 +1,4 @@
-"""One round from end to end: look, judge, tell what changed, store, write the metrics, publish.
+"""One round from end to end: observe, judge, tell what changed, store, write the metrics, publish.
 
 Rounds never overlap: `make_round` has one caller at a time. Nothing here waits but for the limits
 of the cluster's reader and of the database.
@@ -30,7 +30,7 @@ from service.metrics.totals import ProcessStats, RiskStats, SelfMetrics, StoreSt
 from service.observe.watch import WatchedRound, Watcher
 from service.rounds.alerting_step import Alerting
 from service.rounds.finding_state import Found
-from service.rounds.latest import Latest, Look, RoundOutcome
+from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import Keeper, KeepingState, KeepingStatus
 from service.storage.formats.checkpoint import Checkpoint
 from service.storage.rounds.store import Loaded
@@ -44,12 +44,12 @@ class MadeRound:
 
     watched: WatchedRound
     changes: Sequence[Change]
-    look: Look
+    state: ServiceState
     was_loaded: bool  # this round read what an earlier process left
 
 
 class RiskPort(Protocol):
-    """Whatever looks at partitions at risk between the rounds."""
+    """Whatever observes partitions at risk between the rounds."""
 
     def note(self, snapshot: Snapshot) -> None:
         """Take from a round which partitions are at risk."""
@@ -104,8 +104,8 @@ class Pipeline:
         self._history = history
         self._found = Found(keeper, alerting, monotonic=monotonic, on_stored=on_stored)
         self._totals = SelfMetrics(
-            version=latest.look.version,
-            interval_seconds=latest.look.interval_seconds,
+            version=latest.state.version,
+            interval_seconds=latest.state.interval_seconds,
             rounds=dict.fromkeys(map(str, RoundOutcome), 0),
         )
 
@@ -124,7 +124,7 @@ class Pipeline:
         if loaded is not None:
             self._adopt(loaded)
         known = self._found.open_findings
-        shown = replace(self._latest.look, keeping=self._keeper.status, open_findings=known)
+        shown = replace(self._latest.state, keeping=self._keeper.status, open_findings=known)
         self._latest.publish(shown)
         return loaded is not None
 
@@ -145,10 +145,10 @@ class Pipeline:
         collected = watched.snapshot.report.took_seconds if watched.snapshot else judged - began
         phases = {"rules": judged - began - collected, "store": stored - judged}
         self._totals = self._next_totals(watched, stored - began, phases)
-        look = self._look(watched, stored - began)
+        state = self._next_state(watched, stored - began)
         self._expose(watched)
-        self._latest.publish(look)
-        return MadeRound(watched=watched, changes=changes, look=look, was_loaded=was_loaded)
+        self._latest.publish(state)
+        return MadeRound(watched=watched, changes=changes, state=state, was_loaded=was_loaded)
 
     def has_to_tell(self) -> bool:
         """Whether anything of alerts is due; may be asked at any time."""
@@ -170,7 +170,7 @@ class Pipeline:
             verdicts={},
             sequences=self._totals.sequences.after(None),
         )
-        before = self._latest.look
+        before = self._latest.state
         self._exposition.update_blind(before.cluster, self._totals)
         self._latest.publish(
             replace(
@@ -214,7 +214,7 @@ class Pipeline:
                 known,
                 memory=_joined(checkpoint.memory, known.memory),
                 unknown_since=_earlier(since, known.unknown_since)
-                if self._latest.look.rounds
+                if self._latest.state.rounds
                 else since,
             )
         self._watcher.remembered = known
@@ -266,8 +266,8 @@ class Pipeline:
             counts[rule_id, entry.severity] += 1
         return counts
 
-    def _look(self, watched: WatchedRound, took: float) -> Look:
-        before = self._latest.look
+    def _next_state(self, watched: WatchedRound, took: float) -> ServiceState:
+        before = self._latest.state
         return replace(
             before,
             rounds=before.rounds + 1,
@@ -288,7 +288,7 @@ class Pipeline:
 
     def _expose(self, watched: WatchedRound) -> None:
         if watched.snapshot is None:
-            self._exposition.update_blind(self._latest.look.cluster, self._totals)
+            self._exposition.update_blind(self._latest.state.cluster, self._totals)
             return
         found = None if watched.view is None else OpenTransactions.of(watched.view)
         self._exposition.update(watched.snapshot, self._totals, found, watched.time_lags)

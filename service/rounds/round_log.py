@@ -9,7 +9,7 @@ from typing import Any, Final
 from rules.facts.broker_log import BrokerLog
 from rules.open_findings import Change, Step
 from rules.verdict import Verdict
-from service.rounds.latest import Look, RoundOutcome
+from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.persistence import KeepingState, KeepingStatus
 from service.rounds.pipeline import MadeRound
 from service.runtime.events import Event
@@ -34,17 +34,17 @@ class RoundLog:
         if step is not None:
             self._log.warning(Event.CLOCK_STEP, seconds=step.total_seconds())
         if made.was_loaded:
-            self._log.info(Event.MEMORY_LOADED, open_findings=len(made.look.open_findings))
+            self._log.info(Event.MEMORY_LOADED, open_findings=len(made.state.open_findings))
         self._tell_findings(change for change in made.changes if change.is_transition)
-        self._tell_keeping(made.look.keeping)
-        self._tell_alerts_error(made.look.keeping.alerts_error)
-        self._tell_log_sources(made.look)
-        self._tell_round(made.look)
+        self._tell_keeping(made.state.keeping)
+        self._tell_alerts_error(made.state.keeping.alerts_error)
+        self._tell_log_sources(made.state)
+        self._tell_round(made.state)
 
-    def _tell_round(self, look: Look) -> None:
-        failed = look.outcome is RoundOutcome.FAILED
+    def _tell_round(self, service_state: ServiceState) -> None:
+        failed = service_state.outcome is RoundOutcome.FAILED
         tell = self._log.warning if failed else self._log.info
-        tell(Event.ROUND, **round_counts(look))
+        tell(Event.ROUND, **round_counts(service_state))
 
     def _tell_findings(self, transitions: Iterable[Change]) -> None:
         told = list(transitions)
@@ -55,9 +55,9 @@ class RoundLog:
         if len(told) > MAX_FINDING_LINES:
             self._log.warning(Event.FINDINGS_LEFT_OUT, count=len(told) - MAX_FINDING_LINES)
 
-    def _tell_log_sources(self, look: Look) -> None:
+    def _tell_log_sources(self, service_state: ServiceState) -> None:
         """Tell what changed of the sources of log lines: why one is not read, or that it is."""
-        for source, stats in look.logs.items():
+        for source, stats in service_state.logs.items():
             before = self._log_errors.pop(source, None)
             if stats.error is not None:
                 self._log_errors[source] = stats.error
@@ -90,15 +90,17 @@ class RoundLog:
         tell(event, state=str(status.state), why=status.error, needs_a_person=status.is_final)
 
 
-def round_counts(look: Look) -> dict[str, Any]:
+def round_counts(service_state: ServiceState) -> dict[str, Any]:
     """Return the fields of a round's event; what is not known is left out."""
-    snapshot = look.snapshot if look.is_current else None
+    snapshot = service_state.snapshot if service_state.is_current else None
     fields: dict[str, Any] = {
-        "cluster": look.cluster,
-        "number": look.rounds,
-        "outcome": str(look.outcome),
-        "took_seconds": None if look.took_seconds is None else round(look.took_seconds, 3),
-        "why": look.error,
+        "cluster": service_state.cluster,
+        "number": service_state.rounds,
+        "outcome": str(service_state.outcome),
+        "took_seconds": None
+        if service_state.took_seconds is None
+        else round(service_state.took_seconds, 3),
+        "why": service_state.error,
     }
     if snapshot is not None:
         fields |= {
@@ -110,9 +112,9 @@ def round_counts(look: Look) -> dict[str, Any]:
             **log_counts(snapshot.broker_log),
         }
     for verdict in (Verdict.UNKNOWN, Verdict.BREACH):
-        fields[verdict.name.lower()] = sum(j.count(verdict) for j in look.judgements)
-    fields["open_findings"] = len(look.open_findings)
-    fields["waiting_rounds"] = look.keeping.waiting_rounds or None
+        fields[verdict.name.lower()] = sum(j.count(verdict) for j in service_state.judgements)
+    fields["open_findings"] = len(service_state.open_findings)
+    fields["waiting_rounds"] = service_state.keeping.waiting_rounds or None
     return {name: value for name, value in fields.items() if value is not None}
 
 

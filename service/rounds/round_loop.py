@@ -14,7 +14,7 @@ from service.rounds.pipeline import Pipeline
 from service.rounds.round_log import RoundLog
 from service.runtime.threads import in_thread
 
-TELLING_SECONDS: Final = 1.0  # between looks at what is due: what a page may be late by
+TELLING_SECONDS: Final = 1.0  # between observes what is due: what a page may be late by
 
 
 class RoundLoop:
@@ -71,7 +71,7 @@ class TellingLoop:
         self._seconds = seconds
 
     async def run(self) -> None:
-        """Look every second or so, and tell in a thread, because the database may hold it up."""
+        """Observation every second or so, and tell in a thread, because the database may hold it up."""
         while not await self._stopped_within(self._seconds):
             if self._pipeline.has_to_tell():
                 await in_thread(self._pipeline.tell_due, name="alert_groups")

@@ -9,7 +9,7 @@ class Event(StrEnum):
     """What happened."""
 
     STARTED = "service_started"
-    SETTINGS_ADVICE = "settings_advice"  # one per setting that looks wrong and can be used
+    SETTINGS_ADVICE = "settings_advice"  # one per setting that observations wrong and can be used
     STOPPING = "service_stopping"
     STOPPED = "service_stopped"
     DRAIN_LIMIT = "drain_limit_passed"

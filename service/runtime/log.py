@@ -156,7 +156,7 @@ def _on_one_line(_logger: object, _method: str, rendered: Any) -> Any:
 
 
 def _indented_traceback(stream: TextIO, error: ExcInfo) -> None:
-    """Write every line of it indented, so that no message in it looks like a line of the log."""
+    """Write every line of it indented, so that no message in it resembles a line of the log."""
     lines = "".join(traceback.format_exception(*error)).splitlines()
     stream.writelines("\n    " + "".join(map(_printable, line)) for line in lines)
 

@@ -1,7 +1,7 @@
 """Runs jobs when they are due, makes up for what was missed, and keeps every run.
 
 All of it happens on the event loop; runs and the database have threads of their own. Whatever held
-a run up (the database away, an earlier run, a sleeping machine), the next look decides about it.
+a run up (the database away, an earlier run, a sleeping machine), the next observation decides about it.
 """
 
 from __future__ import annotations
@@ -114,10 +114,10 @@ class Runner:
             self._change(job.name, last_success=left.last_success)
             self._take(job, at_start(job, left, now), now)
         self._is_begun = True
-        self.look()
+        self.observe()
         return True
 
-    def look(self) -> None:
+    def observe(self) -> None:
         """Run every job that is due."""
         for name in self.jobs:
             self.consider(name)

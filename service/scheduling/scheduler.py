@@ -1,7 +1,7 @@
-"""The task that wakes jobs: APScheduler at the moments when they are due, a steady look besides.
+"""The task that wakes jobs: APScheduler at the moments when they are due, a steady observation besides.
 
 APScheduler only says when. It is told never to give up on a moment: what came too late is decided by
-the runner, from what was run. The look finds what no moment brings: a database that is back, a
+the runner, from what was run. The observation finds what no moment brings: a database that is back, a
 machine that slept, a clock that was set back, by which APScheduler would wait until it has caught up.
 """
 
@@ -21,7 +21,7 @@ from service.scheduling.runner import Runner
 from service.scheduling.triggers import Trigger
 
 FIRST_AFTER_SECONDS: Final = 60.0  # a start has more urgent things to do
-LOOK_SECONDS: Final = 30.0
+OBSERVATION_SECONDS: Final = 30.0
 
 
 class Scheduler:
@@ -34,20 +34,20 @@ class Scheduler:
         *,
         clocks: Callable[[], ClockReading],
         first_after_seconds: float = FIRST_AFTER_SECONDS,
-        look_seconds: float = LOOK_SECONDS,
+        observation_seconds: float = OBSERVATION_SECONDS,
     ) -> None:
         self._runner = runner
         self._stop = stop
         self._clocks = clocks
         self._first_after_seconds = first_after_seconds
-        self._look_seconds = look_seconds
+        self._observation_seconds = observation_seconds
 
     async def run(self) -> None:
         """Wake jobs; when the service stops, wait until those that run have ended."""
         try:
             await self._wait(self._first_after_seconds)
             while not self._stop.is_set() and not await self._runner.begin():
-                await self._wait(self._look_seconds)
+                await self._wait(self._observation_seconds)
             if not self._stop.is_set():
                 await self._wake()
         finally:
@@ -67,22 +67,22 @@ class Scheduler:
             )
         scheduler.start()
         try:
-            await self._look(scheduler)
+            await self._observe(scheduler)
         finally:
             scheduler.shutdown(wait=False)
             await asyncio.sleep(0)  # it ends in a callback
 
-    async def _look(self, scheduler: AsyncIOScheduler) -> None:
+    async def _observe(self, scheduler: AsyncIOScheduler) -> None:
         clocks = self._clocks()
         while not self._stop.is_set():
-            await self._wait(self._look_seconds)
+            await self._wait(self._observation_seconds)
             before, clocks = clocks, self._clocks()
             if step_between(before, clocks) is not None:
                 for job in self._runner.jobs.values():
                     due = job.trigger.after(clocks.wall)
                     scheduler.modify_job(job.name, next_run_time=due)
             await self._runner.keep_rest()
-            self._runner.look()
+            self._runner.observe()
 
     async def _wait(self, seconds: float) -> None:
         with contextlib.suppress(TimeoutError):

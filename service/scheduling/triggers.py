@@ -19,7 +19,7 @@ from apscheduler.triggers.cron import CronTrigger
 from rules.facts.times import EPOCH
 
 MOST_COUNTED: Final = 1000  # due times that passed; more are told as so many
-# How far to look back for the latest due time: nothing of ours is due less often than yearly.
+# How far to search back for the latest due time: nothing of ours is due less often than yearly.
 BACK: Final = tuple(timedelta(days=days) for days in (1, 8, 32, 367))
 
 

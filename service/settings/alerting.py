@@ -86,13 +86,13 @@ class AlertingSettings(Group):
     belongs together mostly comes within it."""
 
     group_interval_seconds: Interval = 300.0
-    """Seconds between looks at a group that goes on. Default: Alertmanager's."""
+    """Seconds between observes a group that goes on. Default: Alertmanager's."""
 
     repeat_interval_seconds: Interval = 14_400.0
     """Seconds after which what goes on is told again. Default: Alertmanager's, 4 hours."""
 
     send_resolved: bool = True
-    """Whether ends are told. Default: yes, so that nobody looks for what is over."""
+    """Whether ends are told. Default: yes, so that nobody searches for what is over."""
 
     fallback_receiver: Annotated[str | None, Field(examples=["pager"])] = None
     """Receiver that is told what another one did not take in time or at all. Default: none; such

@@ -54,7 +54,7 @@ class BrokerLogSettings(Group):
     files are followed. Default: none, as Tidemark often runs elsewhere."""
 
     read_existing: bool = False
-    """Whether a file that is there when Tidemark first looks is read from its beginning. Default:
+    """Whether a file that is there when Tidemark first observations is read from its beginning. Default:
     false, from its end, because what happened before is not news."""
 
     max_waiting_events: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000

@@ -24,7 +24,7 @@ from service.settings.values import DatabaseUrl, NamePattern, Seconds, Token
 
 
 class LogFormat(StrEnum):
-    """How a log line looks."""
+    """How a log line observations."""
 
     AUTO = "auto"
     JSON = "json"
@@ -126,12 +126,12 @@ class ServiceSettings(Group):
     interval of Prometheus, so that every scrape finds a new round."""
 
     risk_interval_seconds: Annotated[float, Field(ge=0.2, le=3600)] = 1.0
-    """Seconds from look to look at partitions at risk, between rounds; each look is over within four
-    fifths of it. Default: a record appended after the last look before a leader died cannot be told
+    """Seconds from observation to observe partitions at risk, between rounds; each observation is over within four
+    fifths of it. Default: a record appended after the last observation before a leader died cannot be told
     lost or not, and a second is cheap."""
 
     max_risk_partitions: Annotated[int, Field(ge=0, le=1_000_000)] = 2000
-    """Partitions at risk that are looked at between rounds, those with the smallest ISR first; 0 for
+    """Partitions at risk that are observed between rounds, those with the smallest ISR first; 0 for
     none. Default: what a dead broker of a large cluster puts at risk, at about one per cent of one core."""
 
     drain_seconds: Seconds = 25.0
@@ -147,7 +147,7 @@ class ServiceSettings(Group):
 
     topics: Annotated[NamePattern | None, Field(examples=[r"orders\..*"])] = None
     """Only topics whose whole name matches are watched. Default: all, because records are also lost
-    where nobody looks."""
+    where nobody observations."""
 
     groups: Annotated[NamePattern | None, Field(examples=["billing-.*"])] = None
     """Only consumer groups whose whole name matches are watched. Default: all, as for topics."""
@@ -170,7 +170,7 @@ class DatabaseSettings(Group):
 
     keep_transitions_days: Annotated[int, Field(ge=1, le=3650)] = 90
     """Days for which changes of a finding's verdict are kept. Default: a quarter, which most
-    reviews of incidents look back on."""
+    reviews of incidents search back on."""
 
 
 class HttpSettings(Group):

@@ -44,7 +44,7 @@ class RouteSettings(Group):
     """Seconds from a group's first alert to its first notification."""
 
     group_interval_seconds: Interval | None = None
-    """Seconds between looks at a group that goes on."""
+    """Seconds between observes a group that goes on."""
 
     repeat_interval_seconds: Interval | None = None
     """Seconds after which what goes on is told again."""

@@ -96,7 +96,7 @@ class ScrapeSettings(Group):
     """PEM file of the authority to trust for https. Default: the system's trusted roots."""
 
     interval_seconds: Annotated[float, Field(ge=0.5, le=3600)] = 15.0
-    """Seconds from look to look at each endpoint; endpoints are spread over it. An answer is used for
+    """Seconds from observation to observe each endpoint; endpoints are spread over it. An answer is used for
     three intervals. Default: as often as rounds are made."""
 
     timeout_seconds: Seconds = 5.0
@@ -112,7 +112,7 @@ class ScrapeSettings(Group):
     tens of thousands of partitions."""
 
     max_series: Annotated[int, Field(ge=1, le=10_000_000)] = 20_000
-    """Series that are kept of one endpoint at most, of those that are looked for. Default: a thousand
+    """Series that are kept of one endpoint at most, of those that are searched for. Default: a thousand
     clients with five topics each."""
 
     @model_validator(mode="after")

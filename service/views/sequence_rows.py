@@ -30,7 +30,7 @@ def episode_row(episode: Episode) -> Row:
         "last_seen": _time(episode.last_seen_us),
         "state": "open" if episode.ended_us is None else "ended",
         "ended_at": _time(episode.ended_us),
-        "is_looking": not episode.is_told or told_arrival(episode) is Arrival.AWAITED,
+        "is_investigating": not episode.is_told or told_arrival(episode) is Arrival.AWAITED,
         "next_command": next_command(episode),
     }
 

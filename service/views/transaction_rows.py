@@ -68,9 +68,9 @@ def completeness_row(found: Listing) -> Row:
     """Return whether a list is whole, and what is known to be missing if it is not."""
     return {
         "complete": found.is_complete,
-        "coordinators_heard": found.coordinators_heard,
+        "all_coordinators_answered": found.all_coordinators_answered,
         "sight": str(found.sight),
-        "unasked_partitions": found.unasked_partitions,
+        "partitions_not_queried": found.partitions_not_queried,
         "gap_count": len(found.gaps),
         "gaps": [gap_row(gap) for gap in found.gaps[:GAPS_SHOWN]],
     }
@@ -96,7 +96,7 @@ def _group_row(group: BlockedGroup) -> Row:
     return {
         "group": group.group_id,
         "is_waiting": group.is_waiting,
-        "still_to_read": group.still_to_read,
+        "lag_before_transaction": group.lag_before_transaction,
         "blocked_offsets": group.blocked_offsets,
     }
 

@@ -105,7 +105,7 @@ def make_nights(spark: Spark, history: str, zone: str, days: Sequence[date], kee
 
 
 def make_night(spark: Spark, place: Place, night: Night, begun: float) -> NightRun:
-    """Make a night's run, or find that it is there; `begun` is when its inputs were looked at.
+    """Make a night's run, or find that it is there; `begun` is when its inputs were observed.
 
     Raises:
         NightFailedError: a task failed, or the run to go on from is damaged.

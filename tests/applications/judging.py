@@ -6,7 +6,7 @@ Nothing above info but two things that are true, and only where an instance has 
   transactional id over, or the timeout is over, and the coordinator aborts what was open.
 - `read_committed_consumers_blocked` with the reason `overdue`. Nobody took the transactional id over
   before the timeout: who reads the output has waited for it a minute or longer, and waits until the
-  coordinator looks the next time. Where a successor is there in time nothing is said.
+  coordinator observations the next time. Where a successor is there in time nothing is said.
 
 Each subject may be named so once per kill.
 """

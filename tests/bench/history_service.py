@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from rules.baseline.layout import HOURS, hour_folder
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.time_lag import EndHistory
 from rules.time_lag import advance as advance_ends
 from service.history.blocks import write_by_bucket
@@ -44,7 +44,7 @@ from tests.packed import history_folder
 from tests.unit.service.runtime.told import Told
 
 ROUNDS: Final = 3600 // INTERVAL_SECONDS  # of an hour
-LOOKS: Final = 1_800  # remembered of ends: over seven hours, so that they are thinned
+OBSERVATIONS: Final = 1_800  # remembered of ends: over seven hours, so that they are thinned
 BUCKETS: Final = 32
 ENDS: Final = "time-lag.npz"
 
@@ -143,7 +143,7 @@ def in_child(mode: str, folder: Path) -> None:
 def prepare(folder: Path) -> None:
     """Make what an earlier process left of ends."""
     history: EndHistory | None = None
-    for number in range(-LOOKS, 0):
+    for number in range(-OBSERVATIONS, 0):
         seen = moving(number)
         history = advance_ends(
             history,

@@ -69,7 +69,7 @@ def moving(number: int, *, committed_at: int | None = None) -> Snapshot:
             committed_offset=seen_by_groups[row] - _BEHIND,
             committed_leader_epoch=Column.absent(COMMITS),
             nothing_to_read=Column.absent(COMMITS),
-            look_failed=np.zeros(COMMITS, np.bool_),
+            scan_failed=np.zeros(COMMITS, np.bool_),
         ),
     )
 
@@ -89,7 +89,7 @@ def abandoned(number: int, *, each: int = 30) -> Snapshot:
             committed_offset=ends(0)[row[order]] - 5,
             committed_leader_epoch=Column.absent(count),
             nothing_to_read=Column.known(np.zeros(count, np.int64)),
-            look_failed=np.zeros(count, np.bool_),
+            scan_failed=np.zeros(count, np.bool_),
         ),
     )
 

@@ -55,9 +55,9 @@ def test_exposition() -> None:
 
 def test_transactions() -> None:
     """5,000 open transactions, 1,000 partitions held, 15,000 ended since the last round."""
-    looks = [_transactional(number) for number in range(2)]
-    before = advance(looks[0])
-    last, memory = looks[1], advance(looks[1], before)
+    observations = [_transactional(number) for number in range(2)]
+    before = advance(observations[0])
+    last, memory = observations[1], advance(observations[1], before)
     view = View(snapshot=last, memory=memory, before=before, now=last.taken_at)
     opened = [_seconds(lambda: OpenTransactions.of(view)) for _ in range(ROUNDS)]
     start, log = EndedTransactions(), last.transaction_log
@@ -93,7 +93,7 @@ def _transactional(number: int) -> Snapshot:
     return replace(
         seen,
         offsets=replace(seen.offsets, last_stable_offset=Column.known(stable)),
-        transactions=transactions(*listed, looked_up=numbers),
+        transactions=transactions(*listed, resolved=numbers),
         producers=producers(*hanging, rows=ROWS),
         transaction_log=TransactionLog(is_read=True, ended=(ended(),) * ENDED),
     )
@@ -111,7 +111,7 @@ def _seconds(action: Callable[[], object]) -> float:
 
 
 def _round(number: int) -> Snapshot:
-    """Return a round in which some commits were looked at closer."""
+    """Return a round in which some commits were observed closer."""
     draw = np.random.default_rng(number)
     seen = moving(number)
     asked = Column.known(draw.integers(0, 2, COMMITS)).where(draw.random(COMMITS) < 0.01)

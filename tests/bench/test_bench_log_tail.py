@@ -1,4 +1,4 @@
-"""Reading log files that brokers append to: a backlog, and looks at logs where little happens.
+"""Reading log files that brokers append to: a backlog, and observes logs where little happens.
 
 Stats are printed. The files are in the folder for temporary ones, in the system's cache.
 """
@@ -23,7 +23,7 @@ from tests.log_lines import append_failed, stamped, thrown
 MB: Final = 1_000_000
 BACKLOG_BYTES: Final = 200 * MB
 BROKERS, LOGS, ROTATED = 3, 6, 200
-LOOKS: Final = 20
+OBSERVATIONS: Final = 20
 REJECTED: Final = (
     append_failed("orders-0"),
     thrown(
@@ -65,21 +65,23 @@ def test_reading_a_backlog(place: Path) -> None:
     with path.open("ab") as file:
         for _ in range(BACKLOG_BYTES // len(content)):
             file.write(content)
-    looks = lines = events = 0
+    observations = lines = events = 0
     begin, longest, is_behind = monotonic(), 0.0, True
     while is_behind:
         before = monotonic()
         found = tail.read(position)
         longest = max(longest, monotonic() - before)
         position, is_behind = found.position, found.is_behind
-        looks += 1
+        observations += 1
         lines += found.sources[0].lines
         events += len(found.events)
     took = monotonic() - begin
     size = path.stat().st_size
-    print(f"\n{size / MB:.0f} MB in {looks} looks: {lines:,} lines, {events:,} events")
     print(
-        f"  {size / took / MB:.0f} MB/s, {lines / took:,.0f} lines/s, longest look {longest:.2f} s"
+        f"\n{size / MB:.0f} MB in {observations} observations: {lines:,} lines, {events:,} events"
+    )
+    print(
+        f"  {size / took / MB:.0f} MB/s, {lines / took:,.0f} lines/s, longest observation {longest:.2f} s"
     )
     print(f"  {weighed()}")
     assert lines == BACKLOG_BYTES // len(content) * content.count(b"\n")
@@ -102,20 +104,22 @@ def test_looking_where_little_happens_and_after_a_rotation(place: Path) -> None:
     position = tail.read(None).position
     first = monotonic() - begin
     begin = monotonic()
-    for number in range(LOOKS):
+    for number in range(OBSERVATIONS):
         for path in paths:
             with path.open("a", encoding="utf-8") as file:
                 file.write(stamped(f"{number}") + "\n")
         position = tail.read(position).position
-    usual = (monotonic() - begin) / LOOKS
+    usual = (monotonic() - begin) / OBSERVATIONS
     for path in paths:
         path.rename(f"{path}.2026-12-01")
         path.write_text(stamped(f"next of {path}") + "\n", encoding="utf-8")
     begin = monotonic()
     found = tail.read(position)
     rotated_seconds = monotonic() - begin
-    print(f"\n{len(paths)} logs, {len(paths) * ROTATED} rotated files: first look {first:.3f} s,")
-    print(f"  usual look {usual:.4f} s, after a rotation of all {rotated_seconds:.3f} s,")
+    print(
+        f"\n{len(paths)} logs, {len(paths) * ROTATED} rotated files: first observation {first:.3f} s,"
+    )
+    print(f"  usual observation {usual:.4f} s, after a rotation of all {rotated_seconds:.3f} s,")
     print(f"  position {len(found.position) / 1000:.0f} kB; {weighed()}")
     assert sum(source.lines for source in found.sources) == len(paths)
     tail.close()

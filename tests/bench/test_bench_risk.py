@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from collectors.risk_looks import RiskLook, RiskReader, RiskTargets
+from collectors.at_risk_observations import AtRiskObservation, RiskReader, RiskTargets
 from collectors.security import Security
 from collectors.wire.pool import Pool
 from rules.facts.column import Ragged
@@ -31,7 +31,7 @@ from service.settings import KafkaSettings
 
 TOPICS = 200
 PARTITIONS_PER_TOPIC = 50
-LOOKS = 30
+OBSERVATIONS = 30
 BAR_PERCENT = 5
 PACE = RiskPace(interval_seconds=1.0, request_seconds=5.0, max_partitions=2000)
 
@@ -41,12 +41,12 @@ class Measured:
 
     def __init__(self) -> None:
         self._reader = RiskReader(Pool(Security()))
-        self.looks: list[RiskLook] = []
+        self.observations: list[AtRiskObservation] = []
 
-    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
-        """Look once."""
-        self.looks.append(self._reader.look(targets, seconds=seconds, now_us=now_us))
-        return self.looks[-1]
+    def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
+        """Observation once."""
+        self.observations.append(self._reader.observe(targets, seconds=seconds, now_us=now_us))
+        return self.observations[-1]
 
     def close(self) -> None:
         """Close all connections."""
@@ -72,21 +72,21 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("at_risk", [500, 2000])
-def test_looks(seen: Snapshot, at_risk: int) -> None:
+def test_observations(seen: Snapshot, at_risk: int) -> None:
     reader = Measured()
     watch = RiskWatch(reader, PACE, utc_now=utc_now, monotonic=monotonic, stop=asyncio.Event())
     with closing(watch):
         watch.note(_at_risk(seen, at_risk))
-        watch.look_once()  # connects
+        watch.observe_once()  # connects
         used, began, took = _cpu_seconds(), monotonic(), list[float]()
-        for number in range(1, LOOKS + 1):
-            watch.look_once()
+        for number in range(1, OBSERVATIONS + 1):
+            watch.observe_once()
             took.append(watch.stats().took_seconds or 0.0)
             pause(max(0.0, began + number * PACE.interval_seconds - monotonic()))
         percent = 100 * (_cpu_seconds() - used) / (monotonic() - began)
     _print(at_risk, seen, reader, took, percent)
     leaders = len(seen.brokers)
-    for found in reader.looks[1:]:
+    for found in reader.observations[1:]:
         assert found.unseen == 0
         assert found.requests == {"ListOffsets": 3 * leaders}
 
@@ -104,12 +104,12 @@ def _print(
     at_risk: int, seen: Snapshot, reader: Measured, took: list[float], percent: float
 ) -> None:
     bar = f" (bar: {BAR_PERCENT} %)" if at_risk == 500 else ""
-    last = reader.looks[-1]
+    last = reader.observations[-1]
     print(
-        f"\n{at_risk:,} of {len(seen.partitions):,} partitions at risk, {LOOKS} looks"
-        f"\n  look      median {statistics.median(took) * 1000:.1f} ms, max {max(took) * 1000:.1f} ms"
+        f"\n{at_risk:,} of {len(seen.partitions):,} partitions at risk, {OBSERVATIONS} observations"
+        f"\n  observation      median {statistics.median(took) * 1000:.1f} ms, max {max(took) * 1000:.1f} ms"
         f"\n  processor {percent:.2f} % of one core, this whole process{bar}"
-        f"\n  requests  {dict(last.requests)} a look, {len(seen.brokers)} leaders, "
+        f"\n  requests  {dict(last.requests)} an observation, {len(seen.brokers)} leaders, "
         f"{last.unseen} partitions not seen"
     )
 

@@ -98,19 +98,21 @@ def series(count: int, endpoint: int = 0) -> list[Series]:
 def test_counters_of_one_large_endpoint() -> None:
     known = series(20_000)
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=20_000)
-    looks = iter(range(1000))
+    observations = iter(range(1000))
 
-    def look() -> None:
-        number = next(looks)
+    def observe() -> None:
+        number = next(observations)
         at_us = number * 15 * SECOND_US
         values = dict.fromkeys(known, float(number))  # every one of them rises
         tracker.note(Samples(values=values), Moment(at_us, at_us + 1000))
 
     for _ in range(60):
-        look()
-    noted = timed(look)
+        observe()
+    noted = timed(observe)
     read = timed(lambda: tracker.readings(0, 1000 * 15 * SECOND_US), times=3)
-    print(f"\n20,000 counters, all rising: a look {noted:.0f} ms, their facts {read:.0f} ms")
+    print(
+        f"\n20,000 counters, all rising: an observation {noted:.0f} ms, their facts {read:.0f} ms"
+    )
 
 
 class Instant:

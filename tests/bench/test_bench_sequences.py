@@ -77,8 +77,8 @@ def answers() -> tuple[BatchesOf, ...]:
             name=TopicPartition(f"topic-{number // 50:03}", number % 50),
             producer_id=number,
             batches=(batch(97, 0, 3),),
-            looked_from=0,
-            looked_to=1000,
+            scanned_from=0,
+            scanned_to=1000,
             largest_batch=1,
         )
         for number in range(EVENTS)

@@ -1,4 +1,4 @@
-"""Time lags of 10,000 partitions that all move and 31,590 commits, for so long that looks are thinned."""
+"""Time lags of 10,000 partitions that all move and 31,590 commits, for so long that observations are thinned."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from service.history.ends_format import read_ends, write_ends
 from service.runtime.clock import monotonic
 from tests.bench.large import INTERVAL_SECONDS, TITLE, moving
 
-LOOKS = 1_800  # over seven hours
-BEHIND = 1_300  # looks: over five hours
+OBSERVATIONS = 1_800  # over seven hours
+BEHIND = 1_300  # observations: over five hours
 INTERVAL_US = INTERVAL_SECONDS * 10**6
 BAR_MS, MOST_MB = 100.0, 110.0
 
@@ -20,7 +20,7 @@ BAR_MS, MOST_MB = 100.0, 110.0
 def test_time_lags_of_a_large_cluster() -> None:
     history: EndHistory | None = None
     spent: dict[str, list[float]] = {"remember": [], "near the end": [], "hours behind": []}
-    for number in range(LOOKS):
+    for number in range(OBSERVATIONS):
         seen = moving(number)
         begin = monotonic()
         history = advance(
@@ -35,7 +35,9 @@ def test_time_lags_of_a_large_cluster() -> None:
             _timed(spent["near the end"], history, number)
     assert history is not None
     for _ in range(5):
-        lags = _timed(spent["hours behind"], history, LOOKS - 1, committed_at=LOOKS - 1 - BEHIND)
+        lags = _timed(
+            spent["hours behind"], history, OBSERVATIONS - 1, committed_at=OBSERVATIONS - 1 - BEHIND
+        )
         assert lags.read_committed.lag_us.valid.all()
         assert (lags.read_committed.within_us <= INTERVAL_US).all()
     _print(history, spent)
@@ -54,7 +56,7 @@ def _timed(
 
 
 def _print(history: EndHistory, spent: dict[str, list[float]]) -> None:
-    print(f"\ntime lags: {TITLE}, {LOOKS:,} looks {INTERVAL_SECONDS} s apart")
+    print(f"\ntime lags: {TITLE}, {OBSERVATIONS:,} observations {INTERVAL_SECONDS} s apart")
     for what, took in spent.items():
         print(
             f"  {what:<14} median {statistics.median(took) * 1000:6.1f} ms, "

@@ -24,7 +24,7 @@ from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.log_inbox import LogInbox
 from service.observe.watch import Remembered, Watcher
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import Keeper, KeepingState
 from service.rounds.pipeline import HistoryPort, MadeRound, Pipeline
 from service.runtime.allocator import keep_memory_small
@@ -102,7 +102,7 @@ def build(
     keep_memory_small()
     source, exposition = Source(), Exposition()
     store = PostgresStore(lambda: open_database(None, folder))
-    first = Look(
+    first = ServiceState(
         cluster=NAME, version="bench", started_at=utc_now(), interval_seconds=INTERVAL_SECONDS
     )
     latest = Latest(first)
@@ -173,9 +173,9 @@ def timed_round(parts: Parts) -> tuple[MadeRound, Took]:
     begin = monotonic()
     made = parts.pipeline.make_round()
     whole = monotonic() - begin - parts.source.took_seconds
-    keeping = made.look.keeping
+    keeping = made.state.keeping
     if keeping.state is not KeepingState.STORED or keeping.took_seconds is None:
-        raise SystemExit(f"round {made.look.rounds} was not stored: {keeping.error}")
+        raise SystemExit(f"round {made.state.rounds} was not stored: {keeping.error}")
     return made, Took(storing=keeping.took_seconds, whole=whole)
 
 

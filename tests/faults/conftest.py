@@ -72,7 +72,7 @@ def burst(
     cluster: Sandbox,  # noqa: F811
     matrix: Matrix,
 ) -> SequenceTruth:
-    """Lose, by the command, what was written between two looks; all brokers run again then."""
+    """Lose, by the command, what was written between two observations; all brokers run again then."""
     topic = f"sequence-loss-burst-{uuid.uuid4().hex[:8]}"
     truth = strike_by_command(matrix, cluster, topic, "--burst")
     undo_by_command(truth)

@@ -191,7 +191,7 @@ def struck(
 ) -> Iterator[SequenceTruth]:
     """Make a fault that the service has seen coming, and hold what it says against the truth.
 
-    The block may look at it once more by itself; then it is undone.
+    The block may observe it once more by itself; then it is undone.
     """
     with prepare_sequence(name, sandbox, **options) as prepared:
         matrix.await_watched(prepared.topic)
@@ -203,6 +203,6 @@ def struck(
 def strike(
     matrix: Matrix, sandbox: Sandbox, name: SequenceName, options: dict[str, Any]
 ) -> SequenceTruth:
-    """Do the same, where nobody else looks."""
+    """Do the same, where nobody else observations."""
     with struck(matrix, sandbox, name, options) as truth:
         return truth

@@ -45,7 +45,7 @@ def test_a_reordering_is_harmless(
         rounds = matrix.rounds_until_told(truth.topic, "sequence_gap_reordering")
         assert rounds <= ROUNDS, matrix.episodes(truth.topic)
         [told] = truth.episodes
-        # A deleted topic tells nothing more; a client that gave up may begin anew after the first looks.
+        # A deleted topic tells nothing more; a client that gave up may begin anew after the first observations.
         assert_arrived(matrix, truth.topic, "arrived" if told.is_healed else "newer_epoch")
 
 

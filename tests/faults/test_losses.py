@@ -1,7 +1,7 @@
-"""The fault matrix, what is lost or looks like it: brokers die, and clients go on.
+"""The fault matrix, what is lost or resembles it: brokers die, and clients go on.
 
 Every class and number has to be right, and confirmed only with proof. Others than those who made a
-fault look at it too: the textbook's is in test_textbook.py.
+fault observe it too: the textbook's is in test_textbook.py.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from service.sandbox.workloads.topics import ensure_topics
 from tests.faults.matrix import Matrix
 from tests.integration.serve.served import end_processes
 
-LONGER_THAN_ASKED = 45  # transactions: one episode is looked into in 40 rounds at most
+LONGER_THAN_ASKED = 45  # transactions: one episode is inspected in 40 rounds at most
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 

@@ -1,6 +1,6 @@
 """The fault matrix, the textbook loss: 24 records are gone, and three services have seen it happen.
 
-One reads everything, one no logs, one no partition. Struck once, all tests look at it; the last one
+One reads everything, one no logs, one no partition. Struck once, all tests observe it; the last one
 changes what is true.
 """
 

@@ -63,7 +63,7 @@ def test_what_a_client_gave_up_is_no_loss_and_did_not_arrive(
         assert f"at least {given_up.gap + 1} records" in event["means"]
         assert "o acknowledged record is missing" in event["means"]
         assert "errors of the producing application" in event["check"]
-        assert not event["is_looking"]
+        assert not event["is_investigating"]
     assert (ended["class"], goes_on["class"]) == ("client_failure", "reordering")
     assert goes_on["evidence"]["arrival"] == "newer_epoch"
     found = matrix.breaches(given_up.topic)
@@ -71,7 +71,7 @@ def test_what_a_client_gave_up_is_no_loss_and_did_not_arrive(
     assert {one["severity"] for one in found["sequence_gap_reordering"]} == {"info"}
 
 
-def test_a_burst_between_two_looks_is_told_when_it_cannot_heal_any_more(
+def test_a_burst_between_two_observations_is_told_when_it_cannot_heal_any_more(
     matrix: Matrix, burst: SequenceTruth
 ) -> None:
     assert_told(matrix, burst, PATIENCE_SECONDS)

@@ -1,4 +1,4 @@
-"""One sandbox for the whole run, and what tests need to look at it."""
+"""One sandbox for the whole run, and what tests need to observe it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def brokers(
 def cluster(brokers: Sandbox) -> Iterator[Sandbox]:
     """Give the run's cluster; tests make topics of their own, which are gone after their file.
 
-    Whatever is left, each broker that was killed loads again, and each look at all topics reads.
+    Whatever is left, each broker that was killed loads again, and each observe all topics reads.
     """
     yield brokers
     remove_topics(brokers)

@@ -97,7 +97,7 @@ class Groups:
 
 
 class Rounds:
-    """Rounds of one process in a steady rhythm, and when each looked at the ends."""
+    """Rounds of one process in a steady rhythm, and when each observed the ends."""
 
     def __init__(self, reader: ClusterReader, scope: Scope, ends: EndHistory | None) -> None:
         self._watcher = Watcher(
@@ -109,7 +109,7 @@ class Rounds:
             remembered=Remembered(ends=ends),
         )
         self._due = monotonic()
-        self.looks_us: list[int] = [] if ends is None else [ends.now_us]
+        self.observations_us: list[int] = [] if ends is None else [ends.now_us]
 
     @property
     def ends(self) -> EndHistory | None:
@@ -120,13 +120,13 @@ class Rounds:
         self._due += INTERVAL_SECONDS
         made = self._watcher.make_round()
         assert self.ends is not None
-        self.looks_us.append(self.ends.now_us)
+        self.observations_us.append(self.ends.now_us)
         return made
 
     @property
     def apart_seconds(self) -> float:
-        """Return by how much two looks were apart at most."""
-        return max(after - before for before, after in pairwise(self.looks_us)) / 1e6
+        """Return by how much two observations were apart at most."""
+        return max(after - before for before, after in pairwise(self.observations_us)) / 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,7 +142,7 @@ class ToldLag:
     at: float
 
 
-def lags_of(made: WatchedRound, prefix: str, look_us: int) -> Iterator[ToldLag]:
+def lags_of(made: WatchedRound, prefix: str, observation_us: int) -> Iterator[ToldLag]:
     """Give group, partition, committed offset, lag in seconds and why there is none."""
     seen, lags = made.snapshot, made.time_lags
     assert seen is not None
@@ -160,5 +160,5 @@ def lags_of(made: WatchedRound, prefix: str, look_us: int) -> Iterator[ToldLag]:
                 end=end,
                 seconds=float(lag.seconds[place]),
                 why=lag.why(place),
-                at=look_us / 1e6,
+                at=observation_us / 1e6,
             )

@@ -13,7 +13,7 @@ from service.sandbox.cluster.processes import Liveness
 from service.sandbox.faults import LossName, LossTruth
 from service.views.snapshot_rows import partition_rows
 from tests.integration.conftest import is_whole
-from tests.integration.looking import ends, only, partition, why_of
+from tests.integration.observing import ends, only, partition, why_of
 
 SOON = 60.0
 KEPT = 10  # records that all replicas have before anything happens

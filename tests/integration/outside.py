@@ -1,4 +1,4 @@
-"""Looks at a topic by others than those who made a fault there.
+"""Observes a topic by others than those who made a fault there.
 
 The literal lines of the brokers' logs, a client library that reads, what a leader remembers.
 """

@@ -61,7 +61,7 @@ class Follower:
     def read(self) -> TransactionLog:
         """Make a round and keep what ended."""
         placed = self.placed()
-        self.session.gaps.clear()  # of the brokers, which are not looked at here
+        self.session.gaps.clear()  # of the brokers, which are not observed here
         log = self._reader.collect(self.session, placed)
         self.ended += log.ended
         return log

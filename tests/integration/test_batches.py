@@ -23,7 +23,7 @@ from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append
 from service.sandbox.workloads.sequenced_producer import SequencedProducer, new_producer
 from tests.factories import ints
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, why_of
+from tests.integration.observing import only, why_of
 
 pytestmark = pytest.mark.integration
 
@@ -92,12 +92,12 @@ def test_the_last_batch_before_a_rejected_one_and_what_heals_it(
     ]
     assert found.batches[0].leader_epoch == snapshot.offsets.leader_epoch[0]
     assert found.batches[0].producer_epoch == producer.producer_epoch
-    assert (found.looked_from, found.looked_to, found.largest_batch) == (0, 3, 3)
+    assert (found.scanned_from, found.scanned_to, found.largest_batch) == (0, 3, 3)
     producer.send(where, 3, 3)
     producer.send(where, 6, 3)
     healed = one_of(answer(reader, asked))
     assert [one.base_sequence for one in healed.batches] == [0, 3, 6]
-    assert healed.looked_to == 9
+    assert healed.scanned_to == 9
     assert "Fetch" not in answer(reader, asked).report.requests, "nothing new is there"
 
 
@@ -122,8 +122,8 @@ def test_a_batch_far_behind_is_found_by_what_the_leader_remembers_of_its_produce
     assert (state.producer_epoch, state.last_sequence) == (producer.producer_epoch, 4)
     found = one_of(snapshot)
     assert [(one.base_offset, one.last_sequence) for one in found.batches] == [(at, 4)]
-    assert found.looked_from > at, "what lies between was not looked through"
-    assert found.looked_to == end
+    assert found.scanned_from > at, "what lies between was not scanned"
+    assert found.scanned_to == end
 
 
 def pause_until_the_next_millisecond() -> None:
@@ -154,7 +154,7 @@ def test_markers_are_told_from_a_time_on(
     assert [marker.producer_epoch for marker in found.markers] == [first + 2 * bumps]
     assert [one.producer_epoch for one in found.batches] == [first + bumps]
     assert found.since == since
-    assert found.looked_from > 200, "what lies before was not asked for"
+    assert found.scanned_from > 200, "what lies before was not asked for"
     everything = one_of(answer(reader, wanted(where, owner.producer_id, offset=10)))
     assert [marker.producer_epoch for marker in everything.markers] == [
         first + bumps,
@@ -168,7 +168,7 @@ def commit(owner: RawProducer, where: TopicPartition) -> None:
     owner.end(commit=True)
 
 
-def test_partitions_of_a_leader_are_looked_at_with_one_request(
+def test_partitions_of_a_leader_are_observed_at_with_one_request(
     raw: RawCluster,
     admin: SandboxAdmin,
     reader: ClusterReader,

@@ -25,7 +25,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import commit_offset, produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, partition
+from tests.integration.observing import only, partition
 
 pytestmark = pytest.mark.integration
 

@@ -31,7 +31,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from tests.factories import ints
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, partition, why_of
+from tests.integration.observing import only, partition, why_of
 from tests.integration.old_brokers import MISSING, old_brokers
 
 pytestmark = pytest.mark.integration

@@ -32,7 +32,7 @@ from tests.integration.fault_truths import (
     Named,
     setting,
 )
-from tests.integration.looking import ends
+from tests.integration.observing import ends
 
 pytestmark = pytest.mark.integration
 

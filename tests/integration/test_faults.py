@@ -42,8 +42,8 @@ from tests.integration.fault_truths import (
     Named,
     setting,
 )
-from tests.integration.looking import ends, only
 from tests.integration.loss_truths import records_on
+from tests.integration.observing import ends, only
 from tests.kafka_release import VERIFICATION, VERSION, numbers
 
 pytestmark = pytest.mark.integration
@@ -218,7 +218,7 @@ def test_an_overdue_transaction_stays_and_the_coordinator_ends_it_at_last(
         row = described(cluster, truth)
         assert (row["TransactionState"], truth.state) == ("Ongoing", TransactionState.ONGOING)
         assert int(row["TransactionDurationMs"]) > int(row["TransactionTimeoutMs"]) == 3000
-        assert wait_until(  # it has looked by then, and could not
+        assert wait_until(  # it has observed by then, and could not
             lambda: _has_logged(cluster, truth, "failed to write an epoch fence transition"),
             timeout_seconds=SOON,
         )

@@ -28,7 +28,7 @@ from service.sandbox.cluster.state import CONTROLLER_ID
 from service.settings import KafkaSettings
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, why_of
+from tests.integration.observing import only, why_of
 
 pytestmark = pytest.mark.integration
 
@@ -56,7 +56,7 @@ class WithoutController(Pool):
 
 
 @dataclass(slots=True)
-class Looker:
+class ClusterObserver:
     """Rounds whose reader may be another one each time, with one memory."""
 
     reader: ClusterReader
@@ -112,7 +112,7 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
     admin.create_topic(topic, assignment=[[2, 3]])
     produce(faults.bootstrap_servers, topic, RECORDS)
     names = [new_name("group") for _ in range(GROUPS)]
-    source = Looker(make_reader(request_timeout_seconds=1.0))
+    source = ClusterObserver(make_reader(request_timeout_seconds=1.0))
     watcher = Watcher("default", source, only(topic), utc_now=utc_now, monotonic=monotonic)
 
     def rewound() -> list[Finding]:
@@ -122,7 +122,7 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
         )
         return list(said.findings(Verdict.BREACH))
 
-    def look() -> Snapshot:
+    def observe() -> Snapshot:
         assert rewound() == []
         assert source.seen is not None
         return source.seen
@@ -130,24 +130,24 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
     give_leaders_back(faults)
     commit_all(faults, topic, {name: chance.randint(1, RECORDS // 2) for name in names})
     assert wait_until(
-        lambda: any(group.coordinator == FROZEN for group in look().groups),
+        lambda: any(group.coordinator == FROZEN for group in observe().groups),
         timeout_seconds=SECONDS,
         poll_seconds=0.2,
     ), "the broker coordinates none of the groups"
     faults.pause(FROZEN)
 
     def have_moved() -> bool:
-        found = {group.group_id: group.coordinator for group in look().groups}
+        found = {group.group_id: group.coordinator for group in observe().groups}
         return all(found.get(name, FROZEN) != FROZEN for name in names)
 
     assert wait_until(have_moved, timeout_seconds=SECONDS, poll_seconds=0.2)
     later = {name: chance.randint(RECORDS // 2 + 1, RECORDS) for name in names}
     commit_all(faults, topic, later)
-    assert commits_of(look()) == later
+    assert commits_of(observe()) == later
     faults.pause(CONTROLLER_ID)  # nobody tells the other one what has happened
     faults.resume(FROZEN)
     usual, source.reader = source.reader, reader_at(faults.broker_address(FROZEN))
-    seen = look()
+    seen = observe()
     assert commits_of(seen) == later, why_of(seen)
     told = {gap.broker_id: gap.what for gap in seen.gaps if "what broker" in gap.what}
     assert [*told] == [FROZEN], "it did not list what it has lost"
@@ -155,5 +155,5 @@ def test_what_a_frozen_coordinator_still_believes_is_no_rewind(
     source.reader.close()
     source.reader = usual
     for _ in range(10):
-        look()
-    assert commits_of(look()) == later
+        observe()
+    assert commits_of(observe()) == later

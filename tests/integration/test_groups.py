@@ -23,7 +23,7 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import commit, group, only, partition, why_of
+from tests.integration.observing import commit, group, only, partition, why_of
 
 pytestmark = pytest.mark.integration
 

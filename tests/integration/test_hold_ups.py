@@ -81,7 +81,7 @@ def assert_named(finding: Finding, truth: Truth) -> None:
         {
             "group": group,
             "blocked_offsets": truth.high_watermark - truth.start_offset,
-            "still_to_read": 0,
+            "lag_before_transaction": 0,
             "is_waiting": True,
         }
     ]

@@ -16,7 +16,7 @@ from service.rounds.latest import Latest
 from service.runtime.clock import wait_until
 from tests.factories import commits, group, snapshot
 from tests.integration.serving import Answer, Peer, Served, asking, serving
-from tests.unit.service.api.given import World, look
+from tests.unit.service.api.given import World, service_state
 
 pytestmark = pytest.mark.integration
 
@@ -28,7 +28,7 @@ MEGABYTE = 1024 * 1024
 def world() -> World:
     groups = (group("a/b"), group("%2F"))
     seen = snapshot(groups=groups, commits=commits((0, 0, 1), (1, 0, 2)))
-    made = World(latest=Latest(look(snapshot=seen)))
+    made = World(latest=Latest(service_state(snapshot=seen)))
     made.exposition.update(snapshot(), SelfMetrics(version="1.2.3"))
     return made
 
@@ -291,7 +291,7 @@ def test_the_parts_of_an_answer_do_not_wait_for_each_other(world: World) -> None
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
-def test_a_name_is_looked_up() -> None:
+def test_a_name_is_observed_up() -> None:
     bound = bind("localhost", 0)
     assert bound.family in {socket.AF_INET, socket.AF_INET6}
     bound.close()

@@ -26,7 +26,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from service.settings import KafkaSettings
 from tests.integration.clients import FLUSH_SECONDS, commit_offset, transactional_producer
-from tests.integration.looking import ends, only
+from tests.integration.observing import ends, only
 
 pytestmark = pytest.mark.integration
 

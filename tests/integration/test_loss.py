@@ -25,8 +25,8 @@ from service.sandbox.workloads.raw_cluster import RawCluster
 from service.sandbox.workloads.raw_producer import Protocol, RawProducer, append_plain
 from tests.integration.conftest import MakeReader
 from tests.integration.elections import let_stale_lead
-from tests.integration.looking import ends, only, partition
 from tests.integration.loss_truths import CHECKS, KEPT, assert_healed
+from tests.integration.observing import ends, only, partition
 from tests.integration.test_loss_returned import UNCLEAN, logs_of
 from tests.integration.watching import Watch, told
 from tests.kafka_release import ELIGIBLE_REPLICAS, TRANSACTIONS_V2
@@ -229,7 +229,7 @@ def test_a_committed_transaction_that_is_lost_whole_is_named(
 def test_a_transaction_that_was_committed_while_the_isr_shrank_is_named(
     faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], *, records: int
 ) -> None:
-    """Nobody looks from before the ISR shrinks until it is whole again, under another leader."""
+    """Nobody observations from before the ISR shrinks until it is whole again, under another leader."""
     name, where = new_name("between"), TopicPartition(new_name("shrunk"), 0)
     admin, reader = SandboxAdmin(faults.bootstrap_servers), make_reader()
     with RawCluster(faults) as cluster, closing(logs_of(faults, EVERY_NODE)) as logs:

@@ -23,7 +23,6 @@ from service.sandbox.cluster.layout import node_layout
 from service.sandbox.cluster.tools import run_quietly
 from service.sandbox.faults import make_fault, prepare_loss
 from service.sandbox.workloads.raw_producer import Protocol
-from tests.integration.looking import commit, ends, only, partition
 from tests.integration.loss_truths import (
     KEPT,
     SOON,
@@ -32,6 +31,7 @@ from tests.integration.loss_truths import (
     is_down,
     records_on,
 )
+from tests.integration.observing import commit, ends, only, partition
 from tests.kafka_release import TRANSACTIONS_V2
 
 pytestmark = pytest.mark.integration

@@ -67,7 +67,7 @@ def test_a_leader_that_was_frozen_has_lost_nothing_where_unclean_elections_are_a
 def freeze(faults: Sandbox, watch: Watch, topic: str, *, seconds: float, is_seen: bool) -> bool:
     """Freeze a leader under load for so long; return whether it asked to be alone when it woke up.
 
-    Unless `is_seen` nobody looks while it is frozen.
+    Unless `is_seen` nobody observations while it is frozen.
     """
     admin = SandboxAdmin(faults.bootstrap_servers)
     admin.create_topic(topic, assignment=[[LEADER, FOLLOWER]], configs=UNCLEAN)

@@ -1,6 +1,6 @@
 """Leaders that move in good order: reassigned partitions, brokers restarted in turn, at a long interval.
 
-The new leader was not in sync, or had no replica at all, at the last look. Where unclean elections are
+The new leader was not in sync, or had no replica at all, at the last observation. Where unclean elections are
 allowed that was taken for one. The truth is that every acknowledged record can be read afterwards.
 MOVES sets how often each is done.
 """
@@ -28,7 +28,7 @@ from service.sandbox.cluster.processes import Liveness
 from service.sandbox.cluster.state import CONTROLLER_ID
 from service.sandbox.cluster.tools import run_quietly
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, partition
+from tests.integration.observing import only, partition
 from tests.integration.test_loss_frozen import error_of
 from tests.integration.test_loss_returned import (
     SETTLE_SECONDS,
@@ -49,7 +49,7 @@ logger = logging.getLogger(__name__)
 
 
 @pytest.mark.parametrize("nodes", [(), (*BROKERS, CONTROLLER_ID)], ids=["no-logs", "logs"])
-def test_a_reassignment_between_two_looks_is_no_unclean_election(
+def test_a_reassignment_between_two_observations_is_no_unclean_election(
     faults: Sandbox, make_reader: MakeReader, new_name: Callable[[str], str], nodes: Sequence[int]
 ) -> None:
     chance, topic = random.Random(11), new_name("moved")
@@ -90,7 +90,7 @@ def test_brokers_that_are_restarted_in_turn_elect_nobody_uncleanly(
     nodes: Sequence[int],
     assignment: list[int],
 ) -> None:
-    """The last look is at a partition one of whose followers restarts, and which leads at the next."""
+    """The last observation is at a partition one of whose followers restarts, and which leads at the next."""
     topic, admin, reader = (
         new_name("rolling"),
         SandboxAdmin(faults.bootstrap_servers),
@@ -107,7 +107,7 @@ def test_brokers_that_are_restarted_in_turn_elect_nobody_uncleanly(
             others = [one for one in assignment if one != follower]
             stop(faults, follower)
             wait_in_sync(reader, topic, others)
-            watch.round()  # the last look
+            watch.round()  # the last observation
             faults.start(follower)
             wait_in_sync(reader, topic, assignment)
             stop(faults, leader)

@@ -177,7 +177,7 @@ def strike(
 ) -> None:
     """Kill a leader that was alone for so long, elect its stale follower, and let it come back.
 
-    Unless `is_seen` nobody looks while it is alone. An orderly load ends before the blow, so that each
+    Unless `is_seen` nobody observations while it is alone. An orderly load ends before the blow, so that each
     record was acknowledged or never sent; in the other runs the last ones are in doubt.
     """
     admin = SandboxAdmin(faults.bootstrap_servers)

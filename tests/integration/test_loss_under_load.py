@@ -1,6 +1,6 @@
 """Losses under a continuous acks=all load, struck at a random moment; and over a kill -9 of Tidemark.
 
-The whole service watches, light looks included. LOSS_RUNS sets how often (`make loss-long`).
+The whole service watches, light observations included. LOSS_RUNS sets how often (`make loss-long`).
 """
 
 from __future__ import annotations
@@ -158,7 +158,9 @@ def strike_under_load(faults: Sandbox, served: Served, topic: str, seconds: floa
     )
     assert truth > end, "nothing was lost: the test struck in vain"
     assert (certain or end) <= truth, "certain is only what is gone"
-    assert datetime.fromisoformat(found["unknown_since"]) <= struck, "a look after it was dead"
+    assert datetime.fromisoformat(found["unknown_since"]) <= struck, (
+        "an observation after it was dead"
+    )
     faults.start(LEADER)
     in_sync = [LEADER, FOLLOWER]
     assert wait_until(

@@ -1,4 +1,4 @@
-"""Faults that are over, from the topic's birth on, before anybody has looked: log lines tell of them."""
+"""Faults that are over, from the topic's birth on, before anybody has observed: log lines tell of them."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined] # re-exports w
 )
 
 from rules.facts.gap import GapCause
-from rules.facts.last_look import remember
+from rules.facts.last_observation import remember
 from rules.facts.matching import matching_rows
 from rules.facts.snapshot import Snapshot
 from rules.verdict import Verdict
@@ -31,7 +31,7 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import commit, ends, only, partition, why_of
+from tests.integration.observing import commit, ends, only, partition, why_of
 from tests.integration.watching import Watch
 
 pytestmark = pytest.mark.integration
@@ -151,9 +151,9 @@ def test_recreated_topic_is_another_topic_and_no_rewind(
     after = reader.read(only(topic))
     assert partition(after, topic)["topic_id"] != partition(before, topic)["topic_id"]
     assert matching_rows(after.partitions, before.partitions).tolist() == [-1]
-    look = remember(after, memory)[0]
-    assert look is not None
-    assert look.high_watermark == 3
+    observation = remember(after, memory)[0]
+    assert observation is not None
+    assert observation.high_watermark == 3
 
 
 def test_killed_broker_costs_its_own_partitions_until_a_new_leader_answers(
@@ -178,10 +178,10 @@ def test_killed_broker_costs_its_own_partitions_until_a_new_leader_answers(
     assert GapCause.UNREACHABLE in {gap.cause for gap in during.gaps}, why_of(during)
     assert any(gap.broker_id == 2 for gap in during.gaps)
 
-    look = remember(during, memory)
+    observation = remember(during, memory)
     row = during.partitions.index.row(topic, 1)
     assert row is not None
-    kept = look[row]
+    kept = observation[row]
     assert kept is not None
     assert (kept.high_watermark, kept.leader_epoch) == (7, 0)
 

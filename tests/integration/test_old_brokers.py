@@ -19,7 +19,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import commit_offset, produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import commit, group, only, partition, why_of
+from tests.integration.observing import commit, group, only, partition, why_of
 from tests.integration.old_brokers import MISSING, old_brokers
 
 pytestmark = pytest.mark.integration

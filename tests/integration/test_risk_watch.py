@@ -1,4 +1,4 @@
-"""Between two rounds the looks see on real brokers what a proof of loss will be compared with."""
+"""Between two rounds the observations see on real brokers what a proof of loss will be compared with."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from collectors.risk_looks import RiskLook, RiskReader, RiskTargets
+from collectors.at_risk_observations import AtRiskObservation, RiskReader, RiskTargets
 from collectors.security import Security
 from collectors.wire.pool import Pool
-from rules.facts.risk_looks import RiskLooks
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.times import SECOND_US
 from service.observe.cluster_reader import ClusterReader, Scope
 from service.observe.risk_watch import RiskPace, RiskWatch
@@ -25,7 +25,7 @@ from service.sandbox.cluster.admin import SandboxAdmin
 from service.sandbox.cluster.cluster import Sandbox
 from tests.integration.clients import produce
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import ends, only, partition
+from tests.integration.observing import ends, only, partition
 from tests.integration.serve.served import Served, Start, end_processes
 
 pytestmark = pytest.mark.integration
@@ -33,24 +33,24 @@ pytestmark = pytest.mark.integration
 NewName = Callable[[str], str]
 
 INTERVAL_SECONDS = 1.0
-LOOKS = 8
+OBSERVATIONS = 8
 MISSED_SECONDS = 60.0  # until the controller, or a leader, has given up a broker
 
 
 class Recorder:
-    """A reader of real brokers that remembers every look, and how long it took."""
+    """A reader of real brokers that remembers every observation, and how long it took."""
 
     def __init__(self) -> None:
         self._reader = RiskReader(Pool(Security()))
-        self.looks: list[RiskLook] = []
+        self.observations: list[AtRiskObservation] = []
         self.took: list[float] = []
 
-    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
-        """Look once."""
+    def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
+        """Observation once."""
         began = monotonic()
-        found = self._reader.look(targets, seconds=seconds, now_us=now_us)
+        found = self._reader.observe(targets, seconds=seconds, now_us=now_us)
         self.took.append(monotonic() - began)
-        self.looks.append(found)
+        self.observations.append(found)
         return found
 
     def close(self) -> None:
@@ -58,19 +58,20 @@ class Recorder:
         self._reader.close()
 
     def ends(self, row: int = 0, since: int = 0) -> list[tuple[int | None, int | None]]:
-        """Return high watermark and log end of a partition in every look, in order."""
+        """Return high watermark and log end of a partition in every observation, in order."""
         return [
-            (found.high_watermark[row], found.log_end_offset[row]) for found in self.looks[since:]
+            (found.high_watermark[row], found.log_end_offset[row])
+            for found in self.observations[since:]
         ]
 
 
 class Watching:
-    """Rounds that a test makes, and looks every second between them."""
+    """Rounds that a test makes, and observations every second between them."""
 
     def __init__(self, reader: ClusterReader, scope: Scope) -> None:
         self.recorder = Recorder()
         self.stop = asyncio.Event()
-        self.taken: list[RiskLooks] = []
+        self.taken: list[AtRiskObservations] = []
         self.died: list[BaseException] = []
         self.watch = RiskWatch(
             self.recorder,
@@ -80,10 +81,15 @@ class Watching:
             stop=self.stop,
         )
         self._watcher = Watcher(
-            "default", reader, scope, utc_now=utc_now, monotonic=monotonic, light_looks=self._take
+            "default",
+            reader,
+            scope,
+            utc_now=utc_now,
+            monotonic=monotonic,
+            light_observations=self._take,
         )
 
-    def _take(self) -> RiskLooks | None:
+    def _take(self) -> AtRiskObservations | None:
         found = self.watch.take()
         if found is not None:
             self.taken.append(found)
@@ -97,7 +103,7 @@ class Watching:
         return made
 
     def until_watched(self, partitions: int) -> WatchedRound:
-        """Make rounds until so many partitions are looked at."""
+        """Make rounds until so many partitions are observed."""
         made: list[WatchedRound] = []
 
         def is_watched() -> bool:
@@ -108,13 +114,13 @@ class Watching:
         return made[-1]
 
     def sees(self, condition: Callable[[], bool]) -> bool:
-        """Wait for what the looks are to see, without a round."""
+        """Wait for what the observations are to see, without a round."""
         return wait_until(condition, timeout_seconds=MISSED_SECONDS)
 
 
 @contextmanager
 def watching(reader: ClusterReader, topic: str) -> Iterator[Watching]:
-    """Look every second in a thread, as the service does, until the block ends."""
+    """Observation every second in a thread, as the service does, until the block ends."""
     made, loops = Watching(reader, only(topic)), list[asyncio.AbstractEventLoop]()
 
     async def run() -> None:
@@ -145,7 +151,7 @@ def isr_of(reader: ClusterReader, topic: str) -> Sequence[int]:
     return isr
 
 
-def test_looks_see_the_high_watermark_jump_and_outlive_the_leader(
+def test_observations_see_the_high_watermark_jump_and_outlive_the_leader(
     faults: Sandbox, admin: SandboxAdmin, make_reader: MakeReader, new_name: NewName
 ) -> None:
     topic = new_name("risk")
@@ -183,15 +189,15 @@ def test_looks_see_the_high_watermark_jump_and_outlive_the_leader(
         assert made.snapshot is not None
         assert made.view is not None
         assert made.view.before is not None
-        before = made.view.before.looks[0]
+        before = made.view.before.observations[0]
         assert before is not None
         assert (before.leader_epoch, before.high_watermark, before.log_end_offset) == (0, 22, 22)
-        assert before.looked_at_us > last.at.timestamp() * SECOND_US
-        assert before.looked_at_us < made.at.timestamp() * SECOND_US
+        assert before.observed_at_us > last.at.timestamp() * SECOND_US
+        assert before.observed_at_us < made.at.timestamp() * SECOND_US
         assert partition(made.snapshot, topic)["leader_epoch"] == 1
 
-        # The ISR of the new leader lacks the dead one: it is looked at in its own epoch.
-        since = len(seen.recorder.looks)
+        # The ISR of the new leader lacks the dead one: it is observed in its own epoch.
+        since = len(seen.recorder.observations)
         assert seen.sees(lambda: (22, 22) in seen.recorder.ends(since=since))
         seen.round()
         assert seen.taken[-1].leader_epoch.tolist() == [1]
@@ -209,19 +215,23 @@ def test_a_paused_leader_is_not_seen_and_that_is_all(
     with watching(make_reader(request_timeout_seconds=1.0), topic) as seen:
         faults.pause(3)
         seen.until_watched(2)
-        assert seen.sees(lambda: bool(seen.recorder.looks) and seen.watch.stats().unseen == 0)
+        assert seen.sees(
+            lambda: bool(seen.recorder.observations) and seen.watch.stats().unseen == 0
+        )
 
         faults.pause(2)
-        paused = len(seen.recorder.looks) + 1  # one may be under way
-        assert seen.sees(lambda: len(seen.recorder.looks) >= paused + LOOKS)
-        during = seen.recorder.looks[paused : paused + LOOKS]
-        seen_rows = [found.looks.row.tolist() for found in during]
+        paused = len(seen.recorder.observations) + 1  # one may be under way
+        assert seen.sees(lambda: len(seen.recorder.observations) >= paused + OBSERVATIONS)
+        during = seen.recorder.observations[paused : paused + OBSERVATIONS]
+        seen_rows = [found.observations.row.tolist() for found in during]
         assert [0] in seen_rows
         assert all(1 not in rows for rows in seen_rows), seen_rows
-        assert all(found.unseen == 2 - len(found.looks) for found in during)
-        took = sorted(seen.recorder.took[paused : paused + LOOKS])
+        assert all(found.unseen == 2 - len(found.observations) for found in during)
+        took = sorted(seen.recorder.took[paused : paused + OBSERVATIONS])
         assert took[-1] < 4 * INTERVAL_SECONDS, took  # not a round's limit, on a busy machine too
-        assert took[LOOKS // 2] < INTERVAL_SECONDS / 2, took  # it is not waited for in every look
+        assert took[OBSERVATIONS // 2] < INTERVAL_SECONDS / 2, (
+            took
+        )  # it is not waited for in every observation
 
         # Its partition has another leader by now, which the next round tells.
         faults.resume(2)
@@ -241,7 +251,7 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(made)
 
 
-def test_the_service_looks_between_its_rounds_while_something_is_at_risk(
+def test_the_service_observations_between_its_rounds_while_something_is_at_risk(
     faults: Sandbox, admin: SandboxAdmin, new_name: NewName, folder: Path
 ) -> None:
     topic = new_name("serves")
@@ -259,15 +269,19 @@ def test_the_service_looks_between_its_rounds_while_something_is_at_risk(
     def risk(name: str) -> float | None:
         return served.metrics().get(f'tidemark_risk_{name}{{cluster="default"}}')
 
-    assert [risk(name) for name in ("partitions", "watched_partitions", "looks_total")] == [0, 0, 0]
-    assert risk("look_duration_seconds") is None
+    assert [risk(name) for name in ("partitions", "watched_partitions", "observations_total")] == [
+        0,
+        0,
+        0,
+    ]
+    assert risk("observation_duration_seconds") is None
     faults.kill(3)
     assert wait_until(
-        lambda: (risk("looks_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
+        lambda: (risk("observations_total") or 0) >= 10, timeout_seconds=60, poll_seconds=0.5
     ), served.told()
     found = [risk(name) for name in ("partitions", "watched_partitions", "unseen_partitions")]
     assert found == [1, 1, 0]
-    assert served.metrics()['tidemark_task_restarts_total{task="risk_looks"}'] == 0
+    assert served.metrics()['tidemark_task_restarts_total{task="at_risk_observations"}'] == 0
     assert served.stop() == 0
     assert served.events("drain_limit_passed") == []
     assert served.events("task_died") == []

@@ -71,7 +71,7 @@ def risen(reading: ClientReading) -> int:
 
 @pytest.fixture
 def app() -> Iterator[Pages]:
-    """Give the page of one producer, 500 of whose records have failed before anybody looked."""
+    """Give the page of one producer, 500 of whose records have failed before anybody observed."""
     with pages(sends(page_with(500))) as made:
         yield made
 
@@ -165,7 +165,7 @@ def test_a_page_that_breaks_is_a_gap_and_the_others_go_on(app: Pages) -> None:
         seen = wait_for(watch, lambda now: len(now.fresh) == 1 or bool(list(now.gaps())))
         (gap,) = seen.gaps()
         assert (gap.cause, app.url in gap.what) == (GapCause.UNREADABLE, True)
-        looks = len(other.requests)
-        wait_for(watch, lambda _now: len(other.requests) > looks + 1)
+        observations = len(other.requests)
+        wait_for(watch, lambda _now: len(other.requests) > observations + 1)
         app.behave = sends(page_with(500))
         wait_for(watch, lambda now: len(now.fresh) == 2 and not list(now.gaps()))

@@ -21,7 +21,7 @@ from service.sandbox.cluster.cluster import Sandbox
 from service.sandbox.faults import make_fault
 from tests.integration.serve.served import ROOT, plain_environment
 from tests.integration.serving import serving
-from tests.unit.service.api.given import World, look
+from tests.unit.service.api.given import World, service_state
 from tests.unit.service.api.sequences.sequences import LOSS, after
 from tests.unit.service.cli.app_api import judgements
 from tests.unit.service.cli.sequence.given import rejected
@@ -56,7 +56,7 @@ def sequence(*arguments: str, given: str | None = None) -> Done:
 def server() -> Iterator[str]:
     """Serve what a round has proven of the textbook loss."""
     view = after(*LOSS)
-    seen = look(snapshot=view.snapshot, view=view, at=view.now, judgements=judgements())
+    seen = service_state(snapshot=view.snapshot, view=view, at=view.now, judgements=judgements())
     with serving(World(latest=Latest(seen)).app()) as running:
         yield f"http://{running.address[0]}:{running.address[1]}"
 

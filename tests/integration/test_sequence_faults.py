@@ -1,8 +1,8 @@
 """Faults of sequences: the truth they print is what brokers wrote and what readers find.
 
-It is looked at by others than those who made the fault: the literal lines of the brokers' logs, a
+It is observed by others than those who made the fault: the literal lines of the brokers' logs, a
 client library that reads the topic, and what leaders remember of the producers. Nothing is lost here:
-at the losses that tests/faults strikes anyway it is looked so too, and at one made by its command.
+at the losses that tests/faults strikes anyway it is observed so too, and at one made by its command.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from tests.integration.clients import (
     produce_in_transaction,
     transactional_producer,
 )
-from tests.integration.looking import commit, ends, only
+from tests.integration.observing import commit, ends, only
 from tests.integration.quick_time import QuickTime
 
 pytestmark = pytest.mark.integration
@@ -33,7 +33,7 @@ STALLED = (Verdict.BREACH, "abandoned")  # nobody ever joined these groups
 
 
 def abort_in_small_batches(producer: Producer, topic: str, count: int) -> None:
-    """Abort records of 2 kB that share no batch: more than one round looks through."""
+    """Abort records of 2 kB that share no batch: more than one round scans."""
     producer.begin_transaction()
     for _ in range(count):
         producer.produce(topic, b"v" * 2000, partition=0)
@@ -62,7 +62,7 @@ def test_a_group_before_aborted_records_alone_is_answered_after_the_question(
     assert time.stalled() == STALLED
 
 
-def test_a_long_stretch_of_aborted_records_is_looked_through_over_some_rounds(
+def test_a_long_stretch_of_aborted_records_is_observed_through_over_some_rounds(
     cluster: Sandbox, admin: SandboxAdmin, reader: ClusterReader, new_name: NewName
 ) -> None:
     topic, name = new_name("long"), new_name("group")

@@ -1,7 +1,7 @@
 """Time lags on real brokers against what a producer knows: when it appended each offset.
 
 Steady, bursty and idle partitions are read by groups that keep up, trail, stand still and go back.
-A lag may be off by as much as two looks are apart, as this machine really made them.
+A lag may be off by as much as two observations are apart, as this machine really made them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.integration
 LOG = logging.getLogger(__name__)
 
 ROUNDS = 11  # of each of two processes
-OLD, LATER = 10, 8  # records of the idle partition before the first look, and after it
+OLD, LATER = 10, 8  # records of the idle partition before the first observation, and after it
 
 
 def test_time_lags_are_off_by_no_more_than_an_interval(
@@ -73,7 +73,7 @@ def test_time_lags_are_off_by_no_more_than_an_interval(
     apart = max(first.apart_seconds, second.apart_seconds)
     off = errors(told, source)
     LOG.info(
-        "%d time lags, off by %.3f s on average and %.3f s at most; looks up to %.3f s apart",
+        "%d time lags, off by %.3f s on average and %.3f s at most; resolves to %.3f s apart",
         *(len(off), sum(off) / len(off), max(off), apart),
     )
     assert max(off) <= apart
@@ -97,10 +97,12 @@ def played(rounds: Rounds, groups: Groups, source: Appender) -> list[ToldLag]:
             end = source.end(partition)
             groups.commit("live", partition, end)
             groups.commit("trailing", partition, max(end - 5, OLD))
-            back = OLD + (end - OLD) * (number % 5) // 5  # over all that came since the first look
+            back = (
+                OLD + (end - OLD) * (number % 5) // 5
+            )  # over all that came since the first observation
             groups.commit("replay", partition, back)
         made = rounds.make()
-        told += lags_of(made, groups.prefix, rounds.looks_us[-1])
+        told += lags_of(made, groups.prefix, rounds.observations_us[-1])
     return told
 
 

@@ -41,7 +41,7 @@ pytestmark = pytest.mark.integration
 
 NewName = Callable[[str], str]
 PERFORMANCE = f"{TOOLS}.ProducerPerformance"
-SHORT_MS = 3000  # the sandbox's coordinators look every 2 s for what is over
+SHORT_MS = 3000  # the sandbox's coordinators observation every 2 s for what is over
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from tests.integration.clients import (
     transactional_producer,
 )
 from tests.integration.conftest import MakeReader
-from tests.integration.looking import only, why_of
+from tests.integration.observing import only, why_of
 from tests.integration.old_brokers import MISSING, old_brokers
 from tests.kafka_release import SCRAM_USERS, VERSION, numbers
 
@@ -157,7 +157,7 @@ def test_a_held_partition_is_asked_about_with_one_request_per_leader(
     assert "DescribeProducers" not in first.report.requests
     snapshot = read_held(reader, only(topic))
     assert snapshot.report.requests["DescribeProducers"] == 2
-    assert snapshot.producers.looked.tolist() == [True, True, True]
+    assert snapshot.producers.observed.tolist() == [True, True, True]
     coordinated = known(snapshot, opened.transactional_id)
     assert coordinated is not None
     assert [
@@ -167,8 +167,8 @@ def test_a_held_partition_is_asked_about_with_one_request_per_leader(
     assert [found.coordinator_epoch for found in snapshot.producers.open] == [None] * 3
     assert all(found.last_record_at for found in snapshot.producers.open)
 
-    looked_up = reader.read(only(topic))
-    assert coordinated.producer_id in looked_up.transactions.looked_up
+    resolved = reader.read(only(topic))
+    assert coordinated.producer_id in resolved.transactions.resolved
     opened.commit()
     ended = reader.read(only(topic))
     completed = known(ended, opened.transactional_id)
@@ -178,7 +178,7 @@ def test_a_held_partition_is_asked_about_with_one_request_per_leader(
 
     def is_forgotten() -> bool:
         later = reader.read(only(topic))
-        return not later.producers.looked.any() and not later.transactions.looked_up
+        return not later.producers.observed.any() and not later.transactions.resolved
 
     assert wait_until(is_forgotten, timeout_seconds=60)
 
@@ -331,7 +331,7 @@ def test_without_read_on_the_topic_its_holder_stays_unknown(
     limited: MakeReader, opened: OpenTransaction
 ) -> None:
     snapshot = read_held(limited(), only(opened.topic))
-    assert not snapshot.producers.looked.any()
+    assert not snapshot.producers.observed.any()
     assert snapshot.producers.open == ()
     [gap] = [gap for gap in snapshot.gaps if gap.scope is GapScope.PRODUCERS]
     assert gap.cause is GapCause.NOT_AUTHORIZED
@@ -365,4 +365,4 @@ def test_brokers_that_are_too_old_are_told_and_prove_nothing(
     [gap] = rounds[-1].gaps
     assert gap.cause is GapCause.UNSUPPORTED
     assert rounds[-1].transactions.is_complete is (api is not LIST_TRANSACTIONS)
-    assert not rounds[-1].producers.looked.any()
+    assert not rounds[-1].producers.observed.any()

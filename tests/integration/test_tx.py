@@ -110,7 +110,7 @@ def test_an_open_transaction_is_listed_with_the_group_that_waits_for_it(
     assert (place["topic"], place["start_offset"], place["last_stable_offset"]) == (topic, 5, 5)
     assert (place["high_watermark"], place["holds_last_stable_offset"]) == (8, True)
     assert place["blocked_groups"] == [
-        {"group": topic, "is_waiting": True, "still_to_read": 0, "blocked_offsets": 3}
+        {"group": topic, "is_waiting": True, "lag_before_transaction": 0, "blocked_offsets": 3}
     ]
     assert told["complete"] is True
     assert table.returncode == ExitCode.OK, table.stderr
@@ -185,7 +185,7 @@ def test_what_hangs_is_proven_and_the_printed_command_ends_it(cluster: Sandbox, 
         assert_as_made(row, truth)
         where = "--topic", truth.where.topic, "--class", "unknown", "--class", "hanging"
         [listed] = document(tx(cluster, "ls", *where, "-o", "json"), ExitCode.OK)["transactions"]
-        # Its looks are milliseconds apart, which proves nothing, unless the machine is slow.
+        # Its observations are milliseconds apart, which proves nothing, unless the machine is slow.
         assert (listed["class"], listed["doubt"]) in {("unknown", "confirming"), ("hanging", None)}
         assert listed["partitions"][0]["start_offset"] == truth.start_offset
         name, *arguments = shlex.split(row["repair"])

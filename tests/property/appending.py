@@ -1,4 +1,4 @@
-"""A topic whose every append is known to the microsecond, and looks at its ends."""
+"""A topic whose every append is known to the microsecond, and observes its ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ PARTITIONS = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What happens between two looks."""
+    """What happens between two observations."""
 
     seconds: int
     # Per partition: when records come, in shares of the time, and how many at once.
     appends: tuple[tuple[tuple[float, int], ...], ...]
     stable: tuple[float, ...]  # up to which share of what is new nothing is open
-    seen: tuple[bool, ...]  # by the look
-    lost: tuple[int, ...]  # offsets at the end that an election loses, just before the look
+    seen: tuple[bool, ...]  # by the observation
+    lost: tuple[int, ...]  # offsets at the end that an election loses, just before the observation
 
 
 bursts = st.lists(st.tuples(st.floats(0, 1), st.integers(1, 40)), max_size=3)
@@ -48,26 +48,26 @@ stories = st.lists(steps | steps | steps | steps | losses, min_size=2, max_size=
 
 @dataclass(slots=True)
 class Track:
-    """One end of one partition: when it passed each offset, and what looks saw of it."""
+    """One end of one partition: when it passed each offset, and what observations saw of it."""
 
     passed_us: list[int]  # by offset
-    looks: list[tuple[int, int]] = field(default_factory=list)  # time, end
+    observations: list[tuple[int, int]] = field(default_factory=list)  # time, end
 
     @property
     def end(self) -> int:
         return len(self.passed_us)
 
-    def look(self, now_us: int) -> int:
-        self.looks.append((now_us, self.end))
+    def observe(self, now_us: int) -> int:
+        self.observations.append((now_us, self.end))
         return self.end
 
     def lose(self, end: int) -> None:
         del self.passed_us[end:]
-        self.looks = [(moment, min(seen, end)) for moment, seen in self.looks]
+        self.observations = [(moment, min(seen, end)) for moment, seen in self.observations]
 
     def bracket(self, offset: int) -> tuple[int, int] | None:
-        """Return the two looks between which the end passed an offset, None if before the first."""
-        for (before, was), (after, became) in pairwise(self.looks):
+        """Return the two observations between which the end passed an offset, None if before the first."""
+        for (before, was), (after, became) in pairwise(self.observations):
             if was <= offset < became:
                 return before, after
         return None

@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 from rules.facts.batches import BatchesOf, BatchSeen, MarkerSeen
 from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.producers import ProducerState
 from tests.factories import topic_id
 from tests.unit.rules.sequence.lines import expected_zero, new_epoch, rejected
-from tests.unit.rules.sequence.stage import Look, found
+from tests.unit.rules.sequence.stage import Observation, found
 
 STEP_SECONDS: Final = 2.5  # between two acts: more than clocks may differ
 WAIT_SECONDS: Final = 130.0
@@ -49,7 +49,7 @@ class Act(Enum):
     CREATE_AGAIN = "create_again"  # the topic is deleted and created again under its name
     TOGETHER = "together"  # they are back in sync
     CHANGE = "change"  # the leader dies: cleanly, if it was not alone
-    LOOK = "look"
+    OBSERVATION = "observation"
     WAIT = "wait"  # longer than a client tries again
 
 
@@ -116,7 +116,7 @@ class World:
                 self.end_transaction(raises=act is Act.END)
             case Act.CREATE_AGAIN:
                 self.create_again()
-            case Act.LOOK:
+            case Act.OBSERVATION:
                 pass
 
     def write(self, size: int) -> None:
@@ -244,11 +244,11 @@ class World:
         self.acknowledged = set()
 
     # -------------------------------------------------------------- what a round sees
-    def look(self, lines: Sequence[SequenceRejected], *, asked: bool) -> Look:
+    def observe(self, lines: Sequence[SequenceRejected], *, asked: bool) -> Observation:
         """Return what a round sees now; `asked` for batches and states by the round before."""
         isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)
         first = 0 if self.creation else FIRST_EPOCH
-        return Look(
+        return Observation(
             second=self.second,
             lines=lines,
             leader=self.leader,
@@ -268,7 +268,7 @@ class World:
     def _found(self) -> BatchesOf:
         largest = max((one.record_count for one in self.batches), default=None)
         markers = tuple(one for one in self.entries if isinstance(one, MarkerSeen))
-        return found(*self.batches, markers=markers, looked=(0, self.end), largest=largest)
+        return found(*self.batches, markers=markers, observed=(0, self.end), largest=largest)
 
     def _states(self) -> dict[int, ProducerState]:
         state = self._state()

@@ -37,7 +37,7 @@ class Ends:
     isr: tuple[int, ...]
 
     @property
-    def is_look(self) -> bool:
+    def is_observation(self) -> bool:
         """Whether there is enough to remember."""
         needed = (self.last_stable_offset, self.high_watermark, self.leader_epoch)
         return None not in needed
@@ -120,7 +120,7 @@ def offsets_of(found: Topics) -> Offsets:
 
 
 def snapshot_of(found: Topics, seconds: float = 0) -> Snapshot:
-    """Return a look at drawn topics, so many seconds after noon."""
+    """Return a observe drawn topics, so many seconds after noon."""
     return snapshot(
         partitions=partitions_of(found), offsets=offsets_of(found), taken_at=at(seconds)
     )

@@ -28,7 +28,7 @@ ORDINARY = st.sampled_from(
 )
 WRITTEN = st.lists(st.one_of(ANY_FORM, ORDINARY.map(lambda line: Written((line,), None))))
 MARKS = [kind.mark.encode() for kind in KINDS]
-# Bytes that come near to what is looked for.
+# Bytes that come near to what is searched for.
 PIECES = st.one_of(
     st.binary(max_size=40), st.sampled_from([*MARKS, b"[", b"\n", b" 1 (", b"\x1b["])
 )

@@ -63,7 +63,7 @@ TWO_HIDDEN: Final = [Sees(**dict.fromkeys(pair, False)) for pair in combinations
 sights = st.one_of(st.sampled_from(ONE_HIDDEN), st.sampled_from([ALL, *TWO_HIDDEN]))
 
 
-def look(sees: Sees, truth: Transaction | None, number: int, *, ended: bool = False) -> Snapshot:
+def observe(sees: Sees, truth: Transaction | None, number: int, *, ended: bool = False) -> Snapshot:
     """Return a round; `truth` is what the producer's coordinator knows."""
     is_listed = truth is not None and (truth.is_open or sees.by_number)
     found = []
@@ -71,7 +71,7 @@ def look(sees: Sees, truth: Transaction | None, number: int, *, ended: bool = Fa
         found = [truth if sees.described else transaction(state=truth.state, partitions=None)]
     held = offsets(1) if ended else offsets(1, last_stable_offset=[90])
     gaps = () if sees.coordinator else (gap(scope=GapScope.TRANSACTIONS),)
-    is_looked = sees.producers and sees.offsets and not ended
+    is_observed = sees.producers and sees.offsets and not ended
     return snapshot(
         taken_at=at(5 * number),
         partitions=partitions({"orders": 1}),
@@ -80,17 +80,17 @@ def look(sees: Sees, truth: Transaction | None, number: int, *, ended: bool = Fa
             *found,
             is_complete=sees.coordinator,
             sight=Sight.NO_AUTHORIZER if sees.id_visible else Sight.UNPROVEN,
-            looked_up=frozenset({7}) if sees.by_number else frozenset(),
+            resolved=frozenset({7}) if sees.by_number else frozenset(),
         ),
-        producers=producers(open_producer(), rows=1) if is_looked else producers(rows=1),
+        producers=producers(open_producer(), rows=1) if is_observed else producers(rows=1),
         gaps=gaps,
     )
 
 
-def verdicts(looks: Sequence[Snapshot]) -> list[Verdict]:
+def verdicts(observations: Sequence[Snapshot]) -> list[Verdict]:
     said: list[Verdict] = []
     before: Memory | None = None
-    for one in looks:
+    for one in observations:
         memory = advance(one, before)
         view = View(snapshot=one, memory=memory, before=before, now=one.taken_at)
         said.append(transaction_hanging.judge(view).finding(0).verdict)
@@ -114,35 +114,35 @@ unknown = st.one_of(
 
 @given(st.lists(st.tuples(sights, known), min_size=1, max_size=8))
 def test_what_its_coordinator_lists_never_hangs(rounds: list[tuple[Sees, Transaction]]) -> None:
-    looks = [look(sees, truth, number) for number, (sees, truth) in enumerate(rounds)]
-    assert Verdict.BREACH not in verdicts(looks)
+    observations = [observe(sees, truth, number) for number, (sees, truth) in enumerate(rounds)]
+    assert Verdict.BREACH not in verdicts(observations)
 
 
 @given(st.lists(st.tuples(sights, unknown), max_size=6), unknown)
 def test_what_nobody_lists_hangs_once_it_was_seen_twice(
     rounds: list[tuple[Sees, Transaction | None]], truth: Transaction | None
 ) -> None:
-    looks = [look(sees, one, number) for number, (sees, one) in enumerate(rounds)]
-    clear = [look(ALL, truth, len(rounds) + number) for number in range(2)]
-    assert verdicts([*looks, *clear])[-1] is Verdict.BREACH
+    observations = [observe(sees, one, number) for number, (sees, one) in enumerate(rounds)]
+    clear = [observe(ALL, truth, len(rounds) + number) for number in range(2)]
+    assert verdicts([*observations, *clear])[-1] is Verdict.BREACH
 
 
 @given(st.lists(sights, min_size=1, max_size=6), unknown)
 def test_what_hides_a_hanging_transaction_never_ends_it(
     hidden: list[Sees], truth: Transaction | None
 ) -> None:
-    looks = [look(ALL, truth, number) for number in range(2)]
-    looks += [look(sees, truth, 2 + number) for number, sees in enumerate(hidden)]
-    said = verdicts(looks)
+    observations = [observe(ALL, truth, number) for number in range(2)]
+    observations += [observe(sees, truth, 2 + number) for number, sees in enumerate(hidden)]
+    said = verdicts(observations)
     assert said[1] is Verdict.BREACH
     assert Verdict.OK not in said[1:]
 
 
 @given(st.lists(sights, max_size=4), unknown)
-def test_what_was_repaired_is_over_at_the_first_look(
+def test_what_was_repaired_is_over_at_the_first_observation(
     hidden: list[Sees], truth: Transaction | None
 ) -> None:
-    looks = [look(ALL, truth, number) for number in range(2)]
-    looks += [look(sees, truth, 2 + number) for number, sees in enumerate(hidden)]
-    looks.append(look(ALL, truth, 2 + len(hidden), ended=True))
-    assert verdicts(looks)[-1] is Verdict.OK
+    observations = [observe(ALL, truth, number) for number in range(2)]
+    observations += [observe(sees, truth, 2 + number) for number, sees in enumerate(hidden)]
+    observations.append(observe(ALL, truth, 2 + len(hidden), ended=True))
+    assert verdicts(observations)[-1] is Verdict.OK

@@ -32,7 +32,7 @@ from rules.verdict import Kind, Verdict
 from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.watch import WatchedRound, Watcher
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import LAST_RETRY_SECONDS, Keeper, KeepingState
 from service.rounds.pipeline import Pipeline
 from tests.factories import CLUSTER_ID, NOON, at, snapshot
@@ -98,7 +98,9 @@ class Play:
             monotonic=lambda: self.number * INTERVAL,
             waiting_rounds=1000,
         )
-        first = Look(cluster="default", version="0", started_at=NOON, interval_seconds=INTERVAL)
+        first = ServiceState(
+            cluster="default", version="0", started_at=NOON, interval_seconds=INTERVAL
+        )
         self.pipeline = Pipeline(
             watcher=self.watcher,
             keeper=self.keeper,

@@ -7,11 +7,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.budget import PassLimits
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import Tailing, lines_of
 
-SMALL = LookLimits(bytes=40, seconds=3600)
+SMALL = PassLimits(bytes=40, seconds=3600)
 
 
 class Story:
@@ -25,11 +25,11 @@ class Story:
         self.rotations = 0
         self.is_begun = False  # a line without its end
         self.errors: list[str] = []
-        self.shown: set[str] = set()  # lines that were there at some look
+        self.shown: set[str] = set()  # lines that were there at some observation
         self.is_behind = False
         self.has_ties = False  # two files were written last at the same moment
         self.disk.append(b"before\n")
-        self.look()
+        self.observe()
 
     # -------------------------------------------------------------- steps
     def write(self) -> None:
@@ -70,18 +70,18 @@ class Story:
     def tick(self) -> None:
         self.disk.tick()
 
-    def look(self) -> None:
+    def observe(self) -> None:
         for path, inode in self.disk.files.items():
             if not path.endswith((".gz", ".keep")):
                 self.shown |= set(bytes(inode.content).decode().split("\n")[:-1])
-        found = self.tailing.look()
+        found = self.tailing.read_once()
         self.read += lines_of(found)
         self.errors += [gap.why for gap in found.gaps]
         self.is_behind = found.is_behind
 
-    def look_and_die(self) -> None:
-        """Die after the look and before it is stored."""
-        self.tailing.look(is_stored=False)
+    def observation_and_die(self) -> None:
+        """Die after the observation and before it is stored."""
+        self.tailing.read_once(is_stored=False)
         self.tailing.crash()
 
     def die(self) -> None:
@@ -127,11 +127,11 @@ class Story:
 
     # -------------------------------------------------------------- the end
     def end(self) -> None:
-        """Look until nothing waits."""
+        """Observation until nothing waits."""
         if self.is_begun:
             self.write()
         for _ in range(1000):
-            self.look()
+            self.observe()
             if not self.is_behind:
                 return
         raise AssertionError("it never comes to the end")
@@ -139,7 +139,7 @@ class Story:
 
 LOSSLESS = (
     "write", "write_ten", "begin_line", "rotate_by_number", "rotate_by_date", "copy_and_cut",
-    "keep_a_copy", "tick", "look", "look_and_die", "die",
+    "keep_a_copy", "tick", "observation", "observation_and_die", "die",
 )  # fmt: skip
 LOSING = ("remove_oldest", "remove_log", "cut", "compress_newest", "set_clock_back")
 
@@ -155,23 +155,23 @@ def told(steps: list[str]) -> Story:
 
 # Each of these was read wrong once.
 ONCE_WRONG = (
-    "copy_and_cut look write copy_and_cut",
-    "copy_and_cut look tick write copy_and_cut tick write_ten rotate_by_number",
-    "rotate_by_date begin_line look tick write copy_and_cut tick write rotate_by_date",
-    "write keep_a_copy copy_and_cut look keep_a_copy look",
-    "rotate_by_number begin_line look write_ten copy_and_cut write",
-    "copy_and_cut begin_line look write_ten copy_and_cut begin_line",
+    "copy_and_cut observation write copy_and_cut",
+    "copy_and_cut observation tick write copy_and_cut tick write_ten rotate_by_number",
+    "rotate_by_date begin_line observation tick write copy_and_cut tick write rotate_by_date",
+    "write keep_a_copy copy_and_cut observation keep_a_copy observation",
+    "rotate_by_number begin_line observation write_ten copy_and_cut write",
+    "copy_and_cut begin_line observation write_ten copy_and_cut begin_line",
 )
 ONCE_LOST_OR_TWICE = (
     "keep_a_copy write remove_log",
-    "write_ten rotate_by_number write_ten look cut",
-    "write_ten copy_and_cut write look look_and_die remove_log write_ten",
-    "cut look rotate_by_number compress_newest write_ten look_and_die keep_a_copy",
-    "cut look rotate_by_date write remove_oldest die keep_a_copy",
-    "cut look remove_log write look copy_and_cut",
-    "write look copy_and_cut write_ten remove_log write rotate_by_number",
-    "write_ten rotate_by_date write look copy_and_cut write_ten remove_log",
-    "copy_and_cut look compress_newest look remove_oldest rotate_by_date write_ten",
+    "write_ten rotate_by_number write_ten observation cut",
+    "write_ten copy_and_cut write observation observation_and_die remove_log write_ten",
+    "cut observation rotate_by_number compress_newest write_ten observation_and_die keep_a_copy",
+    "cut observation rotate_by_date write remove_oldest die keep_a_copy",
+    "cut observation remove_log write observation copy_and_cut",
+    "write observation copy_and_cut write_ten remove_log write rotate_by_number",
+    "write_ten rotate_by_date write observation copy_and_cut write_ten remove_log",
+    "copy_and_cut observation compress_newest observation remove_oldest rotate_by_date write_ten",
 )
 
 

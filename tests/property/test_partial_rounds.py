@@ -25,7 +25,7 @@ from rules.open_findings import (
 from rules.verdict import Kind, SubjectKind, Verdict
 from rules.view import View
 from tests.factories import at, commits, gap, group, partitions, snapshot
-from tests.property.worlds import NOTHING_HIDDEN, Hidden, Round, courses, hidden, look
+from tests.property.worlds import NOTHING_HIDDEN, Hidden, Round, courses, hidden, observe
 
 EVERY_SECONDS = 40  # longer than what may stand unnoticed, for most rules
 MEMORY_HOURS = 24
@@ -34,7 +34,7 @@ Key = TypeVar("Key")
 
 
 class Play:
-    """Judges one look after the other; our own blindness (rules about rules) is left out."""
+    """Judges one observation after the other; our own blindness (rules about rules) is left out."""
 
     def __init__(self) -> None:
         self.memory: Memory | None = None
@@ -70,10 +70,10 @@ def test_what_a_round_does_not_see_neither_opens_nor_ends_a_finding(
     healthy: set[Identity] = set()  # seen to be OK since the partial rounds last said BREACH
     for number, (truth, missing) in enumerate(zip(course, unseen, strict=False)):
         seconds = number * EVERY_SECONDS
-        told = full.see(look(truth, NOTHING_HIDDEN, seconds, has_ids=has_ids))
+        told = full.see(observe(truth, NOTHING_HIDDEN, seconds, has_ids=has_ids))
         opened |= {change.identity for change in told if change.step is Step.OPENED}
         healthy |= {name for name, said in full.verdicts.items() if said is Verdict.OK}
-        changes = partial.see(look(truth, missing, seconds, has_ids=has_ids))
+        changes = partial.see(observe(truth, missing, seconds, has_ids=has_ids))
         assert {one.identity for one in changes if one.step is Step.OPENED} <= opened
         ended = {one.identity: one.end_reason for one in changes if one.step is Step.ENDED}
         assert set(ended) <= healthy
@@ -88,14 +88,14 @@ def test_a_state_that_nobody_saw_end_is_open_when_all_is_seen_again(
     """Whole rounds open findings; then everything stays as it is for some partial ones."""
     play, seconds = Play(), 0
     for truth in (*course, course[-1]):
-        play.see(look(truth, NOTHING_HIDDEN, seconds, has_ids=has_ids))
+        play.see(observe(truth, NOTHING_HIDDEN, seconds, has_ids=has_ids))
         seconds += EVERY_SECONDS
     before = {name for name, entry in play.open.items() if entry.kind is Kind.STATE}
     for missing in unseen:
-        play.see(look(course[-1], missing, seconds, has_ids=has_ids))
+        play.see(observe(course[-1], missing, seconds, has_ids=has_ids))
         assert before <= set(play.open)
         seconds += EVERY_SECONDS
-    play.see(look(course[-1], NOTHING_HIDDEN, seconds, has_ids=has_ids))
+    play.see(observe(course[-1], NOTHING_HIDDEN, seconds, has_ids=has_ids))
     assert all(play.open[name].verdict is Verdict.BREACH for name in before)
 
 

@@ -29,12 +29,14 @@ HEALTHY = Ends(
 histories = st.lists(topics, min_size=1, max_size=4)
 
 
-def views(looks: list[Snapshot]) -> View:
+def views(observations: list[Snapshot]) -> View:
     before: Memory | None = None
-    for look in looks[:-1]:
-        before = advance(look, before)
-    memory = advance(looks[-1], before)
-    return View(snapshot=looks[-1], memory=memory, before=before, now=looks[-1].taken_at)
+    for observation in observations[:-1]:
+        before = advance(observation, before)
+    memory = advance(observations[-1], before)
+    return View(
+        snapshot=observations[-1], memory=memory, before=before, now=observations[-1].taken_at
+    )
 
 
 def findings(view: View) -> dict[object, Finding]:
@@ -45,7 +47,7 @@ def findings(view: View) -> dict[object, Finding]:
     }
 
 
-def looks_at(history: list[Topics], *, every: float = 40) -> list[Snapshot]:
+def observations_at(history: list[Topics], *, every: float = 40) -> list[Snapshot]:
     return [snapshot_of(found, seconds=number * every) for number, found in enumerate(history)]
 
 
@@ -55,7 +57,7 @@ def backwards(found: Topics) -> Topics:
 
 @given(histories)
 def test_every_subject_has_one_verdict_and_a_reason_of_its_rule(history: list[Topics]) -> None:
-    view = views(looks_at(history))
+    view = views(observations_at(history))
     for rule in RULES:
         judgement = rule.judge(view)
         assert len(judgement.verdicts) == len(judgement.reason) == len(judgement.subjects)
@@ -66,36 +68,38 @@ def test_every_subject_has_one_verdict_and_a_reason_of_its_rule(history: list[To
 
 @given(histories)
 def test_order_of_topics_changes_no_finding(history: list[Topics]) -> None:
-    straight = findings(views(looks_at(history)))
-    reversed_ = findings(views(looks_at([backwards(found) for found in history])))
+    straight = findings(views(observations_at(history)))
+    reversed_ = findings(views(observations_at([backwards(found) for found in history])))
     assert straight == reversed_
 
 
 @given(histories)
 def test_same_rounds_give_the_same_findings(history: list[Topics]) -> None:
-    assert findings(views(looks_at(history))) == findings(views(looks_at(history)))
+    assert findings(views(observations_at(history))) == findings(views(observations_at(history)))
 
 
 @given(histories)
 def test_a_healthy_partition_adds_no_breach(history: list[Topics]) -> None:
     fine = Topic(topic_id=None, ends=(HEALTHY,))
-    without = _breaches(findings(views(looks_at(history))))
-    with_it = _breaches(findings(views(looks_at([{**found, "fine": fine} for found in history]))))
+    without = _breaches(findings(views(observations_at(history))))
+    with_it = _breaches(
+        findings(views(observations_at([{**found, "fine": fine} for found in history])))
+    )
     assert with_it == without
 
 
 @given(histories)
 def test_less_time_between_rounds_never_adds_a_breach(history: list[Topics]) -> None:
-    slow = _breaches(findings(views(looks_at(history, every=40))))
-    quick = _breaches(findings(views(looks_at(history, every=1))))
+    slow = _breaches(findings(views(observations_at(history, every=40))))
+    quick = _breaches(findings(views(observations_at(history, every=1))))
     assert quick <= slow
 
 
 @given(histories)
 def test_what_was_not_seen_is_never_ok_and_never_a_breach(history: list[Topics]) -> None:
-    last = looks_at(history)[-1]
+    last = observations_at(history)[-1]
     blind = replace(last, offsets=type(last.offsets).absent(len(last.partitions), 0))
-    view = views([*looks_at(history)[:-1], blind])
+    view = views([*observations_at(history)[:-1], blind])
     by_rule = {rule.meta.rule_id: rule.judge(view) for rule in RULES}
     for name in ("high_watermark_stuck", "last_stable_offset_stuck"):
         assert np.all(by_rule[name].verdicts == Verdict.UNKNOWN)
@@ -105,9 +109,9 @@ def test_what_was_not_seen_is_never_ok_and_never_a_breach(history: list[Topics])
 def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
     history: list[Topics],
 ) -> None:
-    looks = looks_at(history)
-    once = views(looks)
-    again = views([*looks, looks[-1]])
+    observations = observations_at(history)
+    once = views(observations)
+    again = views([*observations, observations[-1]])
     assert once.now == again.now
     stands = [
         name
@@ -122,11 +126,11 @@ def test_memory_of_a_round_is_the_same_when_the_round_is_seen_twice(
 def test_a_clock_that_is_set_between_two_rounds_changes_no_finding(
     history: list[Topics], milliseconds: int
 ) -> None:
-    *earlier, last = looks_at(history)
+    *earlier, last = observations_at(history)
     step = timedelta(milliseconds=milliseconds)
     memory: Memory | None = None
-    for look in earlier:
-        memory = advance(look, memory)
+    for observation in earlier:
+        memory = advance(observation, memory)
     moved = None if memory is None else shifted(memory, step // timedelta(microseconds=1))
     later = replace(last, taken_at=last.taken_at + step)
     view = View(snapshot=later, memory=advance(later, moved), before=moved, now=later.taken_at)
@@ -139,6 +143,6 @@ def _breaches(found: Mapping[object, Finding]) -> set[object]:
 
 def test_without_topic_ids_a_value_that_is_the_same_by_name_has_stood() -> None:
     held = Topic(topic_id=None, ends=(replace(HEALTHY, log_end_offset=120),))
-    found = findings(views(looks_at([{"orders": held}] * 3)))
+    found = findings(views(observations_at([{"orders": held}] * 3)))
     [stuck] = [one for one in found.values() if one.rule.rule_id == "high_watermark_stuck"]
     assert stuck.verdict is Verdict.BREACH

@@ -128,32 +128,32 @@ def test_an_address_is_read_or_rejected(text: str, labels: dict[str, str]) -> No
         assert found.url.startswith(("http://", "https://"))
 
 
-LOOKS: Final = st.lists(st.one_of(st.none(), st.integers(0, 1000)), max_size=30)
+OBSERVATIONS: Final = st.lists(st.one_of(st.none(), st.integers(0, 1000)), max_size=30)
 
 
-@given(LOOKS)
+@given(OBSERVATIONS)
 def test_rises_of_a_counter_are_never_more_than_it_can_have_counted(
-    looks: list[int | None],
+    observations: list[int | None],
 ) -> None:
     """None is an answer without it. What it counted is at most what every run of it showed."""
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=10)
     series = wanted("kafka_producer_record_error_total", {"client_id": "a"})
     assert series is not None
     moment = Moment(0, 0)
-    for number, value in enumerate(looks):
+    for number, value in enumerate(observations):
         moment = Moment(number * SECOND_US, number * SECOND_US + 1)
         tracker.note(Samples(values={} if value is None else {series: value}), moment)
     readings = tracker.readings(0, moment.ended_us).clients
     told = sum(rise.count or 0 for one in readings if one.errors for rise in one.errors.rises)
-    known = [value for value in looks if value is not None]
+    known = [value for value in observations if value is not None]
     pairs = zip([0, *known], known, strict=False)
     most = sum(after - before if after >= before else after for before, after in pairs)
-    first_is_base = bool(looks) and looks[0] is not None
+    first_is_base = bool(observations) and observations[0] is not None
     assert told == most - (known[0] if first_is_base else 0)
 
 
-@given(LOOKS)
-def test_quantities_do_not_mix(looks: list[int | None]) -> None:
+@given(OBSERVATIONS)
+def test_quantities_do_not_mix(observations: list[int | None]) -> None:
     tracker = Tracker(page_at("http://app-1"), fresh_us=10**9, max_series=10)
     moment = Moment(0, 0)
     names = {Quantity.RECORD_ERRORS: "error", Quantity.RECORD_RETRIES: "retry"}
@@ -164,7 +164,7 @@ def test_quantities_do_not_mix(looks: list[int | None]) -> None:
     errors, retries = series.values()
     assert errors is not None
     assert retries is not None
-    for number, value in enumerate(looks):
+    for number, value in enumerate(observations):
         moment = Moment(number * SECOND_US, number * SECOND_US + 1)
         tracker.note(Samples(values={errors: 0.0, retries: float(value or 0)}), moment)
     for one in tracker.readings(0, moment.ended_us).clients:

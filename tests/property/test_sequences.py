@@ -19,7 +19,7 @@ from rules.catalogue import (
 )
 from rules.facts.broker_log import SequenceRejected
 from rules.facts.episodes import Episode, EpisodeKey
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.sequence_verdicts import SequenceClass
 from rules.judgement import Judgement
@@ -32,8 +32,8 @@ from rules.verdict import Severity, Verdict
 from rules.view import View
 from tests.factories import partitions, unseen_offsets
 from tests.property.sequenced import Act, Course, World, courses
-from tests.unit.rules.sequence.case_looks import SILENT
-from tests.unit.rules.sequence.stage import Look
+from tests.unit.rules.sequence.case_observations import SILENT
+from tests.unit.rules.sequence.stage import Observation
 
 Order = Callable[[list[SequenceRejected]], list[SequenceRejected]]
 HARMLESS = (
@@ -49,7 +49,9 @@ RULES = (
     duplicates_possible,
     producer_sequence_bug,
 )
-AFTER = ((Act.LOOK, 1),) * 5 + ((Act.WAIT, 1),) + ((Act.LOOK, 1),) * 5  # until nothing is asked
+AFTER = (
+    ((Act.OBSERVATION, 1),) * 5 + ((Act.WAIT, 1),) + ((Act.OBSERVATION, 1),) * 5
+)  # until nothing is asked
 
 
 class Silence(Enum):
@@ -57,17 +59,17 @@ class Silence(Enum):
 
     LEADER = "leader"  # it does not answer
     PARTITION = "partition"  # no broker tells of it
-    LOG = "log"  # the leader answers, and its log cannot be looked through
+    LOG = "log"  # the leader answers, and its log cannot be scanned
 
-    def of(self, look: Look) -> Look:
-        """Return a look that is silent in this way."""
+    def of(self, observation: Observation) -> Observation:
+        """Return an observation that is silent in this way."""
         match self:
             case Silence.LEADER:
-                return replace(look, more={"offsets": unseen_offsets(1)})
+                return replace(observation, more={"offsets": unseen_offsets(1)})
             case Silence.PARTITION:
-                return replace(look, more={"partitions": partitions({"other": 1})})
+                return replace(observation, more={"partitions": partitions({"other": 1})})
             case Silence.LOG:
-                return replace(look, gaps=(SILENT,), found=(), states=None)
+                return replace(observation, gaps=(SILENT,), found=(), states=None)
 
 
 def badness(episode: Episode) -> int:
@@ -83,7 +85,7 @@ def by_key(view: View) -> dict[EpisodeKey, Episode]:
 
 
 class Watch:
-    """Makes a round at every look, and carries memory and questions on."""
+    """Makes a round at every observation, and carries memory and questions on."""
 
     def __init__(self, order: Order = lambda lines: lines, *, splits: bool = False) -> None:
         self.world = World()
@@ -94,7 +96,7 @@ class Watch:
         self._splits = splits
 
     def run(self, course: Iterable[tuple[Act, int]]) -> Watch:
-        """Let everything happen, and then look until nothing is asked any more."""
+        """Let everything happen, and then observation until nothing is asked any more."""
         self.begin()
         for act, size in (*course, *AFTER):
             self.act(act, size)
@@ -105,12 +107,12 @@ class Watch:
         self._round([])
 
     def act(self, act: Act, size: int) -> None:
-        """Let something happen, and look where that is what happens."""
+        """Let something happen, and observation where that is what happens."""
         self.world.act(act, size)
-        if act is Act.LOOK:
-            self._look()
+        if act is Act.OBSERVATION:
+            self._observe()
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         new = [one.line for one in self.world.told[self._read :]]
         self._read = len(self.world.told)
         lines = self._order(new)
@@ -124,14 +126,14 @@ class Watch:
         asked = bool(self.views) and any(
             isinstance(one, BatchesQuestion) for one in questions_of(self.views[-1])
         )
-        self._make(self.world.look(lines, asked=asked))
+        self._make(self.world.observe(lines, asked=asked))
 
     def silent_round(self, silence: Silence) -> None:
         """Make a round more, in which nobody answers."""
-        self._make(silence.of(self.world.look([], asked=False)))
+        self._make(silence.of(self.world.observe([], asked=False)))
 
-    def _make(self, look: Look) -> None:
-        seen = look.snapshot()
+    def _make(self, observation: Observation) -> None:
+        seen = observation.snapshot()
         memory = advance(seen, self._memory)
         view = View(snapshot=seen, memory=memory, before=self._memory, now=seen.taken_at)
         view = replace(view, memory=replace(memory, losses=remember_losses(view)))
@@ -167,12 +169,12 @@ def test_a_loss_is_confirmed_only_where_a_leader_had_been_alone(course: Course) 
 def test_what_brokers_never_lost_is_never_suspected_to_be_lost_for_long(course: Course) -> None:
     """Where unclean elections are forbidden the log proves it, or the changes were clean.
 
-    Changes before the first look at a topic are not known to be.
+    Changes before the first observe a topic are not known to be.
     """
     watched = [
         one
         for act, size in course
-        for one in ((act, size), *(((Act.LOOK, 1),) if act is Act.CREATE_AGAIN else ()))
+        for one in ((act, size), *(((Act.OBSERVATION, 1),) if act is Act.CREATE_AGAIN else ()))
     ]
     clean = [(act, size) for act, size in watched if act is not Act.ALONE]
     watch = Watch()
@@ -215,7 +217,13 @@ def test_a_round_split_in_two_never_says_less_at_last(course: Course) -> None:
 
 silences: Final = st.lists(st.sampled_from(Silence), min_size=1, max_size=3)
 # A batch is given up, and another one rejected behind a clean change of leader.
-SKIPPED: Final = [(Act.WRITE, 1), (Act.LOOK, 1), (Act.CHANGE, 1), (Act.GIVE_UP, 3), (Act.WRITE, 1)]
+SKIPPED: Final = [
+    (Act.WRITE, 1),
+    (Act.OBSERVATION, 1),
+    (Act.CHANGE, 1),
+    (Act.GIVE_UP, 3),
+    (Act.WRITE, 1),
+]
 
 
 def far(course: Course) -> Course:
@@ -237,7 +245,7 @@ def test_a_silent_round_never_makes_a_verdict_worse(
     watch.begin()
     for act, size in (*far(course), *AFTER):
         watch.act(act, size)
-        for silence in silent if act is Act.LOOK else ():
+        for silence in silent if act is Act.OBSERVATION else ():
             before = by_key(watch.views[-1])
             watch.silent_round(silence)
             for key, one in by_key(watch.views[-1]).items():
@@ -290,7 +298,7 @@ def test_nobody_is_warned_while_an_answer_is_awaited(course: Course) -> None:
 
 @given(courses)
 def test_who_writes_in_order_is_never_told_of(course: Course) -> None:
-    orderly = {Act.WRITE, Act.BUMP, Act.OTHERS, Act.LOOK, Act.WAIT, Act.CHANGE}
+    orderly = {Act.WRITE, Act.BUMP, Act.OTHERS, Act.OBSERVATION, Act.WAIT, Act.CHANGE}
     watch = Watch().run([one for one in course if one[0] in orderly])
     assert watch.episodes == ()
     assert questions_of(watch.views[-1]) == ()

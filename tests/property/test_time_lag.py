@@ -16,36 +16,36 @@ from rules.time_lag.thinning import Bounds
 from tests.factories import commits, group, offsets, partitions, snapshot
 from tests.property.appending import PARTITIONS, Step, Track, World, stories
 
-WIDE = Bounds(looks=3, fine_blocks=1000)
-NARROW = Bounds(looks=2, fine_blocks=1, largest_step=16)
-TIGHT = Bounds(looks=2, fine_blocks=1000, most_bytes=900)
+WIDE = Bounds(observations=3, fine_blocks=1000)
+NARROW = Bounds(observations=2, fine_blocks=1, largest_step=16)
+TIGHT = Bounds(observations=2, fine_blocks=1000, most_bytes=900)
 PLACED = partitions({"orders": PARTITIONS})
 HOUR_US = 3_600_000_000
 
 
 def played(story: list[Step], bounds: Bounds) -> Iterator[tuple[World, Step, Snapshot, EndHistory]]:
-    """Give the world and what is remembered of it, look by look."""
+    """Give the world and what is remembered of it, observation by observation."""
     world, history = World.begun(), None
     for step in story:
         world.pass_time(step)
         high = [
-            track.look(world.now_us) if seen else None
+            track.observe(world.now_us) if seen else None
             for track, seen in zip(world.high, step.seen, strict=True)
         ]
         stable = [
-            track.look(world.now_us) if seen else None
+            track.observe(world.now_us) if seen else None
             for track, seen in zip(world.stable, step.seen, strict=True)
         ]
-        look = seen_of(world, high, stable)
+        observation = seen_of(world, high, stable)
         history = advance(
             history,
-            cluster_id=look.cluster_id,
+            cluster_id=observation.cluster_id,
             partitions=PLACED,
-            offsets=look.offsets,
+            offsets=observation.offsets,
             now_us=world.now_us,
             bounds=bounds,
         )
-        yield world, step, look, history
+        yield world, step, observation, history
 
 
 def seen_of(world: World, high: list[int | None], stable: list[int | None]) -> Snapshot:
@@ -60,13 +60,19 @@ def seen_of(world: World, high: list[int | None], stable: list[int | None]) -> S
     )
 
 
-def judged(look: Snapshot, lags: TimeLag, tracks: list[Track]) -> Iterator[tuple[int, int, Track]]:
+def judged(
+    observation: Snapshot, lags: TimeLag, tracks: list[Track]
+) -> Iterator[tuple[int, int, Track]]:
     """Give the place of every commit whose end was seen and that has something unread."""
     for place, (row, offset) in enumerate(
-        zip(look.commits.row.tolist(), look.commits.committed_offset.tolist(), strict=True)
+        zip(
+            observation.commits.row.tolist(),
+            observation.commits.committed_offset.tolist(),
+            strict=True,
+        )
     ):
         why, track = lags.why(place), tracks[row]
-        if not look.offsets.high_watermark.valid[row]:
+        if not observation.offsets.high_watermark.valid[row]:
             assert why is WhyAbsent.END_UNKNOWN
         elif offset > track.end:
             assert why is WhyAbsent.BEYOND_END
@@ -77,14 +83,14 @@ def judged(look: Snapshot, lags: TimeLag, tracks: list[Track]) -> Iterator[tuple
 
 
 @given(stories)
-def test_an_offset_passed_between_the_looks_around_it(story: list[Step]) -> None:
-    for world, _, look, history in played(story, WIDE):
-        lags = time_lags(history, look)
+def test_an_offset_passed_between_the_observations_around_it(story: list[Step]) -> None:
+    for world, _, observation, history in played(story, WIDE):
+        lags = time_lags(history, observation)
         for one, tracks in (
             (lags.read_uncommitted, world.high),
             (lags.read_committed, world.stable),
         ):
-            for place, offset, track in judged(look, one, tracks):
+            for place, offset, track in judged(observation, one, tracks):
                 around, lag = track.bracket(offset), one.lag_us[place]
                 if around is None:
                     assert one.why(place) is WhyAbsent.OLDER_THAN_HISTORY
@@ -98,14 +104,14 @@ def test_an_offset_passed_between_the_looks_around_it(story: list[Step]) -> None
 @pytest.mark.parametrize("bounds", [NARROW, TIGHT], ids=["by number", "by memory"])
 @given(stories)
 def test_what_thinning_makes_inexact_is_told(bounds: Bounds, story: list[Step]) -> None:
-    for world, _, look, history in played(story, bounds):
+    for world, _, observation, history in played(story, bounds):
         assert sum(block.size_bytes for block in history.blocks[1:]) <= bounds.most_bytes
-        lags = time_lags(history, look)
+        lags = time_lags(history, observation)
         for one, tracks in (
             (lags.read_uncommitted, world.high),
             (lags.read_committed, world.stable),
         ):
-            for place, offset, track in judged(look, one, tracks):
+            for place, offset, track in judged(observation, one, tracks):
                 truth = world.now_us - track.passed_us[offset]
                 lag, at_least = one.lag_us[place], one.at_least_us[place]
                 if lag is None:
@@ -119,8 +125,11 @@ def test_what_thinning_makes_inexact_is_told(bounds: Bounds, story: list[Step]) 
 
 @given(stories)
 def test_a_step_of_the_clock_changes_no_lag(story: list[Step]) -> None:
-    *_, (_, _, look, history) = played(story, NARROW)
-    before, after = time_lags(history, look), time_lags(shifted(history, -HOUR_US), look)
+    *_, (_, _, observation, history) = played(story, NARROW)
+    before, after = (
+        time_lags(history, observation),
+        time_lags(shifted(history, -HOUR_US), observation),
+    )
     for old, new in (
         (before.read_committed, after.read_committed),
         (before.read_uncommitted, after.read_uncommitted),

@@ -1,4 +1,4 @@
-"""Laws of losses that nobody has looked at, held against a partition whose truth is known.
+"""Laws of losses that nobody has observed, held against a partition whose truth is known.
 
 Broker 1 leads at first. Who leads alone has the only copy of what is written; if it dies then, a stale
 replica is elected, and the controller writes so. The old leader comes back sooner or later and writes
@@ -45,7 +45,7 @@ class Act(Enum):
     CHANGE = "change"  # the leader dies: cleanly, if it was not alone
     RETURN = "return"  # every old leader comes back
     CONTROLLER_STARTS = "controller_starts"
-    LOOK = "look"
+    OBSERVATION = "observation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class World:
             case Act.CONTROLLER_STARTS:
                 at = elected(origin=replace(started(second=self.second).origin, broker_id=None))
                 self.lines += [replace(one, origin=at.origin) for one in self.elections]
-            case Act.LOOK:
+            case Act.OBSERVATION:
                 pass
 
     def change(self, *, through_nobody: bool) -> None:
@@ -142,7 +142,7 @@ class World:
     def end_of(self, epoch: int) -> int:
         return next((start for known, start in self.starts if known > epoch), self.end)
 
-    def look(self) -> dict[str, Any]:
+    def observe(self) -> dict[str, Any]:
         """Return what a round sees and reads."""
         isr = (self.leader,) if self.alone_from is not None else (1, 2, 3)
         ends = [self.end]
@@ -169,7 +169,7 @@ Course = list[tuple[Act, int]]
 courses: Final = st.lists(
     st.tuples(st.sampled_from(Act), st.integers(1, 3)), min_size=4, max_size=30
 )
-AFTER: Final = ((Act.LOOK, 1), (Act.RETURN, 1), (Act.LOOK, 1), (Act.LOOK, 1))
+AFTER: Final = ((Act.OBSERVATION, 1), (Act.RETURN, 1), (Act.OBSERVATION, 1), (Act.OBSERVATION, 1))
 
 
 def run(course: Iterable[tuple[Act, int]], *, restarts: bool = False) -> tuple[World, list[Said]]:
@@ -178,10 +178,10 @@ def run(course: Iterable[tuple[Act, int]], *, restarts: bool = False) -> tuple[W
     said, memory = played(ELSEWHERE)
     for act, size in (*course, *AFTER):
         world.act(act, size)
-        if act is Act.LOOK:
+        if act is Act.OBSERVATION:
             number = world.number
             more, memory = played(
-                world.look(), memory=stored(memory) if restarts else memory, first=number
+                world.observe(), memory=stored(memory) if restarts else memory, first=number
             )
             said += more
     return world, said
@@ -213,11 +213,11 @@ def test_what_an_old_leader_tells_is_the_truth(course: Course) -> None:
 
 @given(courses)
 def test_lines_tell_no_loss_of_a_topic_whose_leaders_were_never_alone(course: Course) -> None:
-    """Where too many changes happen between two looks it is not known that all were clean."""
+    """Where too many changes happen between two observations it is not known that all were clean."""
     _, said = run([one for one in course if one[0] is not Act.ALONE])
     for one in said:
         assert one.why == (POSSIBLY, "unseen", "warning")
-        assert "never_looked_at" not in one.finding.evidence
+        assert "never_observed" not in one.finding.evidence
 
 
 @given(courses)
@@ -233,6 +233,6 @@ def test_a_controller_that_starts_tells_nothing_new(course: Course) -> None:
     """Unless nobody had read what it wrote at first."""
     quiet = [one for one in course if one[0] is not Act.CONTROLLER_STARTS]
     _, said = run(quiet)
-    again = [*quiet, *AFTER, (Act.CONTROLLER_STARTS, 1), (Act.LOOK, 1), (Act.LOOK, 1)]
+    again = [*quiet, *AFTER, (Act.CONTROLLER_STARTS, 1), (Act.OBSERVATION, 1), (Act.OBSERVATION, 1)]
     _, more = run(again)
     assert [one.why for one in more] == [one.why for one in said]

@@ -112,7 +112,7 @@ def _rounds(steps: Sequence[Sequence[Move]]) -> list[Round]:
 courses = st.lists(st.tuples(*[moves] * len(PARTITIONS)), min_size=2, max_size=7).map(_rounds)
 
 
-def look(truth: Round, unseen: Hidden, seconds: float, *, has_ids: bool) -> Snapshot:
+def observe(truth: Round, unseen: Hidden, seconds: float, *, has_ids: bool) -> Snapshot:
     """Return what a round sees of the truth."""
     rows = [row for row, (topic, _) in enumerate(PARTITIONS) if topic not in unseen.topics]
     topics = {topic: count for topic, count in TOPICS.items() if topic not in unseen.topics}

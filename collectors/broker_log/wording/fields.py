@@ -22,7 +22,7 @@ _INT16, _INT32, _INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
 class LineUnreadableError(Exception):
-    """A line of a kind that we look for, and which cannot be read."""
+    """A line of a kind that we search for, and which cannot be read."""
 
 
 def compiled(pattern: str) -> re.Pattern[str]:

@@ -1,4 +1,4 @@
-"""The kinds of lines that are looked for, by the words with which their messages begin."""
+"""The kinds of lines that are searched for, by the words with which their messages begin."""
 
 from __future__ import annotations
 

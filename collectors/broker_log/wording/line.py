@@ -41,7 +41,7 @@ class FirstLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line whose message may be one that is looked for."""
+    """A line whose message may be one that is searched for."""
 
     origin: Origin
     head: str  # what stands before the message

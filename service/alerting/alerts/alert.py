@@ -12,7 +12,7 @@ from rules.open_findings import EndReason, Identity
 from rules.verdict import Severity
 from service.alerting.alerts.identity import AlertKey, Labels, fingerprint, labels_of
 
-# Prometheus' own: so long the end can be told again, and looked up.
+# Prometheus' own: so long the end can be told again, and resolved.
 RESOLVED_KEPT: Final = timedelta(minutes=15)
 
 

@@ -1,4 +1,4 @@
-"""What an alert says beside its labels: made only for alerts that somebody looks at or is told of.
+"""What an alert says beside its labels: made only for alerts that somebody observes or is told of.
 
 Annotations are no part of an alert's identity and change with every round. Their size is limited,
 because receivers refuse what is too large, and then nobody is told at all.

@@ -28,7 +28,7 @@ def encode(state: AlertingState) -> Plain:
     """Return a state as JSON can hold it."""
     return {
         "version": VERSION,
-        "looked_at": _text(state.looked_at),
+        "observed_at": _text(state.observed_at),
         "alerts": [encode_alert(alert) for alert in state.alerts.values()],
         "groups": [encode_group(group) for group in state.groups.values()],
     }
@@ -50,7 +50,7 @@ def decode(plain: Mapping[str, Any]) -> AlertingState:
     return AlertingState(
         alerts={alert.key: alert for alert in alerts},
         groups={group.group_id: group for group in groups},
-        looked_at=_read("looked_at", lambda: _moment(plain["looked_at"])),
+        observed_at=_read("observed_at", lambda: _moment(plain["observed_at"])),
     )
 
 

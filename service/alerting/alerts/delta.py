@@ -44,7 +44,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistoryStep:
-    """One step in the life of an alert, for people who look back."""
+    """One step in the life of an alert, for people who search back."""
 
     fingerprint: str
     at: datetime  # aware, UTC
@@ -74,7 +74,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosingDone:
-    """A wish that was looked at."""
+    """A wish that was observed."""
 
     closing_id: int
     outcome: ClosingOutcome
@@ -85,7 +85,7 @@ class ClosingDone:
 class AlertDelta:
     """What has to be written of one cluster's alerts."""
 
-    looked_at: datetime | None = None  # as in the state; None: never
+    observed_at: datetime | None = None  # as in the state; None: never
     at: datetime  # aware, UTC: of the step, or of the last one
     alerts: Mapping[str, Alert] = field(default_factory=dict)  # rows to write, by fingerprint
     groups: Mapping[GroupId, Group | None] = field(default_factory=dict)  # None: forgotten
@@ -98,7 +98,7 @@ class AlertDelta:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to write but that somebody looked."""
+        """Whether there is nothing to write but that somebody observed."""
         return not (
             self.alerts
             or self.groups
@@ -114,7 +114,7 @@ class AlertDelta:
         steps = (*self.steps, *later.steps)
         lost = max(len(steps) - MOST_STEPS, 0)
         return AlertDelta(
-            looked_at=later.looked_at or self.looked_at,
+            observed_at=later.observed_at or self.observed_at,
             at=later.at,
             alerts={**over.alerts, **later.alerts},
             groups={**over.groups, **later.groups},
@@ -142,7 +142,7 @@ def whole_delta(
 ) -> AlertDelta:
     """Return a delta that writes everything anew, as after a step of the clock."""
     return AlertDelta(
-        looked_at=state.looked_at,
+        observed_at=state.observed_at,
         at=at,
         alerts={alert.fingerprint: alert for alert in state.alerts.values()},
         groups=dict(state.groups),
@@ -169,7 +169,7 @@ def delta_of(
         for alert in (*_no_longer_judged(stepped.state, seen), *_begun_anew(before, stepped.state)):
             alerts.setdefault(alert.fingerprint, alert)
     return AlertDelta(
-        looked_at=stepped.state.looked_at,
+        observed_at=stepped.state.observed_at,
         at=at,
         alerts=alerts,
         groups=dict(_groups(before.groups, stepped.state.groups)),
@@ -215,9 +215,9 @@ def _no_longer_judged(state: AlertingState, seen: Seen) -> Iterator[Alert]:
 
 
 def _begun_anew(before: AlertingState, after: AlertingState) -> Iterator[Alert]:
-    """Give what waits to fire and has to wait from the start, as nobody looked for long."""
-    now = after.looked_at
-    if before.looked_at is None or now is None or now - before.looked_at <= OUTAGE_TOLERANCE:
+    """Give what waits to fire and has to wait from the start, as nobody searched for long."""
+    now = after.observed_at
+    if before.observed_at is None or now is None or now - before.observed_at <= OUTAGE_TOLERANCE:
         return
     for alert in after.alerts.values():
         if alert.state is AlertState.PENDING:

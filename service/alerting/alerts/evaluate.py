@@ -1,7 +1,7 @@
 """One step of alerting, pure: what is remembered and what a round found, in; the next memory, out.
 
 What comes out is written in one transaction: the changed alerts, the groups, and one outbox row for
-each notification. Nothing here knows how a notification looks or whether it arrives: it counts as
+each notification. Nothing here knows how a notification observations or whether it arrives: it counts as
 told once it is in the outbox.
 
 A step without a round only flushes the groups that are due, so that nobody waits for a cluster that
@@ -97,7 +97,7 @@ def step(  # noqa: PLR0913 - the whole world of a pure function
         state=AlertingState(
             alerts=advanced.alerts,
             groups=groups,
-            looked_at=state.looked_at if seen is None else now,
+            observed_at=state.observed_at if seen is None else now,
         ),
         changes=advanced.changes,
         notifications=tuple(sorted(told, key=lambda one: (one.receiver, one.group_key))),
@@ -110,7 +110,7 @@ def _advanced(
     if seen is None:
         return Advanced(alerts=dict(state.alerts), changes=[])
     timing = Timing(rules=config.rules, keep_firing_for=config.keep_firing_for)
-    return advance(after_outage(state.alerts, state.looked_at, now), seen, timing, now)
+    return advance(after_outage(state.alerts, state.observed_at, now), seen, timing, now)
 
 
 def _gathered(

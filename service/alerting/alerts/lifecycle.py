@@ -6,7 +6,7 @@ resolved. Events do not un-happen: what is open of them stands, whatever a round
 
 Prometheus lets ten minutes pass after a restart before an alert fires whose `for` is longer than
 that. No rule of ours waits that long, so that only its limit for an outage is kept: after an hour in
-which nobody looked, what was pending begins anew.
+which nobody observed, what was pending begins anew.
 
 Source: prometheus/prometheus, rules/alerting.go and rules/group.go.
 """
@@ -111,9 +111,9 @@ def advance(alerts: Alerts, seen: Seen, timing: Timing, now: datetime) -> Advanc
     return Advanced(alerts=after, changes=changes)
 
 
-def after_outage(alerts: Alerts, looked_at: datetime | None, now: datetime) -> Alerts:
-    """Let what was pending begin anew if nobody looked for long."""
-    if looked_at is None or now - looked_at <= OUTAGE_TOLERANCE:
+def after_outage(alerts: Alerts, observed_at: datetime | None, now: datetime) -> Alerts:
+    """Let what was pending begin anew if nobody searched for long."""
+    if observed_at is None or now - observed_at <= OUTAGE_TOLERANCE:
         return alerts
     return {
         key: replace(alert, active_at=now) if alert.state is AlertState.PENDING else alert

@@ -56,7 +56,7 @@ class Muting:
 def _by_label(silences: Iterable[Silence]) -> dict[str, dict[str, list[Silence]]]:
     """Sort silences by a label and the value that they ask of it.
 
-    Hundreds of silences of one topic each are then one look. Those that ask for no certain value
+    Hundreds of silences of one topic each are then one observation. Those that ask for no certain value
     lie under the empty label, which no alert has.
     """
     found: dict[str, dict[str, list[Silence]]] = {}

@@ -14,16 +14,16 @@ from service.alerting.alerts.routes import GroupId
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertingState:
-    """Alerts, groups, and when a round was last looked at."""
+    """Alerts, groups, and when a round was last observed."""
 
     alerts: Mapping[AlertKey, Alert] = field(default_factory=dict)
     groups: Mapping[GroupId, Group] = field(default_factory=dict)
-    looked_at: datetime | None = None  # aware, UTC; None: never
+    observed_at: datetime | None = None  # aware, UTC; None: never
 
     def shifted(self, step: timedelta) -> AlertingState:
         """Return it with all times moved by a step of the clock."""
         return AlertingState(
             alerts={key: alert.shifted(step) for key, alert in self.alerts.items()},
             groups={key: group.shifted(step) for key, group in self.groups.items()},
-            looked_at=None if self.looked_at is None else self.looked_at + step,
+            observed_at=None if self.observed_at is None else self.observed_at + step,
         )

@@ -166,7 +166,7 @@ def _is_in(address: Address, network: Network) -> bool:
 def _carried(address: Address) -> Iterator[IPv4Address]:
     """Give the IPv4 addresses inside an IPv6 address."""
     if not isinstance(address, IPv6Address) or address.is_loopback or address.is_unspecified:
-        return  # these two look like IPv4 inside, and are not
+        return  # these two resembles IPv4 inside, and are not
     if any(address in network for network in _LAST_32_BITS):
         yield IPv4Address(int(address) & 0xFFFFFFFF)
     if address.sixtofour is not None:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.times import EPOCH
 from rules.verdict import Kind
 from service.alerting.alerts.alert import AlertState
@@ -126,7 +126,7 @@ def _page(
     with desk.alerts.reading() as reading:
         shown, last = _shown(reading, sources, query, after)
         held = now_of(reading, shown, desk.sending, now)
-        stamped = alert_stamp(sources.look, reading.looked_at(), now)
+        stamped = alert_stamp(sources.state, reading.observed_at(), now)
     items = [alert_view(one, held) for one in shown]
     return models.AlertPage(**stamped, items=items, next=None), last
 
@@ -137,7 +137,7 @@ def _shown(
     query: AlertQuery,
     after: tuple[datetime, int] | None,
 ) -> tuple[list[StoredAlert], Key | None]:
-    """Return the alerts of a page, and the key of the last one looked at if there may be more."""
+    """Return the alerts of a page, and the key of the last one observed if there may be more."""
     shown: list[StoredAlert] = []
     # One more than is shown tells whether there is another page.
     batch = query.limit + 1 if query.receiver is None else BATCH
@@ -183,7 +183,7 @@ def _detail(sources: Sources, fingerprint: str) -> models.AlertDetail:
         groups = Groups(names=groups_of(stored, desk.sending), since=stored.alert.active_at)
         closing = reading.closing(stored)
         return models.AlertDetail(
-            **alert_stamp(sources.look, reading.looked_at(), now),
+            **alert_stamp(sources.state, reading.observed_at(), now),
             alert=alert,
             steps=[step_view(step) for step in reading.steps(stored.id)],
             notified=[delivery_view(one) for one in told_of(reading.connection, groups)],

@@ -18,7 +18,7 @@ from service.alerting.alerts.muting import Muting
 from service.api.alerts import models
 from service.api.core.desk import Sending
 from service.api.findings.views import SUMMARIES, finding_id
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.rounds.persistence import KeepingState
 from service.storage.alerting.alert_lists import AlertReading, StoredAlert, StoredStep
 
@@ -134,13 +134,15 @@ def step_view(step: StoredStep) -> models.AlertStep:
     )
 
 
-def alert_stamp(look: Look, looked_at: datetime | None, now: datetime) -> dict[str, Any]:
+def alert_stamp(
+    service_state: ServiceState, observed_at: datetime | None, now: datetime
+) -> dict[str, Any]:
     """Return of when the stored alerts are, and whether no newer ones wait to be stored."""
-    keeping = look.keeping
+    keeping = service_state.keeping
     is_stored = keeping.state is KeepingState.STORED and not keeping.waiting_rounds
-    age = None if looked_at is None else max((now - looked_at).total_seconds(), 0.0)
+    age = None if observed_at is None else max((now - observed_at).total_seconds(), 0.0)
     return {
-        "as_of": looked_at,
-        "is_current": is_stored and look.is_current and looked_at is not None,
+        "as_of": observed_at,
+        "is_current": is_stored and service_state.is_current and observed_at is not None,
         "age_seconds": age,
     }

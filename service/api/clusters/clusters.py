@@ -1,4 +1,4 @@
-"""The cluster in numbers, and what the last look could not see of it."""
+"""The cluster in numbers, and what the last observation could not see of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import PageQuery
 from service.api.core.stamps import continued, snapshot_of, stamp
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import broker_row
 
 
@@ -27,12 +27,12 @@ def clusters_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[PageQuery, Query()]
     ) -> models.ClusterPage:
         """Return the clusters that are watched: one today."""
-        look = sources.look
+        state = sources.state
         after = decode_cursor(query.cursor, "clusters", str)
-        every = [cluster_of(snapshot_of(look))]
+        every = [cluster_of(snapshot_of(state))]
         page = page_of(every, lambda one: (one.name,), after=after, limit=query.limit)
         following = continued(request, response, "clusters", page.last)
-        return models.ClusterPage(**stamp(look), items=list(page.items), next=following)
+        return models.ClusterPage(**stamp(state), items=list(page.items), next=following)
 
     @router.get("/clusters/{name}")
     async def get_cluster(
@@ -41,16 +41,16 @@ def clusters_router(sources: Sources) -> APIRouter:
         response: Response,
         query: Annotated[PageQuery, Query()],
     ) -> models.ClusterDetail:
-        """Return a cluster with the gaps of the last look."""
-        look = sources.look
-        if name != look.cluster:
-            raise not_found(f"no cluster of that name is watched; this is {look.cluster}")
-        seen = snapshot_of(look)
+        """Return a cluster with the gaps of the last observation."""
+        state = sources.state
+        if name != state.cluster:
+            raise not_found(f"no cluster of that name is watched; this is {state.cluster}")
+        seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "gaps", int)
-        page = _gaps(look, seen, 0 if after is None else after[0], query.limit)
+        page = _gaps(state, seen, 0 if after is None else after[0], query.limit)
         following = continued(request, response, "gaps", page.last)
         return models.ClusterDetail(
-            **stamp(look), cluster=cluster_of(seen), items=list(page.items), next=following
+            **stamp(state), cluster=cluster_of(seen), items=list(page.items), next=following
         )
 
     return router
@@ -70,8 +70,8 @@ def cluster_of(seen: Snapshot) -> models.Cluster:
     )
 
 
-def _gaps(look: Look, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
-    """Return gaps by their place: they have no name, and every look has others."""
-    shown = [gap_of(look, gap) for gap in seen.gaps[begin : begin + limit]]
+def _gaps(state: ServiceState, seen: Snapshot, begin: int, limit: int) -> Page[models.Gap]:
+    """Return gaps by their place: they have no name, and every observation has others."""
+    shown = [gap_of(state, gap) for gap in seen.gaps[begin : begin + limit]]
     end = begin + len(shown)
     return Page(shown, (end,) if end < len(seen.gaps) else None)

@@ -19,7 +19,7 @@ from service.api.core.ports import Sources
 from service.api.core.problems import not_found
 from service.api.core.queries import GroupQuery, PageQuery
 from service.api.core.stamps import continued, snapshot_of, stamp
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import commit_rows, group_row, time_lag_rows
 
 
@@ -39,11 +39,11 @@ def groups_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[GroupQuery, Query()]
     ) -> models.GroupPage:
         """Return groups by name, each with the lag of all its commits together."""
-        look = sources.look
+        state = sources.state
         after = decode_cursor(query.cursor, "groups", str)
-        page = group_page(snapshot_of(look), query, after)
+        page = group_page(snapshot_of(state), query, after)
         following = continued(request, response, "groups", page.last)
-        return models.GroupPage(**stamp(look), items=list(page.items), next=following)
+        return models.GroupPage(**stamp(state), items=list(page.items), next=following)
 
     @router.get("/groups/{group:text}")
     async def get_group(
@@ -53,16 +53,18 @@ def groups_router(sources: Sources) -> APIRouter:
         query: Annotated[PageQuery, Query()],
     ) -> models.GroupDetail:
         """Return a group with its commits by topic and partition."""
-        look = sources.look
-        seen = snapshot_of(look)
+        state = sources.state
+        seen = snapshot_of(state)
         after = decode_cursor(query.cursor, "commits", str, int)
         place = next((n for n, one in enumerate(seen.groups) if one.group_id == group), None)
         if place is None:
-            raise not_found("the last look saw no such group")
-        page = commit_page(look, place, after, query.limit)
+            raise not_found("the last observation saw no such group")
+        page = commit_page(state, place, after, query.limit)
         following = continued(request, response, "commits", page.last)
         (told,) = _items(seen, [place])
-        return models.GroupDetail(**stamp(look), group=told, items=list(page.items), next=following)
+        return models.GroupDetail(
+            **stamp(state), group=told, items=list(page.items), next=following
+        )
 
     return router
 
@@ -75,9 +77,11 @@ def group_page(seen: Snapshot, query: GroupQuery, after: Key | None) -> Page[mod
     return Page(_items(seen, page.items), page.last)
 
 
-def commit_page(look: Look, group: int, after: Key | None, limit: int) -> Page[models.Commit]:
+def commit_page(
+    state: ServiceState, group: int, after: Key | None, limit: int
+) -> Page[models.Commit]:
     """Return commits of the group at a place, in the order of topic and partition."""
-    seen = snapshot_of(look)
+    seen = snapshot_of(state)
     names = seen.partitions.index
     places = np.flatnonzero(seen.commits.group == group)
 
@@ -87,7 +91,7 @@ def commit_page(look: Look, group: int, after: Key | None, limit: int) -> Page[m
 
     page = page_of(places.tolist(), key, after=after, limit=limit)
     shown = np.array(page.items, np.int64)
-    rows = zip(commit_rows(seen, shown), time_lag_rows(look.time_lags, shown), strict=True)
+    rows = zip(commit_rows(seen, shown), time_lag_rows(state.time_lags, shown), strict=True)
     return Page([models.Commit(**row, **lags) for (_, row), lags in rows], page.last)
 
 

@@ -26,14 +26,14 @@ def partitions_router(sources: Sources) -> APIRouter:
     async def list_partitions(
         request: Request, response: Response, query: Annotated[PartitionQuery, Query()]
     ) -> models.PartitionPage:
-        """Return the partitions that the last look saw."""
-        look = sources.look
+        """Return the partitions that the last observation saw."""
+        observation = sources.state
         after = decode_cursor(query.cursor, "partitions", str, int)
-        seen = snapshot_of(look)
+        seen = snapshot_of(observation)
         wanted = at_risk(seen) if query.at_risk else np.ones(len(seen.partitions), np.bool_)
         page = partition_page(seen, wanted, topic=query.topic, after=after, limit=query.limit)
         following = continued(request, response, "partitions", page.last)
-        return models.PartitionPage(**stamp(look), items=list(page.items), next=following)
+        return models.PartitionPage(**stamp(observation), items=list(page.items), next=following)
 
     return router
 

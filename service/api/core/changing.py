@@ -25,7 +25,7 @@ from service.storage.changes.idempotency import Answer, KeyConflict, Keyed
 from service.storage.tokens.tokens import Grant
 
 MAY_BE_DONE: Final = (
-    "the change may have been made all the same. Look first, or send the same request again with the "
+    "the change may have been made all the same. Observation first, or send the same request again with the "
     "Idempotency-Key that it had"
 )
 KEY_HEADER: Final[Mapping[str, Any]] = {

@@ -58,7 +58,7 @@ class Stamp:
 class HearOut:
     """Reads the rest of a body of log lines before a rejection is answered.
 
-    A shipper sends all of a body before it looks for an answer, and would find a broken connection
+    A shipper sends all of a body before it searches for an answer, and would find a broken connection
     instead: it would send the same again and again, and nobody would know why.
     """
 

@@ -1,19 +1,19 @@
-"""A gap of the last look as the API shows it: what was not seen, why, and what nobody knows by that."""
+"""A gap of the last observation as the API shows it: what was not seen, why, and what nobody knows by that."""
 
 from __future__ import annotations
 
 from rules.facts.gap import Gap
 from rules.facts.gap_words import MAKES_UNKNOWN, MEANS, gap_key
 from service.api.core import models
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.views.snapshot_rows import gap_row
 
 
-def gap_of(look: Look, gap: Gap) -> models.Gap:
-    """Return a gap with its meaning, and since when every look has had it."""
+def gap_of(state: ServiceState, gap: Gap) -> models.Gap:
+    """Return a gap with its meaning, and since when every observation has had it."""
     return models.Gap(
         **gap_row(gap),
         means=MEANS[gap.cause],
         makes_unknown=MAKES_UNKNOWN[gap.scope],
-        since=look.gaps_since.get(gap_key(gap)),
+        since=state.gaps_since.get(gap_key(gap)),
     )

@@ -1,4 +1,4 @@
-"""The Idempotency-Key of a request: what it may look like."""
+"""The Idempotency-Key of a request: what it may resembles."""
 
 from __future__ import annotations
 

@@ -109,12 +109,14 @@ class EndpointStatus(Model):
 
     endpoint: str
     kind: EndpointKind
-    is_up: Annotated[bool, Field(description="The latest look gave an answer")]
+    is_up: Annotated[bool, Field(description="The latest observation gave an answer")]
     is_fresh: Annotated[bool, Field(description="What it said last is recent enough to be used")]
     answered_at: Annotated[datetime | None, Field(description="Null before its first answer")]
-    took_seconds: Annotated[float | None, Field(description="The latest look")]
+    took_seconds: Annotated[float | None, Field(description="The latest observation")]
     samples: Annotated[int, Field(description="Kept of its last answer")]
-    errors: Annotated[list[str], Field(description="Why something is missing since that look")]
+    errors: Annotated[
+        list[str], Field(description="Why something is missing since that observation")
+    ]
 
 
 class RuleStatus(Model):
@@ -163,7 +165,7 @@ class Broker(Model):
 
 
 class Gap(Model):
-    """Something that the last look did not see, and why."""
+    """Something that the last observation did not see, and why."""
 
     what: str
     why: str
@@ -172,7 +174,7 @@ class Gap(Model):
     means: Annotated[str, Field(description="The cause in words, and whether it ends by itself")]
     makes_unknown: Annotated[str, Field(description="What cannot be told while it lasts")]
     since: Annotated[
-        datetime | None, Field(description="The first look of those in a row that had it")
+        datetime | None, Field(description="The first observation of those in a row that had it")
     ]
     broker_id: int | None
     topic: str | None

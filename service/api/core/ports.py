@@ -15,7 +15,7 @@ from service.api.core.desk import Desk
 from service.api.core.problems import TooLateError, unavailable
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.storage.findings.findings import StoredTransition
 from service.storage.findings.history import PastFinding, Wanted
 from service.storage.rounds.inbox import Counts
@@ -139,6 +139,6 @@ class Sources:
     desk: Desk  # its calls go through `in_database`
 
     @property
-    def look(self) -> Look:
-        """Return the newest look; an answer reads it once."""
-        return self.latest.look
+    def state(self) -> ServiceState:
+        """Return the newest observation; an answer reads it once."""
+        return self.latest.state

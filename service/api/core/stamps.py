@@ -10,35 +10,35 @@ from starlette.responses import Response
 from rules.facts.snapshot import Snapshot
 from service.api.core.paging import Key, encode_cursor, next_url
 from service.api.core.problems import unavailable
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.rounds.persistence import KeepingState
 
 MAX_LINK: Final = 4000  # proxies refuse longer headers, and a group's name may have 32 KiB
 
 
-def stamp(look: Look) -> dict[str, Any]:
+def stamp(state: ServiceState) -> dict[str, Any]:
     """Return the time of the data in memory."""
-    taken = None if look.snapshot is None else look.snapshot.taken_at
-    return {"as_of": taken, "is_current": look.is_current}
+    taken = None if state.snapshot is None else state.snapshot.taken_at
+    return {"as_of": taken, "is_current": state.is_current}
 
 
-def stored_stamp(look: Look) -> dict[str, Any]:
+def stored_stamp(state: ServiceState) -> dict[str, Any]:
     """Return the time of the data in the database: that of the last round that was stored."""
-    keeping = look.keeping
+    keeping = state.keeping
     is_stored = keeping.state is KeepingState.STORED and not keeping.waiting_rounds
-    return {"as_of": keeping.stored_at, "is_current": is_stored and look.is_current}
+    return {"as_of": keeping.stored_at, "is_current": is_stored and state.is_current}
 
 
-def snapshot_of(look: Look) -> Snapshot:
+def snapshot_of(state: ServiceState) -> Snapshot:
     """Return the snapshot.
 
     Raises:
         ProblemError: there is none: an empty list would say that there is nothing in the cluster.
     """
-    if look.snapshot is None:
-        why = look.error or "the first round has not ended yet"
+    if state.snapshot is None:
+        why = state.error or "the first round has not ended yet"
         raise unavailable(f"The cluster was not seen yet: {why}")
-    return look.snapshot
+    return state.snapshot
 
 
 def continued(request: Request, response: Response, name: str, last: Key | None) -> str | None:

@@ -45,7 +45,7 @@ def require_match(request: Request, version: int) -> None:
         told = "say in If-Match which version is meant: the ETag of what you have seen, or *"
         raise ProblemError(HTTPStatus.PRECONDITION_REQUIRED, told)
     if given.strip() != "*" and etag_of(version) not in _tags(given):
-        told = f"it was changed meanwhile: it has ETag {etag_of(version)} now. Look at it again"
+        told = f"it was changed meanwhile: it has ETag {etag_of(version)} now. Observe it again"
         raise ProblemError(HTTPStatus.PRECONDITION_FAILED, told, headers={"ETag": etag_of(version)})
 
 

@@ -81,7 +81,7 @@ def _tested(change: Change, sources: Sources, receiver: Receiver) -> Done:
 
 def _message(sources: Sources, receiver: Receiver, who: str, now: datetime) -> Notification:
     """Return the test; always of one group, so that a newer one takes the place of one that is stuck."""
-    labels = {ALERTNAME: TEST, "cluster": sources.look.cluster, SEVERITY: "info"}
+    labels = {ALERTNAME: TEST, "cluster": sources.state.cluster, SEVERITY: "info"}
     alert = NotifiedAlert(
         labels=labels,
         annotations={

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from typing import Final
 
 from rules.errors import StoreError
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.times import EPOCH
 from rules.open_findings import OpenFinding
 from service.api.core import models
@@ -21,7 +21,7 @@ from service.api.core.problems import ProblemError, not_found, unavailable
 from service.api.core.queries import PageQuery
 from service.api.core.stamps import stamp, stored_stamp
 from service.api.findings.views import find_open, from_memory, from_storage, transition_view
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.storage.findings.history import PastFinding, Wanted
 
 LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
@@ -29,7 +29,7 @@ LAST_US: Final = microseconds(datetime(9999, 1, 1, tzinfo=UTC))
 
 # ------------------------------------------------------------------ from memory
 def open_page(
-    look: Look, query: PageQuery, name: str, entries: Iterable[OpenFinding]
+    state: ServiceState, query: PageQuery, name: str, entries: Iterable[OpenFinding]
 ) -> Page[models.Finding]:
     """Return a page of the list called `name`, newest first; `entries` are those asked for.
 
@@ -37,10 +37,10 @@ def open_page(
         ProblemError: nothing was seen yet, or the cursor is another list's.
     """
     after = decode_cursor(query.cursor, name, int, str)
-    if not look.rounds and not look.open_findings:
+    if not state.rounds and not state.open_findings:
         raise unavailable("no round has been made yet")
     page = page_of(entries, _open_key, after=after, limit=query.limit, newest_first=True)
-    cluster_id = cluster_id_of(look)
+    cluster_id = cluster_id_of(state)
     return Page([from_memory(entry, cluster_id) for entry in page.items], page.last)
 
 
@@ -48,9 +48,9 @@ def _open_key(entry: OpenFinding) -> Key:
     return microseconds(entry.since), json.dumps(entry.identity)
 
 
-def cluster_id_of(look: Look) -> str | None:
+def cluster_id_of(state: ServiceState) -> str | None:
     """Return the id that the brokers tell; None before they were asked."""
-    return None if look.snapshot is None else look.snapshot.cluster_id or None
+    return None if state.snapshot is None else state.snapshot.cluster_id or None
 
 
 # ------------------------------------------------------------------ from the database
@@ -90,31 +90,34 @@ async def finding_detail(
     Raises:
         ProblemError: there is no such finding, which is told as `missing`.
     """
-    look = sources.look
-    entry = await sources.in_thread(lambda: find_open(look.open_findings, rule_id, digits))
+    state = sources.state
+    entry = await sources.in_thread(lambda: find_open(state.open_findings, rule_id, digits))
     try:
         stored = await sources.in_database(lambda: _stored(sources.history, rule_id, digits))
     except StoreError as exc:
         if entry is None:
             raise
-        return _open_detail(look, entry, None, str(exc))
+        return _open_detail(state, entry, None, str(exc))
     if entry is not None:
-        is_it = stored is not None and cluster_id_of(look) in (None, stored[0].cluster_id)
+        is_it = stored is not None and cluster_id_of(state) in (None, stored[0].cluster_id)
         steps = stored[1] if stored is not None and is_it else None
-        return _open_detail(look, entry, steps, None if is_it else "it is not stored yet")
+        return _open_detail(state, entry, steps, None if is_it else "it is not stored yet")
     if stored is None:
         raise not_found(missing)
     past, steps = stored
     return models.FindingDetail(
-        **stored_stamp(look), finding=from_storage(past), transitions=steps, error=None
+        **stored_stamp(state), finding=from_storage(past), transitions=steps, error=None
     )
 
 
 def _open_detail(
-    look: Look, entry: OpenFinding, steps: list[models.Transition] | None, error: str | None
+    state: ServiceState,
+    entry: OpenFinding,
+    steps: list[models.Transition] | None,
+    error: str | None,
 ) -> models.FindingDetail:
-    finding = from_memory(entry, cluster_id_of(look))
-    return models.FindingDetail(**stamp(look), finding=finding, transitions=steps, error=error)
+    finding = from_memory(entry, cluster_id_of(state))
+    return models.FindingDetail(**stamp(state), finding=finding, transitions=steps, error=error)
 
 
 def _stored(

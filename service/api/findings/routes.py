@@ -32,16 +32,18 @@ def findings_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[FindingQuery, Query()]
     ) -> models.FindingPage:
         """Return findings, newest first: by their end if only ended ones are asked for."""
-        look, name = sources.look, f"findings-{query.state}"
+        observation, name = sources.state, f"findings-{query.state}"
         if query.state is StateFilter.OPEN:
-            page = open_page(look, query, name, _asked(look.open_findings.values(), query))
-            stamped = stamp(look)
+            page = open_page(
+                observation, query, name, _asked(observation.open_findings.values(), query)
+            )
+            stamped = stamp(observation)
         else:
             page = await stored_page(sources, _wanted(query, name), query.limit)
-            stamped = stored_stamp(look)
+            stamped = stored_stamp(observation)
         following = continued(request, response, name, page.last)
         return models.FindingPage(
-            **stamped, items=list(page.items), next=following, storage=look.keeping.state
+            **stamped, items=list(page.items), next=following, storage=observation.keeping.state
         )
 
     @router.get("/findings/{finding_id}")

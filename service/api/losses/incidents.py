@@ -63,7 +63,7 @@ def incident_view(incident: Incident) -> LossIncident:
     lines = [_partition_view(line) for line in incident.lines[:MOST_PARTITIONS]]
     everything = [one for line in incident.lines for one in line]
     states = {one.state for one in lines} | {other.state for one in lines for other in one.also}
-    looks = [one.last_look for one in lines if one.last_look is not None]
+    observations = [one.last_observation for one in lines if one.last_observation is not None]
     return LossIncident(
         id=incident.incident_id,
         summary=summary.sentence,
@@ -71,7 +71,7 @@ def incident_view(incident: Incident) -> LossIncident:
         broker=summary.broker,
         since=summary.began,
         last_happened_at=max(one.last_breach_at for one in everything),
-        last_look=min(looks, default=None),
+        last_observation=min(observations, default=None),
         state=FindingState.OPEN if FindingState.OPEN in states else FindingState.ENDED,
         partition_count=len(incident.lines),
         lost_partitions=summary.partitions.get(Outcome.LOST, 0),

@@ -34,7 +34,7 @@ class GroupBeyond(Model):
     committed_offset: int | None
     committed_leader_epoch: int | None
     read_beyond: Annotated[int | None, Field(description="Offsets that it read and are gone")]
-    may_skip: Annotated[
+    may_skip_offsets: Annotated[
         int | None, Field(description="New offsets below its commit, when this was found")
     ]
 
@@ -89,7 +89,7 @@ class LossFacts(Model):
         Field(description="Of the exact ones so many, from the first on, were committed"),
     ]
     ex_leader: Annotated[int | None, Field(description="The broker whose log lines tell it")]
-    alone_since: Annotated[
+    sole_in_sync_since: Annotated[
         datetime | None,
         Field(description="When it wrote that no other replica is in sync, by its own clock"),
     ]
@@ -101,7 +101,7 @@ class LossFacts(Model):
     at_least_offsets: Annotated[
         int | None, Field(description="Gone, as the commit of a group proves")
     ]
-    last_look: Annotated[datetime | None, Field(description="Before the leader changed")]
+    last_observation: Annotated[datetime | None, Field(description="Before the leader changed")]
     unknown_since: Annotated[
         datetime | None, Field(description="What was appended after this may be lost too, unseen")
     ]
@@ -112,7 +112,7 @@ class LossFacts(Model):
         int | None, Field(description="By how much the commit lies above the high watermark")
     ]
     groups_beyond: Annotated[
-        list[GroupBeyond] | None, Field(description="The first 20; null: it was not looked for")
+        list[GroupBeyond] | None, Field(description="The first 20; null: it was not searched for")
     ]
     group_count: int | None
     open_transactions: Annotated[
@@ -185,7 +185,7 @@ class LossIncident(Model):
     broker: Annotated[int | None, Field(description="Who had led; null: not one that is known")]
     since: Annotated[datetime, Field(description="When the first of its changes was found")]
     last_happened_at: datetime
-    last_look: Annotated[
+    last_observation: Annotated[
         datetime | None, Field(description="When the first of them was last seen under that leader")
     ]
     state: FindingState

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.loss.summary import LossFact
 from rules.open_findings import OpenFinding
 from service.api.core.globs import matches
@@ -36,7 +36,7 @@ from service.api.losses.views import (
     loss_of,
     rule_of,
 )
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.storage.findings.findings import storable, storable_evidence, storable_text
 from service.storage.findings.history import Wanted
 
@@ -57,16 +57,16 @@ def losses_router(sources: Sources) -> APIRouter:
         What happened again has the facts of the last time; `/losses/{id}` has them all. Filters show
         what is known to match, and of an incident the partitions that do.
         """
-        look, name = sources.look, f"losses-{query.state}"
+        state, name = sources.state, f"losses-{query.state}"
         after = decode_cursor(query.cursor, name, int, int, str)
         if query.state is StateFilter.OPEN:
-            if not look.rounds and not look.open_findings:
+            if not state.rounds and not state.open_findings:
                 raise unavailable("no round has been made yet")
-            found, is_cut = await sources.in_thread(lambda: _open(look, query)), False
-            stamped = stamp(look)
+            found, is_cut = await sources.in_thread(lambda: _open(state, query)), False
+            stamped = stamp(state)
         else:
             found, is_cut = await sources.in_database(lambda: _stored(sources.history, query))
-            stamped = stored_stamp(look)
+            stamped = stored_stamp(state)
         items, last = await sources.in_thread(lambda: _page(found, after, query.limit))
         following = continued(request, response, name, last)
         return LossPage(
@@ -74,7 +74,7 @@ def losses_router(sources: Sources) -> APIRouter:
             items=items,
             next=following,
             is_cut=is_cut,
-            storage=look.keeping.state,
+            storage=state.keeping.state,
         )
 
     @router.get("/losses/{loss_id}")
@@ -93,7 +93,7 @@ def losses_router(sources: Sources) -> APIRouter:
             loss=loss_of(found.finding),
             events=_events(found.transitions),
             error=found.error,
-            storage=sources.look.keeping.state,
+            storage=sources.state.keeping.state,
         )
 
     return router
@@ -118,8 +118,8 @@ def _key(incident: Incident) -> Key:
     return int(incident.outcome), LAST_US - microseconds(incident.since), incident.incident_id
 
 
-def _open(look: Look, query: LossQuery) -> list[Found]:
-    cluster_id = cluster_id_of(look)
+def _open(state: ServiceState, query: LossQuery) -> list[Found]:
+    cluster_id = cluster_id_of(state)
     return [
         Found(
             fact=LossFact(
@@ -132,7 +132,7 @@ def _open(look: Look, query: LossQuery) -> list[Found]:
             last_breach_at=entry.last_breach_at,
             view=partial(from_memory, entry, cluster_id),
         )
-        for entry in look.open_findings.values()
+        for entry in state.open_findings.values()
         if _is_asked(entry, query)
     ]
 

@@ -33,7 +33,7 @@ NOT_DETERMINABLE: Final = (
 )
 ELECTION_NOT_KNOWN: Final = (
     "Nothing that was seen to be committed is missing. Whether the new leader was in sync is not known: "
-    "look for an unclean election of {folder} in the log of the controller that was active at the "
+    "search for an unclean election of {folder} in the log of the controller that was active at the "
     "election. Where that log is whole and has no such line, the election was clean; controllers with "
     "ZooKeeper do not write of it."
 )
@@ -44,7 +44,7 @@ DELETED_SINCE: Final = (
 ELSEWHERE: Final = {  # reason -> the only step
     "proven": "Nothing more is known here: read on in committed_lost: tidemark loss show {folder}",
     "restored": (
-        "A replica that has the lost records leads again: nothing has to be saved. Look whether what "
+        "A replica that has the lost records leads again: nothing has to be saved. Observation whether what "
         "was written meanwhile is a loss of its own: tidemark loss show {folder}"
     ),
 }
@@ -130,7 +130,7 @@ def _save(place: _Place, facts: LossFacts, *, is_proven: bool = False) -> Iterat
         yield KEEP_ALL_DOWN if is_proven else COPY_ALL_FIRST
     elif facts.leader_before == facts.leader:
         yield (
-            f"Broker {facts.leader} leads again, and its own log is shorter than it was: look at "
+            f"Broker {facts.leader} leads again, and its own log is shorter than it was: observe "
             "its disk and at its broker log before anything else. No other copy is known."
         )
         return
@@ -219,7 +219,11 @@ def _forbid(place: _Place) -> str:
 
 
 def _write_again(facts: LossFacts) -> Iterator[str]:
-    around = "" if facts.last_look is None else f" around {facts.last_look:%Y-%m-%d %H:%M:%S} UTC"
+    around = (
+        ""
+        if facts.last_observation is None
+        else f" around {facts.last_observation:%Y-%m-%d %H:%M:%S} UTC"
+    )
     yield (
         "Find out whether a producer of this topic uses acks=1 or acks=0. If none does, nothing "
         "that was acknowledged is lost: you are done."

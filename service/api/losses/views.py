@@ -117,9 +117,9 @@ def facts_of(reason: str, told: Mapping[str, Any]) -> dict[str, Any]:
     visible = _number(told.get("visible_to_read_committed"))
     facts |= {
         "visible_to_read_committed": visible if has_certain else None,
-        "last_look": _moment(told.get("last_look")),
+        "last_observation": _moment(told.get("last_observation")),
         "unknown_since": _moment(told.get("unknown_since")),
-        "alone_since": _moment(told.get("alone_since")),
+        "sole_in_sync_since": _moment(told.get("sole_in_sync_since")),
         "groups_beyond": _groups(told.get("groups_beyond")),
         "advice": _text(told.get("advice")),
     }
@@ -157,7 +157,7 @@ def _groups(value: object) -> list[GroupBeyond] | None:
             committed_offset=_number(row.get("committed_offset")),
             committed_leader_epoch=_number(row.get("committed_leader_epoch")),
             read_beyond=_number(row.get("read_beyond")),
-            may_skip=_number(row.get("may_skip")),
+            may_skip_offsets=_number(row.get("may_skip_offsets")),
         )
         for row in rows
         if (name := _text(row.get("group"))) is not None

@@ -57,8 +57,8 @@ class SequenceEvent(Model):
         Field(description="ended: nothing more is rejected, and nothing more can be found out"),
     ]
     ended_at: datetime | None
-    is_looking: Annotated[
-        bool, Field(description="The next rounds look for more: what is said may change")
+    is_investigating: Annotated[
+        bool, Field(description="The next rounds search for more: what is said may change")
     ]
     means: Annotated[str, Field(description="The verdict in a sentence")]
     settles: Annotated[str | None, Field(description="What would settle it; null: it is settled")]

@@ -26,7 +26,7 @@ from service.api.sequences.models import (
 )
 from service.api.sequences.query import SequenceQuery
 from service.api.transactions.routes import view_of
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.views.sequence_rows import change_row, episode_row, line_row
 
 NAME: Final = "sequences"
@@ -41,14 +41,14 @@ def sequences_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[SequenceQuery, Query()]
     ) -> SequencePage:
         """Return what producers met, newest first; filters show what is known to match."""
-        look = sources.look
+        service_state = sources.state
         name = f"{NAME}-{query.state}"
         after = decode_cursor(query.cursor, name, int, str)
-        entries = asked(view_of(look).memory.sequences, query)
+        entries = asked(view_of(service_state).memory.sequences, query)
         page = page_of(entries, _key, after=after, limit=query.limit, newest_first=True)
         items = [SequenceEvent(**episode_row(episode)) for episode in page.items]
         following = continued(request, response, name, page.last)
-        return SequencePage(**_of_look(look), items=items, next=following)
+        return SequencePage(**_of_observation(service_state), items=items, next=following)
 
     @router.get("/sequences/{sequence_id}")
     async def get_sequence(
@@ -56,13 +56,13 @@ def sequences_router(sources: Sources) -> APIRouter:
         _query: Annotated[NoQuery, Query()],
     ) -> SequenceDetail:
         """Return an event, its distinct rejections, and the leader changes it was held against."""
-        look = sources.look
-        episodes = view_of(look).memory.sequences.episodes
+        service_state = sources.state
+        episodes = view_of(service_state).memory.sequences.episodes
         found = next((one for one in episodes if one.id == sequence_id), None)
         if found is None:
             raise not_found("there is no such event, or it ended more than a day ago")
         return SequenceDetail(
-            **_of_look(look),
+            **_of_observation(service_state),
             sequence=SequenceEvent(**episode_row(found)),
             lines=[RejectedBatch(**line_row(one)) for one in found.rejections],
             changes=[LeaderChange(**change_row(one)) for one in found.changes],
@@ -99,6 +99,6 @@ def _key(episode: Episode) -> Key:
     return episode.first_seen_us, episode.id
 
 
-def _of_look(look: Look) -> dict[str, Any]:
-    is_read = look.snapshot is not None and look.snapshot.broker_log.is_read
-    return {**stamp(look), "log_is_read": is_read, "storage": look.keeping.state}
+def _of_observation(service_state: ServiceState) -> dict[str, Any]:
+    is_read = service_state.snapshot is not None and service_state.snapshot.broker_log.is_read
+    return {**stamp(service_state), "log_is_read": is_read, "storage": service_state.keeping.state}

@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Path, Query, Request, Response
 
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.times import EPOCH
 from service.alerting.alerts.matchers import (
     MatcherError,
@@ -37,7 +37,7 @@ from service.storage.changes.audit import Action, Deed
 from service.storage.changes.changes import Change
 
 NO_SILENCE: Final = "there is no such silence"
-MOST: Final = 5000  # that are not over: every round looks at all of them
+MOST: Final = 5000  # that are not over: every round observes all of them
 PATH: Final = f"{PREFIX}/silences"
 
 SilenceId = Annotated[UUID, Path(examples=["0c6d2b0e-7c3b-4c4e-9d55-2f3f3a1b9f10"])]
@@ -123,7 +123,7 @@ def _add_changes(router: APIRouter, sources: Sources) -> None:
     async def expire_silence(
         silence_id: SilenceId, request: Request, _query: Annotated[NoQuery, Query()]
     ) -> Response:
-        """End a silence now; it stays to be looked at."""
+        """End a silence now; it stays to be observed."""
 
         def expire(change: Change) -> Done:
             return _expired(change, _taken(change, silence_id, request))

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import KeepingState
 
 ALIVE_INTERVALS: Final = 10
@@ -24,13 +24,13 @@ def health_routes(latest: Latest) -> list[Route]:
 
     async def livez(_request: Request) -> Response:
         silent = latest.silent_seconds
-        if silent <= alive_seconds(latest.look):
+        if silent <= alive_seconds(latest.state):
             return PlainTextResponse("ok")
         told = f"no round has ended for {silent:.0f} s: only a restart will help\n"
         return PlainTextResponse(told, HTTPStatus.SERVICE_UNAVAILABLE)
 
     async def readyz(request: Request) -> Response:
-        checks = readiness(latest.look)
+        checks = readiness(latest.state)
         is_ready = all(error is None for error in checks.values())
         if is_ready and "verbose" not in request.query_params:
             return PlainTextResponse("ok")
@@ -40,19 +40,19 @@ def health_routes(latest: Latest) -> list[Route]:
     return [Route("/livez", livez), Route("/readyz", readyz)]
 
 
-def alive_seconds(look: Look) -> float:
+def alive_seconds(state: ServiceState) -> float:
     """Return for how long no round may end before the process is taken for stuck.
 
     Rounds end whatever Kafka or the database do; a start may have to wait for a recovery.
     """
-    return max(ALIVE_INTERVALS * look.interval_seconds, ALIVE_SECONDS)
+    return max(ALIVE_INTERVALS * state.interval_seconds, ALIVE_SECONDS)
 
 
-def readiness(look: Look) -> dict[str, str | None]:
+def readiness(state: ServiceState) -> dict[str, str | None]:
     """Return what has to be so before answers mean anything, with what is amiss."""
-    is_loaded = look.keeping.state is not KeepingState.NOT_LOADED
+    is_loaded = state.keeping.state is not KeepingState.NOT_LOADED
     return {
-        "first-round-made": None if look.rounds else "no round was made yet",
+        "first-round-made": None if state.rounds else "no round was made yet",
         "memory": None if is_loaded else "what was remembered could not be read yet",
     }
 

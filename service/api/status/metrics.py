@@ -18,7 +18,7 @@ def metrics_route(exposition: Exposition, latest: Latest, in_thread: InThread) -
         accept = ",".join(request.headers.getlist("accept")) or None
         gzip = takes_gzip(",".join(request.headers.getlist("accept-encoding")))
         # Joining or compressing the first body of a round takes tens of milliseconds.
-        is_stale = latest.look.is_stale
+        is_stale = latest.state.is_stale
         body, content_type = await in_thread(
             lambda: exposition.body(accept, gzip=gzip, is_stale=is_stale)
         )

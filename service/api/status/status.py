@@ -17,7 +17,7 @@ from service.api.core.ports import Sources
 from service.api.core.queries import NoQuery
 from service.api.core.stamps import stamp
 from service.metrics.log_stats import LogStats
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 
 
 def status_router(sources: Sources) -> APIRouter:
@@ -27,41 +27,41 @@ def status_router(sources: Sources) -> APIRouter:
     @router.get("/status")
     async def get_status(_query: Annotated[NoQuery, Query()]) -> models.Status:
         """Return how the service is; it answers before the first round too."""
-        return status_of(sources.look, sources.utc_now())
+        return status_of(sources.state, sources.utc_now())
 
     return router
 
 
-def status_of(look: Look, now: datetime) -> models.Status:
-    """Return the status as of a look."""
-    seen = look.snapshot
+def status_of(service_state: ServiceState, now: datetime) -> models.Status:
+    """Return the status as of an observation."""
+    seen = service_state.snapshot
     return models.Status(
-        **stamp(look),
-        version=look.version,
-        cluster=look.cluster,
+        **stamp(service_state),
+        version=service_state.version,
+        cluster=service_state.cluster,
         cluster_id=None if seen is None else seen.cluster_id or None,
-        started_at=look.started_at,
+        started_at=service_state.started_at,
         now=now,
-        round=_round(look, now),
-        storage=models.StorageStatus(**asdict(look.keeping)),
-        rules=_rules(look),
+        round=_round(service_state, now),
+        storage=models.StorageStatus(**asdict(service_state.keeping)),
+        rules=_rules(service_state),
         gaps_by_cause=None if seen is None else dict(sorted(seen.gaps_by_cause().items())),
-        broker_logs=[_log_source(name, one) for name, one in sorted(look.logs.items())],
+        broker_logs=[_log_source(name, one) for name, one in sorted(service_state.logs.items())],
         broker_logs_behind=None if seen is None else seen.broker_log.is_behind,
-        scrapes=[_endpoint(one) for one in look.endpoints],
-        restarts=dict(look.restarts),
+        scrapes=[_endpoint(one) for one in service_state.endpoints],
+        restarts=dict(service_state.restarts),
     )
 
 
-def _round(look: Look, now: datetime) -> models.RoundStatus:
+def _round(service_state: ServiceState, now: datetime) -> models.RoundStatus:
     return models.RoundStatus(
-        number=look.rounds,
-        at=look.at,
-        outcome=look.outcome,
-        error=look.error,
-        took_seconds=look.took_seconds,
-        interval_seconds=look.interval_seconds,
-        age_seconds=None if look.at is None else (now - look.at).total_seconds(),
+        number=service_state.rounds,
+        at=service_state.at,
+        outcome=service_state.outcome,
+        error=service_state.error,
+        took_seconds=service_state.took_seconds,
+        interval_seconds=service_state.interval_seconds,
+        age_seconds=None if service_state.at is None else (now - service_state.at).total_seconds(),
     )
 
 
@@ -90,10 +90,10 @@ def _endpoint(state: EndpointState) -> models.EndpointStatus:
     )
 
 
-def _rules(look: Look) -> list[models.RuleStatus]:
+def _rules(service_state: ServiceState) -> list[models.RuleStatus]:
     """Return every rule of the catalogue, with what it said if it was asked."""
-    said = {judgement.rule.rule_id: judgement for judgement in look.judgements}
-    still_open = Counter(rule_id for rule_id, _ in look.open_findings)
+    said = {judgement.rule.rule_id: judgement for judgement in service_state.judgements}
+    still_open = Counter(rule_id for rule_id, _ in service_state.open_findings)
     found: list[models.RuleStatus] = []
     for meta in (*(rule.meta for rule in RULES), OWN_SIGHT):
         judgement = said.get(meta.rule_id)

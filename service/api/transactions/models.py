@@ -18,7 +18,7 @@ class BlockedGroup(Model):
 
     group: str
     is_waiting: Annotated[bool, Field(description="It has read all that it can")]
-    still_to_read: Annotated[int, Field(description="Offsets before the transaction")]
+    lag_before_transaction: Annotated[int, Field(description="Offsets before the transaction")]
     blocked_offsets: Annotated[int, Field(description="From its first one to the high watermark")]
 
 
@@ -90,10 +90,11 @@ class TransactionPage(Stamped):
     complete: Annotated[
         bool, Field(description="False: there may be more of them, or more to say of these")
     ]
-    coordinators_heard: Annotated[bool, Field(description="All of them answered")]
+    all_coordinators_answered: Annotated[bool, Field(description="All of them answered")]
     sight: Annotated[Sight, Field(description="Why no transactional id is hidden from Tidemark")]
-    unasked_partitions: Annotated[
-        int, Field(description="Held by nobody in the list; the next look asks who holds them")
+    partitions_not_queried: Annotated[
+        int,
+        Field(description="Held by nobody in the list; the next observation asks who holds them"),
     ]
     gap_count: int
     gaps: Annotated[list[Gap], Field(description="The first 100 that concern this list")]

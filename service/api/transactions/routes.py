@@ -1,6 +1,6 @@
 """Open transactions: who holds back what, and whom.
 
-The list is made once per round and whom it holds up is looked for among all commits, both beside
+The list is made once per round and whom it holds up is searched for among all commits, both beside
 the event loop. An entry whose class changes between two pages may be on both or on neither.
 """
 
@@ -21,7 +21,7 @@ from service.api.core.problems import unavailable
 from service.api.core.stamps import continued, snapshot_of, stamp
 from service.api.transactions.models import Transaction, TransactionPage
 from service.api.transactions.query import TransactionQuery
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.views.transaction_rows import GAPS_SHOWN, completeness_row, transaction_row
 
 NAME: Final = "transactions"
@@ -37,11 +37,11 @@ def transactions_router(sources: Sources) -> APIRouter:
         request: Request, response: Response, query: Annotated[TransactionQuery, Query()]
     ) -> TransactionPage:
         """Return open transactions, the worst first; filters show what is known to match."""
-        look = sources.look
+        state = sources.state
         after = decode_cursor(query.cursor, NAME, int, int, str, int, str, int, int)
-        view = view_of(look)
+        view = view_of(state)
         page, last = await sources.in_thread(
-            lambda: transaction_page(look, listings.of(view), query, after)
+            lambda: transaction_page(state, listings.of(view), query, after)
         )
         following = continued(request, response, NAME, last)
         return page.model_copy(update={"next": following})
@@ -63,20 +63,20 @@ class Listings:
         return last
 
 
-def view_of(look: Look) -> View:
+def view_of(state: ServiceState) -> View:
     """Return what the rules were given in the round that is shown.
 
     Raises:
         ProblemError: there was no round yet.
     """
-    snapshot_of(look)
-    if look.view is None:
+    snapshot_of(state)
+    if state.view is None:
         raise unavailable("no round has been judged yet")
-    return look.view
+    return state.view
 
 
 def transaction_page(
-    look: Look, found: Listing, query: TransactionQuery, after: Key | None
+    state: ServiceState, found: Listing, query: TransactionQuery, after: Key | None
 ) -> tuple[TransactionPage, Key | None]:
     """Return a page without its `next`, and the key to go on after."""
     shown = asked(found, query)
@@ -84,9 +84,9 @@ def transaction_page(
     items = [Transaction(**transaction_row(found, entry)) for entry in page.items]
     known = {
         **completeness_row(found),
-        "gaps": [gap_of(look, gap) for gap in found.gaps[:GAPS_SHOWN]],
+        "gaps": [gap_of(state, gap) for gap in found.gaps[:GAPS_SHOWN]],
     }
-    return TransactionPage(**stamp(look), items=items, next=None, **known), page.last
+    return TransactionPage(**stamp(state), items=items, next=None, **known), page.last
 
 
 def asked(found: Listing, query: TransactionQuery) -> Iterator[ListedTransaction]:

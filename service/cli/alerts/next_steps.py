@@ -1,4 +1,4 @@
-"""What to type next about an alert: where to look, and what to do with the alert itself."""
+"""What to type next about an alert: where to observation, and what to do with the alert itself."""
 
 from __future__ import annotations
 
@@ -40,8 +40,10 @@ TRANSACTIONS: Final = (
 def next_steps(alert: Row, server: str) -> Sequence[str]:
     """Return commands that can be copied, in the order in which they help."""
     at = "" if server == DEFAULT else f" --server {shlex.quote(server)}"
-    looks = list(_looks(alert, at)) or [f"curl -s {shlex.quote(server)}/api/v1/status"]
-    return [*_repair(alert), *looks, *_acts(alert, at)]
+    observations = list(_observations(alert, at)) or [
+        f"curl -s {shlex.quote(server)}/api/v1/status"
+    ]
+    return [*_repair(alert), *observations, *_acts(alert, at)]
 
 
 def _repair(alert: Row) -> Iterator[str]:
@@ -50,7 +52,7 @@ def _repair(alert: Row) -> Iterator[str]:
         yield repair
 
 
-def _looks(alert: Row, at: str) -> Iterator[str]:
+def _observations(alert: Row, at: str) -> Iterator[str]:
     rule, labels = alert.get("rule"), alert.get("labels") or {}
     topic, partition = labels.get("topic"), labels.get("partition")
     place = shlex.quote(f"{topic}-{partition}") if topic and partition else None

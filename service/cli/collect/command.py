@@ -92,7 +92,7 @@ def verdict(snapshot: Snapshot, scope: Scope) -> ExitCode:
     if not snapshot.gaps:
         click.echo(f"tidemark: no {kind} matches {wanted.pattern!r}", err=True)
         return ExitCode.NOTHING_MATCHED
-    # What was not seen may well match: only a complete look can say that nothing does.
+    # What was not seen may well match: only a complete observation can say that nothing does.
     click.echo(
         f"tidemark: no {kind} that matches {wanted.pattern!r} was seen; "
         f"{_told(snapshot.gaps, scope)}",

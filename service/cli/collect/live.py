@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.text import Text
 
 from rules.errors import AuthenticationError, CollectError
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLags, advance, time_lags
 from service.cli.collect.snapshot_json import snapshot_document

@@ -69,7 +69,7 @@ def snapshot_tables(
 
     Without `lags`, which only rounds before this one can tell, no column shows them.
     Internal topics whose offsets all agree are counted instead of listed, unless `all_rows`.
-    On a screen narrower than `WIDE` the columns that are looked at least are left out.
+    On a screen narrower than `WIDE` the columns that are observed least are left out.
     """
     gaps = [_gaps(snapshot)] if snapshot.gaps else []  # first: a short screen cuts from below
     return Group(

@@ -106,7 +106,7 @@ def _incident(item: Row) -> Row:
     return {**known, "summary": summary, "partition_count": 1, "partitions": [item]}
 
 
-def look_up(api: Api, name: str) -> Known | None:
+def fetch(api: Api, name: str) -> Known | None:
     """Return a loss by its id, or all of a partition, with the times at which they happened.
 
     Of a partition the open ones; those that ended, if none is open. None: the name is neither.

@@ -127,7 +127,7 @@ def show(name: str, **options: Any) -> int:
     from service.cli.loss import asking  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options) as api:
-        known = asking.look_up(api, name)
+        known = asking.fetch(api, name)
     if known is None:
         raise click.BadParameter(f"{name!r} is neither the id of a loss nor TOPIC-PARTITION")
     _print_in_full(known, options["output"])

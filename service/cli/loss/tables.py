@@ -242,14 +242,14 @@ def _facts(loss: Row) -> list[tuple[str, object]]:
         ("of it visible", _visible(loss)),
         ("possible", possible(loss)),
         ("above the high watermark", span(loss, "uncommitted")),
-        ("last look before", _time_or_none(loss.get("last_look"))),
+        ("last observation before", _time_or_none(loss.get("last_observation"))),
         ("leader before", _leader(loss.get("leader_before"), loss.get("leader_epoch_before"))),
         ("leader after", _leader(loss.get("leader"), loss.get("leader_epoch"))),
         ("election", loss.get("election")),
         ("older epoch ends at", began or None),
         ("old leader itself had", _end(loss.get("ex_leader_end"))),
         ("old leader came back", _came_back(loss)),
-        ("it was alone since", _time_or_none(loss.get("alone_since"))),
+        ("it was alone since", _time_or_none(loss.get("sole_in_sync_since"))),
         ("group", loss.get("group")),
         ("committed", _commit(loss)),
         ("high watermark", loss.get("high_watermark")),
@@ -300,7 +300,7 @@ def _groups_table(loss: Row) -> Table:
         table.add_column(name, overflow="fold")
     rows = loss["groups_beyond"]
     for row in rows:
-        numbers = (row.get(key) for key in ("committed_offset", "read_beyond", "may_skip"))
+        numbers = (row.get(key) for key in ("committed_offset", "read_beyond", "may_skip_offsets"))
         table.add_row(str(row.get("group")), *(_or_absent(number) for number in numbers))
     hidden = (loss.get("group_count") or len(rows)) - len(rows)
     if hidden > 0:

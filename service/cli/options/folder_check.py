@@ -29,7 +29,7 @@ def require_usable(folder: str, *, may_write: Callable[[Path], bool] = _may_writ
         path = Path(folder).expanduser().absolute()
         there = next(part for part in (path, *path.parents) if part.exists() or part.is_symlink())
         is_folder = there.is_dir()
-    except OSError as exc:  # a folder that we may not even look into
+    except OSError as exc:  # a folder that we may not even inspect
         told = (exc.strerror or str(exc)).lower()
         raise SettingsError(f"data directory {folder} cannot be used: {told}") from exc
     except RuntimeError as exc:

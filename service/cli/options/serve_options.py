@@ -19,7 +19,7 @@ SERVE_OPTIONS: Final = (
     click.option("--port", type=int, metavar="PORT", help="TCP port, 0 for any  [default: 8780]"),
     click.option(
         "--log-format", type=click.Choice(["auto", "json", "console"]),
-        help="How log lines look  [default: auto]",
+        help="How log lines observation  [default: auto]",
     ),
 )  # fmt: skip
 

@@ -38,7 +38,7 @@ class Known:
     def exit_code(self) -> ExitCode:
         """Return what a script learns from a list."""
         losses = [row for row in self.sequences if row.get("class") == SequenceClass.LOSS]
-        if any(not row.get("is_looking") for row in losses):
+        if any(not row.get("is_investigating") for row in losses):
             return ExitCode.LOST
         return ExitCode.INCOMPLETE if self.errors or losses else ExitCode.OK
 
@@ -62,7 +62,7 @@ def ask(api: Api, asked: Mapping[str, str | int]) -> Known:
     return _known(api, [row for page in pages for row in page["items"]], pages[-1])
 
 
-def look_up(api: Api, name: str) -> Known | None:
+def fetch(api: Api, name: str) -> Known | None:
     """Return an event by its id, or all of a partition; of that the open ones, if there are any.
 
     None: the name is neither.

@@ -40,7 +40,7 @@ class ClientLines:
         self._places: dict[str, str | None] = {}  # partition -> broker, None: not told
 
     def see(self, lines: Sequence[bytes]) -> None:
-        """Look at some lines; nearly always none of them has such words."""
+        """Observe some lines; nearly always none of them has such words."""
         text = b"\n".join(lines)
         if not any(mark in text for mark in MARKS):
             return

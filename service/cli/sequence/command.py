@@ -192,7 +192,7 @@ def show(name: str, **options: Any) -> int:
     from service.cli.sequence import asking  # noqa: PLC0415 - keeps `--help` fast
 
     with client_of(options) as api:
-        known = asking.look_up(api, name)
+        known = asking.fetch(api, name)
     if known is None:
         raise click.BadParameter(f"{name!r} is neither the id of an event nor TOPIC-PARTITION")
     _print_known(known, options["output"], in_full=True)
@@ -278,7 +278,7 @@ def _is_told(option: str) -> bool:
 def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> None:
     """Make a few rounds over a cluster."""
     from service.app import cluster_reader  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.sequence import looking  # noqa: PLC0415 - same
+    from service.cli.sequence import observing  # noqa: PLC0415 - same
     from service.settings import read_settings  # noqa: PLC0415 - same
 
     settings = read_settings(
@@ -286,11 +286,11 @@ def _ask_brokers(found: Read, options: Mapping[str, Any], answers: Answers) -> N
     )
     reader = cluster_reader(settings.kafka)
     try:
-        looked = looking.look(reader, found.events, is_zone_told=_is_told("time_zone"))
+        observed = observing.observe(reader, found.events, is_zone_told=_is_told("time_zone"))
     finally:
         reader.close()
-    answers.take("brokers", looked.rows)
-    answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in looked.gaps]
+    answers.take("brokers", observed.rows)
+    answers.errors += [f"not seen: {gap.what}: {gap.why}" for gap in observed.gaps]
 
 
 def _print(found: Read, rows: list[dict[str, Any]], output: str) -> None:

@@ -16,7 +16,7 @@ from collectors.naming import counted
 from rules.facts.broker_log import LogEvent
 from rules.facts.episodes import LeaderChange
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.rejections import distinct, rejection_of
 from rules.facts.sequence_verdicts import (
     Phase,
@@ -234,7 +234,7 @@ def _with_changes(
 def without_change(log: GivenLog) -> str:
     """Return what to check where a controller's log was given, and has no unclean change."""
     return (
-        f"{told_no_change(log)}: look whether the leader changed before that, or whether the "
+        f"{told_no_change(log)}: observation whether the leader changed before that, or whether the "
         "producer gave up batches of its own."
     )
 

@@ -21,7 +21,7 @@ from rules.facts.broker_log import (
 )
 from rules.facts.episodes import ChangeKind, LeaderChange
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.rejections import Rejection
 from rules.sequence.between import lies_between
 from rules.sequence.numbers import is_behind
@@ -110,7 +110,7 @@ def _of_controller(event: UncleanChange, now_us: int) -> LeaderChange | None:
         leader_before=before[0] if len(before) == 1 else None,
         # Each new leader has the next epoch.
         leader_epoch_before=event.leader_epoch - 1 if is_after_leader else None,
-        last_look_us=None,
+        last_observation_us=None,
         epoch_end=None,
         lost_from=None,
         lost_to=None,
@@ -146,7 +146,7 @@ def _settled(change: LeaderChange | None, cut: _Cut, now_us: int) -> LeaderChang
         change,
         kind=ChangeKind.LOST if cut.is_committed else change.kind,
         leader_before=_leader_before(change, cut),
-        last_look_us=None if alone is None else _time(alone, now_us),
+        last_observation_us=None if alone is None else _time(alone, now_us),
         epoch_end=cut.start,
         lost_from=cut.start,
         lost_to=cut.end,
@@ -168,7 +168,7 @@ def _unheard(cut: _Cut, now_us: int) -> LeaderChange:
         leader=cut.followed.leader,
         leader_before=None,
         leader_epoch_before=None,
-        last_look_us=None,
+        last_observation_us=None,
         epoch_end=None,
         lost_from=None,
         lost_to=None,

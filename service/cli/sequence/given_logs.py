@@ -47,7 +47,7 @@ class LogReading:
         self._last_at: datetime | None = None
 
     def see(self, lines: list[bytes]) -> None:
-        """Look at some lines, in their order."""
+        """Observe some lines, in their order."""
         if not self._is_controllers:
             self._is_controllers = any(CONTROLLER in line for line in lines)
         if self._first_at is None:

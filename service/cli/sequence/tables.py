@@ -161,7 +161,7 @@ def _by(row: Row) -> str | None:
 def _state(row: Row) -> str | None:
     if row.get("state") is None:
         return None
-    looking = ", and the next rounds look for more" if row.get("is_looking") else ""
+    looking = ", and the next rounds search for more" if row.get("is_investigating") else ""
     ended = f" {moment(_moment(row['ended_at']))}" if row.get("ended_at") else ""
     return f"{row['state']}{ended}{looking}"
 

@@ -112,7 +112,7 @@ class ApiClient:
         except NotThereError:
             return None
 
-    def look(self, path: str) -> Answer:
+    def observe(self, path: str) -> Answer:
         """Return what is at a path with its ETag.
 
         Raises:

@@ -187,7 +187,7 @@ def edit(
     if not (matchers or end or start or options["comment"]):
         raise click.UsageError("nothing to change is given: MATCHER, --for, --until, --comment")
     with client_of(options, scope=SCOPE) as api:
-        now = api.look(f"silences/{name}")
+        now = api.observe(f"silences/{name}")
         was = now.document["silence"]
         body = {
             "matchers": ",".join(matchers) or was["matchers"],
@@ -213,7 +213,7 @@ def expire(names: Sequence[str], **options: Any) -> None:
     with client_of(options, scope=SCOPE) as api:
         for one in names:
             with listing.about(one):
-                api.change("DELETE", f"silences/{one}", etag=api.look(f"silences/{one}").etag)
+                api.change("DELETE", f"silences/{one}", etag=api.observe(f"silences/{one}").etag)
             click.echo(f"silence {one} is over")
 
 

@@ -1,7 +1,7 @@
 """Standard output and error whose failures cannot be mistaken for anything else.
 
 click and rich turn a closed pipe into exit code 1, which means "has gaps" here, and a full disk
-into a traceback. Both look for an OSError; the streams made here raise errors of their own.
+into a traceback. Both search for an OSError; the streams made here raise errors of their own.
 """
 
 from __future__ import annotations

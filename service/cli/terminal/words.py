@@ -65,4 +65,4 @@ def groups(found: Sequence[BlockedGroup] | None) -> str:
 def _group(one: BlockedGroup) -> str:
     if one.is_waiting:
         return f"{one.group_id} (waits)"
-    return f"{one.group_id} ({offsets(one.still_to_read)} before it)"
+    return f"{one.group_id} ({offsets(one.lag_before_transaction)} before it)"

@@ -23,7 +23,7 @@ from rules.transactions.next_steps import OF_DOUBT
 from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.printable import printable
-from service.cli.tx.looking import Looked
+from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import head, not_seen, transactions_table
 from service.views.snapshot_rows import Row
 from service.views.transaction_rows import completeness_row, transaction_row
@@ -57,10 +57,10 @@ class Chosen:
         return [f"{doubt}: {OF_DOUBT[doubt]}" for doubt in Doubt if doubt in found]
 
 
-def choose(looked: Looked, choice: Choice) -> Chosen:
+def choose(observed: ObservedRounds, choice: Choice) -> Chosen:
     """Return the transactions that are known to match."""
-    gaps = looked.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
-    found = replace(listing(looked.view), gaps=gaps)
+    gaps = observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
+    found = replace(listing(observed.view), gaps=gaps)
     entries = (one for one in _holding_up(found, choice.group) if _is_asked(one, choice))
     return Chosen(listing=found, entries=tuple(entries))
 

@@ -73,15 +73,15 @@ def ls(**options: Any) -> int:
       tidemark tx ls --group billing -o json | jq '.transactions[].transactional_id'
     """  # noqa: D301 - see above
     from service.cli.tx import choosing  # noqa: PLC0415 - keeps `--help` fast
-    from service.cli.tx.looking import Looker, look_at_once  # noqa: PLC0415 - same
+    from service.cli.tx.observing import ClusterObserver, observe_at_once  # noqa: PLC0415 - same
 
     with _reader(options) as (reader, _settings):
-        looked = look_at_once(Looker(reader))
-    view = looked.view
+        observed = observe_at_once(ClusterObserver(reader))
+    view = observed.view
     chosen = choosing.Choice(
         classes=frozenset(options["classes"]), topic=options["topic"], group=options["group"]
     )
-    found = choosing.choose(looked, chosen)
+    found = choosing.choose(observed, chosen)
     if options["output"] == "json":
         _print_json(choosing.document(view, found))
     else:
@@ -109,7 +109,7 @@ def show(transactional_id: str, **options: Any) -> int:
     from service.cli.tx import showing  # noqa: PLC0415 - keeps `--help` fast
 
     with _reader(options) as (reader, _settings):
-        found = showing.look_up(reader, transactional_id)
+        found = showing.fetch(reader, transactional_id)
     if options["output"] == "json":
         _print_json(showing.document(found))
     else:
@@ -145,13 +145,13 @@ def hanging(**options: Any) -> int:
       tidemark tx hanging --interval 5 -o json | jq -r '.hanging[].repair'
     """  # noqa: D301 - see above
     from service.cli.tx import proof  # noqa: PLC0415 - same
-    from service.cli.tx.looking import Looker, look_for_hanging  # noqa: PLC0415 - same
+    from service.cli.tx.observing import ClusterObserver, find_hanging  # noqa: PLC0415 - same
     from service.runtime import clock  # noqa: PLC0415 - keeps `--help` fast
 
     began = _Pace(options["interval"], clock.monotonic, clock.pause)
     with _reader(options) as (reader, settings):
-        looked = look_for_hanging(Looker(reader), begin=began)
-    found = proof.conclude(looked)
+        observed = find_hanging(ClusterObserver(reader), begin=began)
+    found = proof.conclude(observed)
     if options["output"] == "json":
         _print_json(proof.document(found))
     else:

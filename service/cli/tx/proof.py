@@ -22,7 +22,7 @@ from service.cli.terminal.printable import printable
 from service.cli.terminal.showing import ABSENT
 from service.cli.terminal.words import ago, groups, moment
 from service.cli.tx.choosing import cluster_row
-from service.cli.tx.looking import Looked
+from service.cli.tx.observing import ObservedRounds
 from service.cli.tx.tables import STYLES, coordinator, producer
 from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import transaction_row
@@ -52,9 +52,9 @@ class Conclusion:
         return ExitCode.INCOMPLETE if self.doubtful or self.gaps else ExitCode.OK
 
 
-def conclude(looked: Looked) -> Conclusion:
+def conclude(observed: ObservedRounds) -> Conclusion:
     """Return what the rounds prove."""
-    found = listing(looked.view)
+    found = listing(observed.view)
     entries = found.transactions
     hanging = tuple(one for one in entries if one.class_ is TransactionClass.HANGING)
     doubtful = tuple(one for one in entries if one.doubt is not None)
@@ -62,7 +62,7 @@ def conclude(looked: Looked) -> Conclusion:
         listing=found,
         hanging=hanging,
         doubtful=doubtful,
-        gaps=looked.gaps(HOLDING_SCOPES),
+        gaps=observed.gaps(HOLDING_SCOPES),
         open_ones=len(entries) - len(hanging) - len(doubtful),
     )
 

@@ -22,13 +22,15 @@ from rules.transactions.listing import (
 from rules.view import View
 from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx.choosing import cluster_row
-from service.cli.tx.looking import Looked, Looker, look_at_once
+from service.cli.tx.observing import ClusterObserver, ObservedRounds, observe_at_once
 from service.cli.tx.tables import described, in_full
 from service.observe.watch import SnapshotSource
 from service.views.snapshot_rows import Row, gap_row
 from service.views.transaction_rows import described_row, transaction_row
 
-LOOKS: Final = 2  # a transaction may begin or end between the rounds and the question for its id
+OBSERVATIONS: Final = (
+    2  # a transaction may begin or end between the rounds and the question for its id
+)
 
 
 class Source(SnapshotSource, Protocol):
@@ -43,7 +45,7 @@ class Shown:
     """One transactional id: what its coordinator says, and what partitions show of it."""
 
     transactional_id: str
-    looked: Looked
+    observed: ObservedRounds
     listing: Listing
     says: Transaction | Failure | None  # None: no coordinator knows it
     entries: tuple[ListedTransaction, ...]
@@ -51,28 +53,28 @@ class Shown:
     @property
     def gaps(self) -> tuple[Gap, ...]:
         """Return what was not seen and may belong to it."""
-        return self.looked.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
+        return self.observed.gaps(HOLDING_SCOPES | BLOCKING_SCOPES)
 
     @property
     def view(self) -> View:
         """Return the last round."""
-        return self.looked.view
+        return self.observed.view
 
 
-def look_up(reader: Source, transactional_id: str) -> Shown:
-    """Ask for the id, and look at the cluster until both agree whether it is open."""
-    looker = Looker(reader)
-    for _ in range(LOOKS - 1):
-        found = _look(reader, looker, transactional_id)
+def fetch(reader: Source, transactional_id: str) -> Shown:
+    """Ask for the id, and observe the cluster until both agree whether it is open."""
+    observer = ClusterObserver(reader)
+    for _ in range(OBSERVATIONS - 1):
+        found = _observe(reader, observer, transactional_id)
         is_open = isinstance(found.says, Transaction) and found.says.is_open
         if is_open == any(entry.is_listed for entry in found.entries):
             return found
-    return _look(reader, looker, transactional_id)
+    return _observe(reader, observer, transactional_id)
 
 
-def _look(reader: Source, looker: Looker, transactional_id: str) -> Shown:
-    looked = look_at_once(looker)
-    seen = listing(looked.view)
+def _observe(reader: Source, observer: ClusterObserver, transactional_id: str) -> Shown:
+    observed = observe_at_once(observer)
+    seen = listing(observed.view)
     says = reader.describe(transactional_id)
     has_ended = isinstance(says, Transaction) and not says.is_open
     entries = (
@@ -82,7 +84,7 @@ def _look(reader: Source, looker: Looker, transactional_id: str) -> Shown:
     )
     return Shown(
         transactional_id=transactional_id,
-        looked=looked,
+        observed=observed,
         listing=seen,
         says=says,
         entries=tuple(entries),

@@ -94,12 +94,14 @@ def not_seen(found: Listing) -> Iterator[str]:
     """Give what the list lacks, a line each."""
     # A broker that is silent proves nothing either: then its gap says what is wrong.
     if all(gap.scope is not GapScope.TRANSACTIONS for gap in found.gaps):
-        if not found.coordinators_heard:
+        if not found.all_coordinators_answered:
             yield UNHEARD
         if found.sight is Sight.UNPROVEN and found.was_ever_used:
             yield HIDDEN
-    if found.unasked_partitions and all(gap.scope is not GapScope.PRODUCERS for gap in found.gaps):
-        yield f"who holds {counted(found.unasked_partitions, 'partition')}: look again"
+    if found.partitions_not_queried and all(
+        gap.scope is not GapScope.PRODUCERS for gap in found.gaps
+    ):
+        yield f"who holds {counted(found.partitions_not_queried, 'partition')}: observation again"
     for gap in found.gaps:
         yield f"{gap.what}: {gap.why}"
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Final
 
-MOST_NIGHTS: Final = 35  # the weeks that a profile looks back on: what is older is forgotten anyway
+MOST_NIGHTS: Final = (
+    35  # the weeks that a profile observations back on: what is older is forgotten anyway
+)
 DAY: Final = timedelta(days=1)
 
 

@@ -133,9 +133,9 @@ class Sandbox:
         return node_layout(self.directory, self.state.node(node_id).id).logs
 
     def status(self) -> tuple[NodeStatus, ...]:
-        """Look at every node; empty when there is no sandbox."""
+        """Observe every node; empty when there is no sandbox."""
         state = read_state(self.directory)
-        return () if state is None else tuple(_look(node) for node in state.nodes)
+        return () if state is None else tuple(_observe(node) for node in state.nodes)
 
     def up(self) -> UpReport:
         """Make the cluster or start what is missing of it; return when it serves.
@@ -306,7 +306,7 @@ class Sandbox:
         return state
 
 
-def _look(node: Node) -> NodeStatus:
+def _observe(node: Node) -> NodeStatus:
     used = processes.usage(node.process)
     return NodeStatus(
         node=node,

@@ -1,4 +1,4 @@
-"""Start, look at and signal processes that outlive the command that started them.
+"""Start, observe and signal processes that outlive the command that started them.
 
 A process is known by its pid and its start time together: a pid that was given to a stranger
 since is never signalled.

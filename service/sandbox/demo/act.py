@@ -52,7 +52,7 @@ def is_alone(topic: str, records: int) -> Seen:
             return None
         return (
             f"on {topic} broker {row['leader']} alone is in sync, and all up to the HWM "
-            f"{row['high_watermark']} is acknowledged: a partition at risk, looked at every second"
+            f"{row['high_watermark']} is acknowledged: a partition at risk, observed every second"
         )
 
     return seen

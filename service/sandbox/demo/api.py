@@ -78,7 +78,7 @@ class Api:
         except CollectError:
             return None
 
-    def look(self, groups: Sequence[str]) -> Sight | None:
+    def observe(self, groups: Sequence[str]) -> Sight | None:
         """Return what is shown of the last round, None while nobody answers."""
         try:
             return Sight(
@@ -115,6 +115,6 @@ class Api:
 
     def repair_command(self, topic: str) -> str | None:
         """Return the command that ends a hanging transaction, as its finding tells it."""
-        sight = self.look(())
+        sight = self.observe(())
         found = None if sight is None else sight.finding("transaction_hanging", topic)
         return None if found is None else str(found["evidence"]["repair"])

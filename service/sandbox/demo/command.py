@@ -28,7 +28,7 @@ def command(*, keep: bool, acts: int | None, end: bool) -> int:
     Examples:
       tidemark sandbox demo
       tidemark sandbox demo --keep     then try the addresses it prints
-      tidemark sandbox demo --acts 1   a quick look
+      tidemark sandbox demo --acts 1   a quick observation
       tidemark sandbox demo --end
     """  # noqa: D301 - click's \b keeps the lines of the examples apart
     from service.cli.terminal.stopping import stop_signals  # noqa: PLC0415 - same

@@ -80,7 +80,7 @@ def leave_running(stage: Stage) -> None:
     click.echo("Ask it:")
     for asked in ASKED:
         click.echo(f"  {command} {asked} --server {stage.address}")
-    click.echo("Break it, and look at the addresses above:")
+    click.echo("Break it, and observe the addresses above:")
     for broken, seen in (
         ("kill 3", "partitions at risk; no finding: two replicas do"),
         ("kill 2", "partition_under_min_isr is found within seconds"),

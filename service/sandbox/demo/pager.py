@@ -64,7 +64,7 @@ class Pager:
     def settings(self) -> str:
         """Return the settings of a Tidemark that sends here; JSON's strings are TOML's.
 
-        Groups are told at once and looked at often: the story is short. It takes mere information too,
+        Groups are told at once and observed often: the story is short. It takes mere information too,
         which nobody is sent who does not ask for it.
         """
         return f"""

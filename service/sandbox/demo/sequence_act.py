@@ -1,4 +1,4 @@
-"""The act of the two gaps: one heals, behind the other records are gone; the lines look alike."""
+"""The act of the two gaps: one heals, behind the other records are gone; the lines are alike."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Story:
         return outcome
 
     def _watch(self, step: Step, after_round: int, deadline: float) -> str | None:
-        """Look at every round that was made since the step, until it is seen."""
+        """Observe every round that was made since the step, until it is seen."""
         rounds: list[Sight] = []
         with self._drawing():
             while clock.monotonic() < deadline and not self._stop.is_set():
@@ -140,7 +140,7 @@ class Story:
         number = self._api.round()
         if number is None or number <= after_round:
             return None
-        return self._api.look(GROUPS)
+        return self._api.observe(GROUPS)
 
     @contextlib.contextmanager
     def _drawing(self) -> Iterator[None]:

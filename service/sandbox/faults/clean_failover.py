@@ -38,7 +38,7 @@ def _strike(scene: Scene, load: IdempotentProducer) -> LossTruth:
     if stage.options.old_leader_returns:
         revive(stage, pair.leader)
         await_in_sync(stage, scene.partitions, [pair.leader])
-    # What was written and not replicated at the last look may be gone: nobody was told otherwise.
+    # What was written and not replicated at the last observation may be gone: nobody was told otherwise.
     silent = tuple(rule for rule in EVERY_LOSS_RULE if rule != UNREPLICATED_LOST)
     truth = scene.truth(before, Verdict(silent=silent), ends="it is over: another broker leads")
     _require_all(scene, load)

@@ -64,7 +64,7 @@ def leave_alone(scene: Scene) -> None:
 def elect_stale(scene: Scene, noted: Before | None = None) -> Before:
     """Kill the leader and let the follower take over as it is; return what was before.
 
-    `noted` is what was before, where the caller has looked already.
+    `noted` is what was before, where the caller has observed already.
     """
     stage, pair, before = scene.stage, scene.pair, noted or scene.before()
     stage.sandbox.kill(pair.leader)  # first: a follower that goes on earlier would catch up

@@ -1,6 +1,6 @@
 """Two leader changes in a row; the first one loses records, the second one is clean.
 
-The old leader comes back, truncates, and is elected again as the preferred replica: whoever looks
+The old leader comes back, truncates, and is elected again as the preferred replica: whoever observations
 only now finds the leader that was there before, in another epoch. With `records=0` the stale
 replica lacks nothing, and nothing is lost.
 """

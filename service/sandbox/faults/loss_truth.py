@@ -102,7 +102,7 @@ class PartitionTruth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossTruth:
-    """What a fault did to a topic; the rules are those of a watcher that looked before the blow."""
+    """What a fault did to a topic; the rules are those of a watcher that observed before the blow."""
 
     fault: str
     topic: str

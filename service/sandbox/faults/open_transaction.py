@@ -1,10 +1,10 @@
 """Transactions that stay open: within their timeout, and beyond it.
 
-How one stays open beyond it, on Kafka 4.1: a coordinator looks for such transactions in a fixed
+How one stays open beyond it, on Kafka 4.1: a coordinator searches for such transactions in a fixed
 interval (`transaction.abort.timed.out.transaction.cleanup.interval.ms`, not to be changed at run
 time) and writes its decision to `__transaction_state` before it acts. A batch above the topic's
 `max.message.bytes` is rejected there; the transaction then stays open, and the coordinator tries
-again at its next look. The limit is set so that it stops a transactional id of unusual length and
+again at its next observation. The limit is set so that it stops a transactional id of unusual length and
 no other one.
 """
 

@@ -1,4 +1,4 @@
-"""A fault about losses or sequences in two steps, so that a watcher can look just before the blow."""
+"""A fault about losses or sequences in two steps, so that a watcher can observation just before the blow."""
 
 from __future__ import annotations
 

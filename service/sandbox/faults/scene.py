@@ -1,4 +1,4 @@
-"""The topic that suffers: written, looked at before the blow, and told of afterwards.
+"""The topic that suffers: written, observed before the blow, and told of afterwards.
 
 What is told is verified here: the end of the old leader epoch, as the new leader has it, against
 the records that can be read before and after.
@@ -104,14 +104,14 @@ class Scene:
         servers = ",".join(self.stage.sandbox.broker_address(broker) for broker in running)
         return [read_records(servers, where) for where in self.partitions]
 
-    def look(self) -> list[PartitionState]:
+    def observe(self) -> list[PartitionState]:
         """Ask the leaders for the state of each partition."""
         return [self._state(where) for where in self.partitions]
 
     def before(self) -> Before:
         """Note everything, the states last."""
         topic_id, records = self.topic_id(), self.read()
-        return Before(topic_id=topic_id, records=records, states=self.look())
+        return Before(topic_id=topic_id, records=records, states=self.observe())
 
     def topic_id(self) -> TopicId:
         """Return the id that the topic has now."""
@@ -122,7 +122,7 @@ class Scene:
 
     # -------------------------------------------------------------- afterwards
     def truth(self, before: Before, verdict: Verdict, *, ends: str) -> LossTruth:
-        """Look, read and compare; return what is certain, or raise when it does not agree."""
+        """Observation, read and compare; return what is certain, or raise when it does not agree."""
         self._await_replicated()
         topic_id = self.topic_id()
         is_same = topic_id == before.topic_id
@@ -179,7 +179,7 @@ class Scene:
     def _await_replicated(self) -> None:
         """Wait until readers may see the whole log, which a new leader lets them only then."""
         await_condition(
-            lambda: all(one.high_watermark == one.log_end_offset for one in self.look()),
+            lambda: all(one.high_watermark == one.log_end_offset for one in self.observe()),
             f"{self.topic} is not replicated",
         )
 
@@ -248,7 +248,7 @@ def commit_as_reader(scene: Scene) -> None:
     if group not in stage.groups:
         stage.undo.callback(stage.admin.delete_group, group)
         stage.groups.append(group)
-    for where, state in zip(scene.partitions, scene.look(), strict=True):
+    for where, state in zip(scene.partitions, scene.observe(), strict=True):
         made = GroupTruth(
             group=group, committed_offset=state.high_watermark, leader_epoch=state.leader_epoch
         )

@@ -109,11 +109,11 @@ def return_leader(scene: Scene) -> str:
 
 
 def _write_burst(scene: Scene, writer: StepwiseProducer) -> Before:
-    """Look, write what is to be lost, and leave no time: nobody else has looked since."""
+    """Observation, write what is to be lost, and leave no time: nobody else has observed since."""
     before = scene.before()
     [state], [records] = before.states, before.records
     write_all(scene, writer, scene.stage.options.records)
-    before.states = scene.look()
+    before.states = scene.observe()
     if not isinstance(writer, JavaTransactionalProducer):  # its records are random letters
         first = state.high_watermark - KEPT  # as many records as it has sent before
         if isinstance(writer, RawWriter):  # whose records are named by their sequences

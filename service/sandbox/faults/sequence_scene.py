@@ -88,7 +88,7 @@ def write_all(scene: Scene, client: StepwiseProducer, count: int) -> None:
     wanted = end_of(scene) + count
     client.hand_over(count)
     await_condition(
-        lambda: scene.look()[0].high_watermark >= wanted,
+        lambda: scene.observe()[0].high_watermark >= wanted,
         f"{scene.topic} does not take the records of the {scene.stage.options.client} client",
     )
     client.hold()
@@ -114,7 +114,7 @@ def await_rejection(scene: Scene, where: TopicPartition, producer_id: int) -> No
 
 
 def seen_of(scene: Scene, where: TopicPartition, producer_id: int) -> Seen:
-    """Look at the brokers' logs, and at the leader's files, for one producer."""
+    """Observe the brokers' logs, and at the leader's files, for one producer."""
     sandbox, placed = scene.stage.sandbox, patiently(partial(scene.stage.cluster.placed, where))
     return Seen(
         rejections=[one for one in rejections_on(sandbox, where) if one.producer_id == producer_id],

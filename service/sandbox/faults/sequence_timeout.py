@@ -2,7 +2,7 @@
 
 The client tells its application, raises its epoch by itself and goes on from sequence 0. What it gave
 up may still be on its way: when it arrives it is of an old epoch (INVALID_PRODUCER_EPOCH), which
-looks like a fenced producer and is none.
+resembles a fenced producer and is none.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ class Kind(StrEnum):
     SURGE = "surge"  # three times as much is written
     ERROR_STEP = "error_step"  # producers give up a share of their records
     STUCK_TRANSACTION = "stuck_transaction"  # holds back the last stable offset
-    # Nothing of the cluster's: what is not seen must not look like error.
+    # Nothing of the cluster's: what is not seen must not resembles error.
     COLLECTOR_OUTAGE = "collector_outage"
     # Ordinary: nobody should hear of them.
     DEPLOY = "deploy"  # the group's members start anew: lag for one to three minutes

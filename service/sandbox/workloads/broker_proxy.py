@@ -20,7 +20,7 @@ from typing import Final, Self
 from service.sandbox.cluster.ports import HOST
 
 PRODUCE: Final = 0  # the API's key
-LOOK_SECONDS: Final = 0.05
+OBSERVATION_SECONDS: Final = 0.05
 READ_BYTES: Final = 65_536
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")
@@ -116,7 +116,7 @@ class BrokerProxy(ABC):
         """Decide what becomes of a request."""
 
     @abstractmethod
-    def _look_after(self, link: Link) -> None:
+    def _tend(self, link: Link) -> None:
         """Do what is due on a connection; called in every turn."""
 
     def _part(self, link: Link) -> None:
@@ -126,11 +126,11 @@ class BrokerProxy(ABC):
     # -------------------------------------------------------------- in the thread
     def _run(self) -> None:
         while not self._is_ending.is_set():
-            for key, _ in self._selector.select(LOOK_SECONDS):
+            for key, _ in self._selector.select(OBSERVATION_SECONDS):
                 if isinstance(key.fileobj, socket.socket):
                     self._serve(key.fileobj)
             for link in set(self._links.values()):
-                self._guarded(link, self._look_after)
+                self._guarded(link, self._tend)
 
     def _serve(self, ready: socket.socket) -> None:
         port = self._listeners.get(ready)

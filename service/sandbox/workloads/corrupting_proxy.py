@@ -54,7 +54,7 @@ class CorruptingProxy(BrokerProxy):
         else:
             link.broker.sendall(request)
 
-    def _look_after(self, link: Link) -> None:
+    def _tend(self, link: Link) -> None:
         if not link.held or monotonic() - link.held_at < QUIET_SECONDS:
             return
         first, *others = link.held

@@ -21,7 +21,7 @@ from service.sandbox.workloads.counts import Counts
 from service.sandbox.workloads.pacing import TICK_SECONDS, Pace
 from service.sandbox.workloads.workload import Workload
 
-AT_ONCE = 500  # records between two looks at the clock
+AT_ONCE = 500  # records between two observes the clock
 FLUSH_SECONDS = 10.0
 RESTART_SECONDS = 0.5
 PRODUCER_SETTINGS: dict[str, str | int | bool] = {

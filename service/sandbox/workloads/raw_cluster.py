@@ -192,12 +192,12 @@ class RawCluster:
                 key_type=kind, coordinator_keys=(key,)
             )
 
-        def look() -> BrokerId:
+        def observe() -> BrokerId:
             answer = self.ask(self.any_running(), FIND_COORDINATOR, build).coordinators[0]
             require(f"coordinator of {key}", answer.error_code)
             return BrokerId(int(answer.node_id))
 
-        return patiently(look)
+        return patiently(observe)
 
     def coordinator_epoch(self, transactional_id: str) -> int:
         """Return the leader epoch of the partition that holds the transactional id.

@@ -55,7 +55,7 @@ class StallingProxy(BrokerProxy):
         else:
             link.broker.sendall(request)
 
-    def _look_after(self, link: Link) -> None:
+    def _tend(self, link: Link) -> None:
         """Do nothing: what is kept waits for a call."""
 
     def _part(self, link: Link) -> None:

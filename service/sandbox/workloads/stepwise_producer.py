@@ -31,7 +31,7 @@ LINGER_MS: Final = 20  # so that records that are handed over together go in one
 # With this many records of a partition under way librdkafka sends no further request of it (2.16
 # compares records with the limit of requests): only smaller batches can overtake each other.
 MOST_UNDER_WAY: Final = 5
-METADATA_MS: Final = 2000  # a new leader is looked for so often
+METADATA_MS: Final = 2000  # a new leader is searched for so often
 SETTLE_SECONDS: Final = 30.0
 STUCK_SECONDS: Final = 1.0
 END_SECONDS: Final = 5.0

@@ -26,7 +26,7 @@ from service.sandbox.workloads.counts import Counts, Tally
 from service.sandbox.workloads.producer import PRODUCER_SETTINGS, value_of
 
 # librdkafka (its issues 5511 and 5456) waits without a limit for a group's coordinator that left
-# while it was sent the offsets of a transaction; it looks for the new one when its memory has aged.
+# while it was sent the offsets of a transaction; it searches for the new one when its memory has aged.
 FORGET_COORDINATORS = {"metadata.max.age.ms": 5000, "connections.max.idle.ms": 5000}
 ATTEMPT_SECONDS = 2.0  # short, so that a stop is noticed between two attempts
 TRANSACTION_SECONDS = 10.0

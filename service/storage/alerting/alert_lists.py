@@ -82,7 +82,7 @@ class WantedAlerts:
     states: Collection[AlertState]
     severity: Severity | None = None
     rule_id: str | None = None
-    after: tuple[datetime, int] | None = None  # begin and row id of the last one already looked at
+    after: tuple[datetime, int] | None = None  # begin and row id of the last one already observed
 
 
 class AlertList:
@@ -110,10 +110,10 @@ class AlertReading:
         self.connection = connection
         self._name = name
 
-    def looked_at(self) -> datetime | None:
+    def observed_at(self) -> datetime | None:
         """Return the last round whose alerts are stored; None if none is."""
         joined = ALERTING_STATE.join(CLUSTER, CLUSTER.c.id == ALERTING_STATE.c.cluster)
-        last = select(func.max(ALERTING_STATE.c.looked_at)).select_from(joined)
+        last = select(func.max(ALERTING_STATE.c.observed_at)).select_from(joined)
         found = self.connection.execute(last.where(CLUSTER.c.name == self._name))
         moment: datetime | None = found.scalar_one()
         return moment

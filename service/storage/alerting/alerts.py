@@ -93,9 +93,9 @@ UPDATE acknowledgement AS k SET fired_at = a.fired_at FROM alert AS a
 WHERE k.cluster = :cluster AND a.cluster = k.cluster AND a.fingerprint = k.fingerprint
   AND k.fired_at + CAST(:step AS interval) = a.fired_at
 """)
-_LOOKED: Final = text("""
-INSERT INTO alerting_state (cluster, looked_at) VALUES (:cluster, :at)
-ON CONFLICT (cluster) DO UPDATE SET looked_at = excluded.looked_at
+_OBSERVED: Final = text("""
+INSERT INTO alerting_state (cluster, observed_at) VALUES (:cluster, :at)
+ON CONFLICT (cluster) DO UPDATE SET observed_at = excluded.observed_at
 """)
 _CLOSED: Final = text(
     "UPDATE closing SET done_at = :at, outcome = :outcome WHERE id = :id AND done_at IS NULL"
@@ -142,7 +142,7 @@ def save(
     """
     rows = rows_of(delta) if rows is None else rows
     given = {"cluster": cluster, "at": delta.at}
-    stored_at = _looked_at(connection, cluster)
+    stored_at = _observed_at(connection, cluster)
     if delta.is_whole:
         _end_others(connection, cluster, delta)
         connection.execute(_ALL_GROUPS_GONE, {"cluster": cluster})
@@ -158,8 +158,8 @@ def save(
         connection.execute(_TAKEN_UP, {"cluster": cluster, "step": delta.clock_step})
     enqueue(connection, cluster, delta.outgoing)
     note_closed(connection, delta.closed)
-    if delta.looked_at is not None and delta.looked_at != stored_at:
-        connection.execute(_LOOKED, {"cluster": cluster, "at": delta.looked_at})
+    if delta.observed_at is not None and delta.observed_at != stored_at:
+        connection.execute(_OBSERVED, {"cluster": cluster, "at": delta.observed_at})
 
 
 def note_closed(connection: Connection, closed: Iterable[ClosingDone]) -> None:
@@ -179,8 +179,8 @@ def load(
         StoreError: the database rejected or is away.
     """
     with translated("alerts cannot be read"), engine.connect() as connection:
-        looked_at = _looked_at(connection, cluster)
-        wanted = select(ALERT.c.content).where(ALERT.c.cluster == cluster, _remembered(looked_at))
+        observed_at = _observed_at(connection, cluster)
+        wanted = select(ALERT.c.content).where(ALERT.c.cluster == cluster, _remembered(observed_at))
         alerts = connection.execute(wanted.order_by(ALERT.c.id)).scalars().all()
         groups = connection.execute(
             select(ALERT_GROUP.c.content).where(ALERT_GROUP.c.cluster == cluster)
@@ -191,7 +191,7 @@ def load(
     state = AlertingState(
         alerts={one.key: one for one in found if isinstance(one, Alert)},
         groups={one.group_id: one for one in together if isinstance(one, Group)},
-        looked_at=looked_at,
+        observed_at=observed_at,
     )
     return LoadedAlerting(
         state=with_evidence(state, open_findings),
@@ -199,31 +199,31 @@ def load(
     )
 
 
-def _looked_at(connection: Connection, cluster: int) -> datetime | None:
+def _observed_at(connection: Connection, cluster: int) -> datetime | None:
     mine = ALERTING_STATE.c
-    wanted = select(mine.looked_at).where(mine.cluster == cluster)
+    wanted = select(mine.observed_at).where(mine.cluster == cluster)
     return connection.execute(wanted).scalar_one_or_none()
 
 
-def _remembered(looked_at: datetime | None) -> ColumnElement[bool]:
+def _remembered(observed_at: datetime | None) -> ColumnElement[bool]:
     """Choose the rows that a process still remembers: what goes on, and what ended lately."""
     goes_on = ALERT.c.state != AlertState.RESOLVED.value
-    if looked_at is None:
+    if observed_at is None:
         return goes_on
     is_lately_over = and_(
         ALERT.c.fired_at.is_not(None),  # what never fired is forgotten with its end
-        ALERT.c.resolved_at >= looked_at - RESOLVED_KEPT,
+        ALERT.c.resolved_at >= observed_at - RESOLVED_KEPT,
     )
     return or_(goes_on, is_lately_over)
 
 
-def is_remembered(alert: Alert, looked_at: datetime | None) -> bool:
+def is_remembered(alert: Alert, observed_at: datetime | None) -> bool:
     """Whether a stored alert is a part of alerting's memory, and not of its history alone."""
     if alert.state is not AlertState.RESOLVED:
         return True
-    if looked_at is None or alert.fired_at is None or alert.resolved_at is None:
+    if observed_at is None or alert.fired_at is None or alert.resolved_at is None:
         return False
-    return alert.resolved_at >= looked_at - RESOLVED_KEPT
+    return alert.resolved_at >= observed_at - RESOLVED_KEPT
 
 
 def with_evidence(

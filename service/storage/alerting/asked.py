@@ -17,7 +17,7 @@ from service.alerting.alerts.matchers import MatcherError, parse_matchers
 from service.alerting.alerts.silences import Silence, SilenceError
 from service.storage.tables.alerting import ACKNOWLEDGEMENT, ALERT, CLOSING, SILENCE
 
-MOST_CLOSINGS: Final = 1000  # that one round looks at
+MOST_CLOSINGS: Final = 1000  # that one round observes
 _REMEMBERED: Final = 4096  # silences: their patterns learn which values they match
 
 

@@ -125,7 +125,7 @@ class BaselineList:
             wanted = select(*_OTHERS, *_bands_at(at, run.time_zone))
             if is_whole:
                 wanted = wanted.add_columns(*(_col[name] for name in BANDS))
-            # By the row's own id, so that no other run's part of the table is looked at.
+            # By the row's own id, so that no other run's part of the table is observed.
             wanted = wanted.where(_col.run == current["id"], *conditions)
             rows = connection.execute(wanted.order_by(_col.series_id).limit(limit)).mappings()
             return SeriesPage(run=run, items=[_baseline(row) for row in rows])

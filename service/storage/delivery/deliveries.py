@@ -15,7 +15,7 @@ from service.storage.tables.alerting import DELIVERY_ATTEMPT, OUTBOX
 
 LAST_ATTEMPTS: Final = 100  # of one delivery
 LAST_TOLD: Final = 50  # of the groups of one alert
-LOOKED_AT: Final = 10_000  # attempts, for the latest of each receiver
+MAX_ATTEMPTS_READ: Final = 10_000  # attempts, for the latest of each receiver
 DELIVERED: Final = "delivered"  # the state, and the outcome of an attempt
 OPEN: Final = ("waiting", "sending")
 DEAD: Final = "dead"
@@ -129,7 +129,7 @@ class DeliveryList:
 
     def stats(self, receivers: Sequence[str]) -> dict[str, ReceiverStats]:
         """Return how sending goes to these receivers."""
-        with translated("receivers cannot be looked at"), self._engine().connect() as connection:
+        with translated("receivers cannot be observed"), self._engine().connect() as connection:
             counts, latest = _counts(connection), _latest(connection)
         return {
             name: _stats(counts.get(name), latest.get((name, True)), latest.get((name, False)))
@@ -176,7 +176,9 @@ def _latest(connection: Connection) -> dict[tuple[str, bool], StoredAttempt]:
     """Return the latest attempt by receiver and whether it delivered, of the last ones of all."""
     went_well = DELIVERY_ATTEMPT.c.outcome == DELIVERED
     columns = (DELIVERY_ATTEMPT, went_well.label("went_well"))
-    last = select(*columns).order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(LOOKED_AT).subquery()
+    last = (
+        select(*columns).order_by(DELIVERY_ATTEMPT.c.id.desc()).limit(MAX_ATTEMPTS_READ).subquery()
+    )
     joined = last.join(OUTBOX, OUTBOX.c.id == last.c.outbox)
     name = OUTBOX.c.receiver
     latest = (

@@ -17,7 +17,7 @@ from service.storage.database.translate import translated
 from service.storage.delivery.outbox import OWN
 from service.storage.delivery.posting import Message, post
 
-_LOOKED_BACK: Final = timedelta(days=1)
+_LOOKBACK: Final = timedelta(days=1)
 _MOST: Final = 100  # at once
 
 # A repetition says nothing new to whom its group was told lately; who waits for the Watchdog misses
@@ -99,7 +99,7 @@ class Backlog:
 
 
 class Backlogs:
-    """Looks at the outbox of one service."""
+    """Observes the outbox of one service."""
 
     def __init__(self, engine: Callable[[], Engine], name: str) -> None:
         self._engine = engine  # raises StoreError as long as the database has not answered
@@ -107,7 +107,7 @@ class Backlogs:
 
     def counts(self, now: datetime) -> dict[str, Backlog]:
         """Return how much waits, by receiver."""
-        given = {"since": now - _LOOKED_BACK, "name": self._name}
+        given = {"since": now - _LOOKBACK, "name": self._name}
         with translated("the outbox cannot be counted"), self._engine().connect() as connection:
             return {
                 row.receiver: Backlog(waiting=row.waiting, dead=row.dead, oldest=row.oldest)
@@ -121,7 +121,7 @@ class Backlogs:
         given = {
             "fallback": fallback,
             "late": now - after,
-            "since": now - _LOOKED_BACK,
+            "since": now - _LOOKBACK,
             "without": list(without),
             "name": self._name,
             "most": _MOST,

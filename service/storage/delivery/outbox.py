@@ -2,7 +2,7 @@
 
 Only the oldest open row of a (receiver, group) is ever claimed. A claim is a lease that is committed
 before anything is sent: a deliverer that dies leaves it to run out, and the row is claimed again with
-the same webhook id. `next_attempt_at` alone says when a row is looked at: of one that is being sent
+the same webhook id. `next_attempt_at` alone says when a row is observed: of one that is being sent
 it is the end of its lease, and one that waits behind another is put off until that one is due, so
 that no claim passes over the same rows again and again.
 
@@ -24,7 +24,7 @@ from service.alerting.notifications.merging import Merged
 from service.storage.database.translate import translated
 
 LEASE: Final = timedelta(seconds=30)  # above the longest attempt
-SCANNED: Final = 50  # due rows that are looked at in one statement, and more if they all wait
+SCANNED: Final = 50  # due rows that are observed in one statement, and more if they all wait
 MOST_SCANNED: Final = 2000
 ABSORBED: Final = 500  # older rows that one newer row takes the place of, at once
 
@@ -125,7 +125,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claims:
-    """What a look at the outbox brought."""
+    """What a observe the outbox brought."""
 
     claimed: tuple[Claimed, ...] = ()
     superseded: tuple[str, ...] = ()  # a receiver's name for each notification
@@ -244,7 +244,7 @@ class _Turn:
         return taken
 
     def _put_off(self, due: Sequence[_Due], taken: set[int], busy: Collection[int]) -> None:
-        """Look at what waits behind a row no sooner than at that row."""
+        """Observe what waits behind a row no sooner than at that row."""
         later: list[tuple[int, int, datetime]] = []
         for one in due:
             if one.id in taken:

@@ -40,13 +40,13 @@ from service.storage.formats.arrays import (
     read_text,
     text_of,
 )
-from service.storage.formats.looks import put_looks, read_looks
 from service.storage.formats.loss import losses_of, plain, plain_elections, with_elections
+from service.storage.formats.observations import put_observations, read_observations
 from service.storage.formats.sequence import plain_sequences, sequences_of
 
 FORMAT: Final = 3
 # Format 1 does not tell when a commit was last seen, format 2 not of elections under whose old leader
-# nobody had looked.
+# nobody had observed.
 READABLE: Final = (1, 2, 3)
 COMPRESSION: Final = 1  # zlib's fastest: 6 takes three times as long for a tenth less
 COLUMNS: Final = ("leader", "leader_epoch", "min_insync_replicas")
@@ -137,7 +137,7 @@ def _arrays(content: bytes) -> Arrays:
 
 def _add_commits_seen(arrays: Arrays) -> None:
     """Take the latest time that format 1 tells for the one at which every commit was last seen."""
-    times = np.concatenate([arrays["look.looked_at_us"], arrays["commit.since"]])
+    times = np.concatenate([arrays["observation.observed_at_us"], arrays["commit.since"]])
     latest = int(times.max(initial=0))
     arrays["commit.seen"] = np.full(len(arrays["commit.row"]), latest, np.int64)
 
@@ -148,7 +148,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     leaderships = memory.sequences.leaderships
     used = (
         memory.partitions,
-        memory.looks.partitions,
+        memory.observations.partitions,
         memory.commits.partitions,
         leaderships.partitions,
     )
@@ -159,7 +159,7 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
     into["cluster"] = text_of([memory.cluster_id, len(places), numbers])
     for number, partitions in enumerate(places):
         _put_partitions(into, f"partitions{number}", partitions)
-    put_looks(into, memory.looks)
+    put_observations(into, memory.observations)
     for name in ("high_watermark", "last_stable_offset"):
         base = memory.high_watermark.values if name == "last_stable_offset" else None
         put_standing(into, name, getattr(memory, name), base)
@@ -179,13 +179,13 @@ def _put_memory(into: Arrays, memory: Memory) -> None:
 def _memory(arrays: Arrays) -> Memory:
     cluster_id, count, numbers = read_text(arrays["cluster"])
     places = [_partitions(arrays, f"partitions{number}") for number in range(count)]
-    own, of_looks, of_commits, *of_leaderships = (places[number] for number in numbers)
+    own, of_observations, of_commits, *of_leaderships = (places[number] for number in numbers)
     high_watermark = read_standing(arrays, "high_watermark", len(own))
-    stood = high_watermark.take(matching_rows(of_looks, own, needs_id=False))
+    stood = high_watermark.take(matching_rows(of_observations, own, needs_id=False))
     return Memory(
         cluster_id=str(cluster_id),
         partitions=own,
-        looks=read_looks(arrays, of_looks, stood),
+        observations=read_observations(arrays, of_observations, stood),
         high_watermark=high_watermark,
         last_stable_offset=read_standing(
             arrays, "last_stable_offset", len(own), high_watermark.values

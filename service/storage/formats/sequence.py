@@ -17,7 +17,7 @@ from rules.facts.episodes import (
     Episode,
     LeaderChange,
     SequenceMemory,
-    StateLook,
+    StateObservation,
     Told,
 )
 from rules.facts.identity import BrokerId, TopicId, TopicPartition
@@ -95,8 +95,8 @@ def _episode(row: Mapping[str, Any]) -> Episode:
         topic_id=None if topic_id is None else TopicId(topic_id),
         rejections=tuple(_rejection(one) for one in row["rejections"]),
         verdict=_verdict(row["verdict"]),
-        first_state=_look(row.get("first_state")),
-        last_state=_look(row.get("last_state")),
+        first_state=_observe(row.get("first_state")),
+        last_state=_observe(row.get("last_state")),
         changes=tuple(_change(one) for one in row.get("changes", ())),
         is_asking=bool(row.get("is_asking")),
         is_waiting=bool(row.get("is_waiting")),
@@ -157,10 +157,10 @@ def _entry(row: Mapping[str, Any] | None) -> LogEntry | None:
     return None if row is None else LogEntry(**_known(LogEntry, row))
 
 
-def _look(row: Mapping[str, Any] | None) -> StateLook | None:
+def _observe(row: Mapping[str, Any] | None) -> StateObservation | None:
     if row is None:
         return None
-    return StateLook(**_known(StateLook, row), state=_state(row.get("state")))
+    return StateObservation(**_known(StateObservation, row), state=_state(row.get("state")))
 
 
 def _state(row: Mapping[str, Any] | None) -> ProducerState | None:
@@ -186,8 +186,8 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "clean_from",
         "leading",
         "largest_batch",
-        "batches_looked_us",
-        "end_looked_us",
+        "batches_scanned_us",
+        "end_scanned_us",
         "newest_producer_epoch",
         "asked",
         "asked_in_all",
@@ -211,7 +211,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "leader",
         "leader_before",
         "leader_epoch_before",
-        "last_look_us",
+        "last_observation_us",
         "epoch_end",
         "lost_from",
         "lost_to",
@@ -225,7 +225,7 @@ NUMBERS: Mapping[type, tuple[str, ...]] = {
         "base_sequence",
         "last_sequence",
     ),
-    StateLook: ("leader_epoch", "looked_us"),
+    StateObservation: ("leader_epoch", "observed_us"),
     ProducerState: ("producer_epoch", "last_sequence"),
 }
 

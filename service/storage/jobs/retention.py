@@ -53,7 +53,7 @@ def _deleted(table: str, moment: str, *, besides: str = "true", key: str = "id")
     """Return a statement that deletes the oldest rows.
 
     The moment is asked for twice: a row may change between the choice and the deletion, as a finding
-    that opens again, and of one that did PostgreSQL looks only at the outer condition once more.
+    that opens again, and of one that did PostgreSQL observations only at the outer condition once more.
     """
     chosen = _rows(table, moment, besides=besides, key=key)
     return f"DELETE FROM {table} WHERE {chosen} AND {moment} < :before AND {besides}"  # noqa: S608 - as above

@@ -103,7 +103,7 @@ def list_by_name(engine: Engine, name: str) -> list[tuple[int, ClusterKey]]:
     wanted = wanted.where(CLUSTER.c.name == name).order_by(
         CHECKPOINT.c.taken_at.asc().nulls_first(), CLUSTER.c.id
     )
-    with translated(f"cluster {name} cannot be looked up"), engine.connect() as connection:
+    with translated(f"cluster {name} cannot be resolved"), engine.connect() as connection:
         return [(row.id, ClusterKey(name, row.cluster_id)) for row in connection.execute(wanted)]
 
 

@@ -43,7 +43,7 @@ class Round:
     transitions: int = field(init=False)  # how many changes somebody may have to be told
 
     def __post_init__(self) -> None:
-        """Count once: what waits is looked through in every round."""
+        """Count once: what waits is scanned in every round."""
         count = sum(change.is_transition for change in self.changes)
         object.__setattr__(self, "transitions", count)
 

@@ -139,7 +139,7 @@ def _read(engine: Engine, name: str) -> Loaded:
         open_findings=open_,
         alerting={name: one.state for name, one in alerts.items()},
         damaged={name: one.error for name, one in alerts.items() if one.error is not None},
-        wanted=_wanted(engine, newest, alerts[key.cluster_id].state.looked_at or utc_now()),
+        wanted=_wanted(engine, newest, alerts[key.cluster_id].state.observed_at or utc_now()),
     )
 
 

@@ -92,7 +92,7 @@ ALERTING_STATE: Final = Table(
     "alerting_state",
     METADATA,
     _cluster(is_key=True),
-    Column("looked_at", TIME, nullable=False),
+    Column("observed_at", TIME, nullable=False),
 )
 
 OUTBOX: Final = Table(

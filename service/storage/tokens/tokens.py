@@ -21,7 +21,7 @@ from rules.errors import StoreError
 from service.storage.database.translate import translated
 from service.storage.tables.core import API_TOKEN
 
-PREFIX: Final = "tidemark_"  # for scanners that look for leaked secrets
+PREFIX: Final = "tidemark_"  # for scanners that search for leaked secrets
 SECRET_BYTES: Final = 32
 USE_NOTED_EVERY: Final = timedelta(minutes=1)  # a scrape must not cost a write each time
 

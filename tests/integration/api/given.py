@@ -39,7 +39,7 @@ from service.storage.tokens import tokens
 from service.storage.tokens.token_check import StoredTokens
 from service.storage.tokens.tokens import Scope
 from tests.factories import CLUSTER_ID, NOON
-from tests.unit.service.api.given import FakeLog, World, at_once, look
+from tests.unit.service.api.given import FakeLog, World, at_once, service_state
 
 NUMBERS: Final = itertools.count()
 STATE: Final = "partition_offline"
@@ -76,7 +76,7 @@ class Api:
     def __post_init__(self) -> None:
         self.row = clusters.register(self.engine, ClusterKey(self.cluster, CLUSTER_ID), NOON)
         world = World()
-        world.latest.publish(look(cluster=self.cluster))
+        world.latest.publish(service_state(cluster=self.cluster))
 
         def utc_now() -> datetime:
             return self.now
@@ -140,7 +140,7 @@ class Api:
     def store(self, *alerts: Alert, **delta: Any) -> None:
         """Store alerts as a round at the time of the clock does."""
         rows = {one.fingerprint: one for one in alerts}
-        made = AlertDelta(looked_at=self.now, at=self.now, alerts=rows, **delta)
+        made = AlertDelta(observed_at=self.now, at=self.now, alerts=rows, **delta)
         with self.engine.begin() as connection:
             alerting.save(connection, self.row, made)
 

@@ -17,7 +17,7 @@ from sqlalchemy import Engine, text
 from service.api.core.ports import FewAtOnce
 from service.api.findings.views import finding_id
 from service.observe.log_inbox import LogInbox
-from service.rounds.latest import Look
+from service.rounds.latest import ServiceState
 from service.runtime.threads import in_thread, without_limit
 from service.storage.findings.history import FindingHistory
 from service.storage.rounds.inbox import StoredInbox
@@ -25,7 +25,7 @@ from tests.factories import at
 from tests.integration.api.fake_jobs import FakeJobs
 from tests.integration.api.given import EVENT, Api
 from tests.integration.serving import serving
-from tests.unit.service.api.given import OPENAPI_PAGE, look, open_finding, opened
+from tests.unit.service.api.given import OPENAPI_PAGE, open_finding, opened, service_state
 from tests.unit.service.api.losses.losses import open_loss
 from tests.unit.service.api.sequences.sequences import LOSS, after
 
@@ -80,10 +80,10 @@ def map_headers(_context: Any, headers: Any) -> Any:
     return headers
 
 
-def seen(api: Api) -> Look:
-    """Return a look at a cluster in which records are lost."""
+def seen(api: Api) -> ServiceState:
+    """Return a observe a cluster in which records are lost."""
     view = after(*LOSS)
-    return look(
+    return service_state(
         cluster=api.cluster,
         snapshot=view.snapshot,
         view=view,

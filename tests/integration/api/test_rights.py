@@ -58,7 +58,7 @@ def test_a_change_needs_its_own_scope(
 
 
 @pytest.mark.parametrize("path", READS)
-def test_to_look_needs_scope_read(api: Api, given: dict[Scope, str], path: str) -> None:
+def test_to_observation_needs_scope_read(api: Api, given: dict[Scope, str], path: str) -> None:
     may = {
         scope
         for scope, who in given.items()

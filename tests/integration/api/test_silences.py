@@ -158,7 +158,7 @@ def test_of_two_who_edit_the_same_version_one_is_told(api: Api) -> None:
 
 
 @pytest.mark.parametrize("begins", [0, 600], ids=["active", "pending"])
-def test_a_silence_is_ended_and_stays_to_be_looked_at(api: Api, begins: int) -> None:
+def test_a_silence_is_ended_and_stays_to_be_observed_at(api: Api, begins: int) -> None:
     silence = made(api, starts_at=at(begins).isoformat())
     path = f"/silences/{silence['id']}"
     api.now = at(30)

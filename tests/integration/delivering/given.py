@@ -77,9 +77,9 @@ class Office:
         busy: Sequence[int] = (),
     ) -> tuple[Claimed, ...]:
         """Claim at so many seconds after noon."""
-        return self.look(seconds, free=free, receiver=receiver, merge=merge, busy=busy).claimed
+        return self.observe(seconds, free=free, receiver=receiver, merge=merge, busy=busy).claimed
 
-    def look(
+    def observe(
         self,
         seconds: float,
         *,

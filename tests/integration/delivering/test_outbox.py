@@ -91,7 +91,7 @@ def test_a_newer_state_takes_the_place_of_a_stuck_one(office: Office) -> None:
     office.post(message("a", "1"), message("a", "2", at=at(1)), message("a", "3", at=at(2)))
     (stuck,) = office.claim(5)
     office.complete(stuck, 5, WAITING, again=10)
-    found = office.look(10, merge=joined)
+    found = office.observe(10, merge=joined)
     (one,) = found.claimed
     assert (one.body, one.alerts, one.created_at, one.attempts) == (b"1+2+3", 7, at(0), 0)
     assert found.superseded == ("pager", "pager")

@@ -53,14 +53,14 @@ class Kept:
         )
         self.memory: Memory | None = None
 
-    def round(self, seconds: float, step: timedelta | None = None, **looks: Any) -> None:
+    def round(self, seconds: float, step: timedelta | None = None, **observations: Any) -> None:
         """Make and write a round so many seconds after noon; its log ends tell its number."""
         number = round(seconds / INTERVAL)
         seen = snapshot(
             **{
                 "taken_at": at(seconds),
                 "offsets": offsets(log_end_offset=[100 + number] * 3),
-                **looks,
+                **observations,
             }
         )
         self.recorder.take(JudgedRound(snapshot=seen, before=self.memory, clock_step=step))

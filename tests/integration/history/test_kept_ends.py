@@ -11,7 +11,7 @@ import pytest
 from rules.time_lag import EndHistory, time_lags
 from service.history.kept_ends import FILE, KeptEnds
 from service.runtime.events import Event
-from tests.ends import looked
+from tests.ends import observed
 from tests.factories import commits, group, offsets, partitions, snapshot
 from tests.unit.service.runtime.told import Told
 
@@ -26,15 +26,15 @@ LATEST = snapshot(
 
 
 def history() -> EndHistory:
-    """Return what is remembered after forty looks at two partitions; one was never seen."""
+    """Return what is remembered after forty observes two partitions; one was never seen."""
     found = None
     for second in range(40):
         seen = offsets(
             2, high_watermark=[125 * second, None], last_stable_offset=[100 * second, None]
         )
         placed = LATEST.partitions
-        found = looked(found, second, snapshot(partitions=placed, offsets=seen))
-    return looked(found, 40, LATEST)
+        found = observed(found, second, snapshot(partitions=placed, offsets=seen))
+    return observed(found, 40, LATEST)
 
 
 def kept(folder: Path, current: EndHistory | None = None) -> tuple[KeptEnds, Told]:
@@ -54,8 +54,8 @@ def test_what_was_saved_comes_back(tmp_path: Path) -> None:
     for old, new in (
         (time_lags(saved, LATEST), time_lags(again, LATEST)),
         (
-            time_lags(looked(saved, 60, LATEST), LATEST),
-            time_lags(looked(again, 60, LATEST), LATEST),
+            time_lags(observed(saved, 60, LATEST), LATEST),
+            time_lags(observed(again, 60, LATEST), LATEST),
         ),
     ):
         assert np.array_equal(old.read_committed.seconds, new.read_committed.seconds)

@@ -37,7 +37,7 @@ def history(tmp_path: Path) -> str:
 def test_hours_that_wait_are_days_to_learn_from(
     history: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Left out, such a day would be learnt as one without data, and never looked at again."""
+    """Left out, such a day would be learnt as one without data, and never observed again."""
     ask = ["nightly", "run", "--dry-run", "-o", "json", "--history", history]
     day = at(0).date()
     for one in ([], ["--date", day.isoformat()]):

@@ -69,7 +69,7 @@ def test_a_job_runs_at_every_due_time_until_the_service_stops() -> None:
             log=Told().log,
         )
         scheduler = Scheduler(
-            runner, stop, clocks=clocks.read, first_after_seconds=0.01, look_seconds=0.3
+            runner, stop, clocks=clocks.read, first_after_seconds=0.01, observation_seconds=0.3
         )
         running = asyncio.ensure_future(scheduler.run())
         await reached(lambda: len(runs) >= 5)

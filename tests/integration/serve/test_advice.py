@@ -1,4 +1,4 @@
-"""What looks wrong in the settings is in the log of the service, not only in `config check`."""
+"""What observations wrong in the settings is in the log of the service, not only in `config check`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_settings_in_order_are_not_worth_a_line(tmp_path: Path) -> None:
     assert logged(tmp_path) == []
 
 
-def test_each_thing_that_looks_wrong_is_a_warning_of_its_own(tmp_path: Path) -> None:
+def test_each_thing_that_observations_wrong_is_a_warning_of_its_own(tmp_path: Path) -> None:
     found = logged(
         tmp_path,
         TIDEMARK_HTTP__HOST="0.0.0.0",  # noqa: S104 - for a moment, on a port that nobody knows

@@ -1,4 +1,4 @@
-"""A leader change is looked at again a second later, however long the interval is."""
+"""A leader change is observed again a second later, however long the interval is."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ COMPLAINTS: Final = (
 )
 # Present, and 0, for the sandbox cannot bring them about: nobody sets the machine's clock, its log
 # can be written, its database takes everything, no task dies, and 4.x brokers do not repeat a commit.
-ONLY_AT_RISK: Final = names.RISK_LOOK_DURATION  # nobody looks before
+ONLY_AT_RISK: Final = names.AT_RISK_OBSERVATION_DURATION  # nobody observations before
 ONLY_WHEN_BROKEN: Final = (ONLY_AT_RISK, names.ALERTS)  # a healthy cluster has none
 ONLY_AFTER_A_RUN: Final = (names.JOB_DURATION, names.JOB_LAST_SUCCESS)  # no job is due so soon
 RECEIVER: Final = {"name": "pager", "url": "http://127.0.0.1:9/nobody-listens"}

@@ -14,7 +14,7 @@ from threading import Event
 from typing import Final
 from uuid import uuid4
 
-from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.disk import Disk
 from collectors.broker_log.tail import LogTail, TailSource
 from rules.completeness import Completeness
@@ -36,13 +36,13 @@ LINES: Final = "lines"  # in the checkpoint: read so far
 KEY: Final = ClusterKey("default", CLUSTER_ID)
 
 
-def read(url: str, pattern: str, look_bytes: int) -> None:
-    """Look again and again, and tell after each stored look how many lines were read so far."""
+def read(url: str, pattern: str, observation_bytes: int) -> None:
+    """Observation again and again, and tell after each stored observation how many lines were read so far."""
     store, writer = PostgresStore(lambda: open_database(url, Path("/nowhere"))), uuid4()
     before = store.load(KEY.name, writer).checkpoint or Checkpoint()
     position, lines = before.log_positions.get(FEED), before.unknown_since.get(LINES, 0)
     source = TailSource(name="kafka", pattern=pattern, broker_id=BrokerId(1), zone=UTC)
-    limits = LookLimits(bytes=look_bytes)
+    limits = PassLimits(bytes=observation_bytes)
     tail = LogTail(Disk(), [source], monotonic=monotonic, limits=limits)
     for number in range(1, sys.maxsize):
         found = tail.read(position)

@@ -106,15 +106,15 @@ def test_who_waits_gets_a_directory_that_becomes_free(
     owner: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The owner is just ending: neither its server nor its lock can be had for a moment."""
-    directory, looks = directory_of(owner), []
+    directory, observations = directory_of(owner), []
 
     def no_server_yet(at: Path) -> None:
-        looks.append(at)
+        observations.append(at)
         owner.close()
 
     monkeypatch.setattr(engine_module, "running_url", no_server_yet)
     database = open_database(None, directory, attach=True)
-    assert looks == [directory]
+    assert observations == [directory]
     assert database.server is not None
     database.close()
 

@@ -31,7 +31,7 @@ OK, BREACH = Verdict.OK, Verdict.BREACH
 
 
 class Time:
-    """A monotonic clock that goes forward by a minute at every look: every try is due."""
+    """A monotonic clock that goes forward by a minute at every observation: every try is due."""
 
     def __init__(self) -> None:
         self.now = 0.0

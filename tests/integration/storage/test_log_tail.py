@@ -29,7 +29,7 @@ LOG: Final = logging.getLogger(__name__)
 ROOT: Final = Path(__file__).parents[3]
 MEGABYTES: Final = int(os.environ.get("TAIL_MB", "10"))
 FILE_BYTES: Final = max(MEGABYTES * 1_000_000 // 60, 100_000)  # of each file before it is rotated
-LOOK_BYTES: Final = max(MEGABYTES * 1_000_000 // 40, 100_000)
+OBSERVATION_BYTES: Final = max(MEGABYTES * 1_000_000 // 40, 100_000)
 KILLS: Final = 6 if MEGABYTES <= 100 else 40
 BLOCK: Final = 100  # lines from one rejected batch to the next
 SECONDS: Final = 60 + MEGABYTES  # beyond what a slow machine takes
@@ -103,12 +103,12 @@ class Reader:
         url = database.url.set(drivername="postgresql").render_as_string(hide_password=False)
         self._command = [
             *(sys.executable, "-m", "tests.integration.storage.tail_reader"),
-            *(url, str(pattern), str(LOOK_BYTES)),
+            *(url, str(pattern), str(OBSERVATION_BYTES)),
         ]
         self._process = self._started()
 
-    def wait_for_look(self) -> None:
-        """Wait until one more look is stored."""
+    def wait_for_observation(self) -> None:
+        """Wait until one more observation is stored."""
         assert self._process.stdout is not None
         assert self._process.stdout.readline(), "the reader died by itself"
 
@@ -147,14 +147,14 @@ def reader(database: Engine, log: Path) -> Iterator[Reader]:
 def test_every_line_of_a_rotated_log_is_judged_once_whoever_kills_the_reader(
     database: Engine, log: Path, reader: Reader
 ) -> None:
-    reader.wait_for_look()  # what is written from now on is news
+    reader.wait_for_observation()  # what is written from now on is news
     writer, begin = Writer(log), monotonic()
     writing = threading.Thread(target=writer.write, args=(MEGABYTES,), daemon=True)
     writing.start()
     chooser = random.Random(8)
     for _ in range(KILLS):
         for _ in range(chooser.randrange(1, 4)):
-            reader.wait_for_look()
+            reader.wait_for_observation()
         threading.Event().wait(chooser.random() * 0.05)  # to be anywhere in the next one
         reader.kill()
         reader.start_again()
@@ -165,8 +165,8 @@ def test_every_line_of_a_rotated_log_is_judged_once_whoever_kills_the_reader(
         lambda: lines_read(database) >= writer.lines, timeout_seconds=SECONDS, poll_seconds=0.1
     ), f"{lines_read(database)} of {writer.lines} lines were read"
     took = monotonic() - begin
-    reader.wait_for_look()
-    reader.wait_for_look()
+    reader.wait_for_observation()
+    reader.wait_for_observation()
     assert lines_read(database) == writer.lines
     with database.connect() as connection:
         findings, transitions = (

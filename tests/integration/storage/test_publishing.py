@@ -207,11 +207,11 @@ def test_readers_see_the_run_before_until_all_is_there(engine: Engine, history: 
     seen: list[set[float]] = []
     parts: list[int] = []
 
-    def look(_path: str) -> None:
+    def observe(_path: str) -> None:
         seen.append({*_levels(engine)})
         parts.append(len(_parts(engine)))
 
-    _published(engine, _watched(_night(history, 2), look))
+    _published(engine, _watched(_night(history, 2), observe))
     assert (seen, parts) == ([{100.0}] * BUCKETS, [1] * BUCKETS)
     assert {*_levels(engine)} == {200.0}
 

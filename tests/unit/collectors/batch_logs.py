@@ -63,7 +63,7 @@ class Logs:
     gaps: list[Gap] = field(default_factory=list)
     requests: dict[str, int] = field(default_factory=dict)
 
-    def look(
+    def observe(
         self,
         *asked: WantedBatches,
         ends: Offsets | None = None,

@@ -34,7 +34,7 @@ def test_what_a_leader_refuses_is_a_gap_and_costs_nothing_of_the_others(
     code: int, cause: GapCause
 ) -> None:
     logs = Logs({0: [data(0)], 1: [data(0)]}, errors={0: code})
-    [found] = logs.look(wanted(at=1, last=None), wanted(partition=1, at=1, last=None))
+    [found] = logs.observe(wanted(at=1, last=None), wanted(partition=1, at=1, last=None))
     assert found.name.partition == 1
     [gap] = logs.gaps
     assert (gap.scope, gap.cause, "orders-0" in gap.what) == (GapScope.BATCHES, cause, True)
@@ -46,7 +46,7 @@ def test_a_silent_leader_is_a_gap() -> None:
     logs = Logs({0: [data(0)]})
     late = Failure(GapCause.TIMEOUT, "no answer within 5.0 s")
     logs.respond = lambda *_: late  # type: ignore[method-assign]
-    assert logs.look(wanted(at=1, last=None)) == ()
+    assert logs.observe(wanted(at=1, last=None)) == ()
     assert [gap.cause for gap in logs.gaps] == [GapCause.TIMEOUT]
 
 
@@ -54,7 +54,7 @@ def test_a_silent_leader_is_a_gap() -> None:
 def test_a_partition_that_gave_no_offsets_is_not_asked(missing: str) -> None:
     logs = Logs({0: [data(0)]})
     asked = wanted(at=1, last=None)
-    assert logs.look(asked, ends=offsets(3, **{missing: [None, 1, 1]})) == ()
+    assert logs.observe(asked, ends=offsets(3, **{missing: [None, 1, 1]})) == ()
     assert (logs.requests, logs.gaps) == ({}, [])
 
 
@@ -67,4 +67,4 @@ def test_a_topic_that_is_gone_is_not_asked_about() -> None:
         sequence=None,
         last_record_at=NOON - timedelta(1),
     )
-    assert (logs.look(gone), logs.requests) == ((), {})
+    assert (logs.observe(gone), logs.requests) == ((), {})

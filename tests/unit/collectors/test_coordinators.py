@@ -36,7 +36,7 @@ def placed(leader: int, epoch: int) -> bytes:
 STALE, NEWEST = placed(1, 5), placed(2, 6)
 
 
-def look(
+def observe(
     answers: dict[tuple[Any, Api], Prepared], topic: PlacementOf | None = None
 ) -> tuple[tuple[Group, ...], Session]:
     prepared: dict[tuple[Any, Api], Prepared] = {
@@ -56,7 +56,7 @@ def told(session: Session) -> list[tuple[GapScope, int | None, str | None]]:
 def test_of_two_that_list_a_group_the_leader_in_the_highest_epoch_counts(
     metadata_of_others: dict[tuple[Any, Api], Prepared],
 ) -> None:
-    found, session = look(
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (LEADER, LIST_GROUPS): listing(BILLING),
@@ -73,7 +73,7 @@ def test_of_two_that_list_a_group_the_leader_in_the_highest_epoch_counts(
 
 
 def test_a_group_that_only_another_broker_lists_is_asked_of_its_leader() -> None:
-    found, session = look(
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (AWAKE, METADATA): STALE,
@@ -89,7 +89,7 @@ def test_a_group_that_only_another_broker_lists_is_asked_of_its_leader() -> None
 def test_a_group_that_its_leader_does_not_know_is_not_there_and_hides_its_commits_once(
     state: str, error: int
 ) -> None:
-    found, session = look(
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (OTHER, METADATA): NEWEST,
@@ -101,7 +101,7 @@ def test_a_group_that_its_leader_does_not_know_is_not_there_and_hides_its_commit
 
 
 def test_a_leader_that_is_not_ready_is_a_gap_and_nobody_is_asked_instead() -> None:
-    found, session = look(
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (OTHER, METADATA): NEWEST,
@@ -115,7 +115,7 @@ def test_a_leader_that_is_not_ready_is_a_gap_and_nobody_is_asked_instead() -> No
 
 @pytest.mark.parametrize("leader", [9, -1])
 def test_without_a_leader_that_can_be_asked_nothing_is_known(leader: int) -> None:
-    found, session = look(
+    found, session = observe(
         {(AWAKE, LIST_GROUPS): listing(BILLING), (OTHER, METADATA): placed(leader, 6)}
     )
     known = None if leader < 0 else leader
@@ -127,8 +127,8 @@ def test_without_a_leader_that_can_be_asked_nothing_is_known(leader: int) -> Non
 
 def test_what_was_told_in_an_earlier_round_counts_where_only_the_other_one_answers() -> None:
     topic = PlacementOf(OFFSETS_TOPIC)
-    look({(LEADER, METADATA): NEWEST}, topic)
-    found, session = look(
+    observe({(LEADER, METADATA): NEWEST}, topic)
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (AWAKE, METADATA): STALE,
@@ -148,10 +148,10 @@ def test_where_the_topic_may_not_be_seen_the_only_one_that_lists_a_group_counts(
     }
     asked[AWAKE, LIST_GROUPS] = listing(BILLING)
     asked[AWAKE, DESCRIBE_GROUPS] = classic_groups(("billing", "Stable", 1, 0))
-    found, session = look(asked)
+    found, session = observe(asked)
     assert [(one.coordinator, one.member_count) for one in found] == [(1, 1)]
     assert session.gaps == []
-    found, session = look(asked | {(OTHER, LIST_GROUPS): listing(BILLING)})
+    found, session = observe(asked | {(OTHER, LIST_GROUPS): listing(BILLING)})
     assert [(one.coordinator, one.state) for one in found] == [(None, None)]
     assert (GapScope.COMMITS, None, None) in told(session)
 
@@ -164,7 +164,7 @@ def test_a_normal_round_has_no_gap_and_decodes_each_answer_once() -> None:
         **{(one, METADATA): NEWEST for one in (AWAKE, LEADER, OTHER)},
     }
     for _ in range(2):
-        found, session = look(answers, topic)
+        found, session = observe(answers, topic)
         assert [(one.coordinator, one.member_count) for one in found] == [(2, 1)]
         assert session.gaps == []
         assert session.requests[METADATA.name] == len(session.brokers)
@@ -194,9 +194,9 @@ def test_of_each_partition_the_highest_epoch_counts_and_of_equals_the_leader_tha
 
 def test_what_every_broker_says_counts_though_it_is_older() -> None:
     topic = PlacementOf(OFFSETS_TOPIC)
-    look({(LEADER, METADATA): NEWEST}, topic)
+    observe({(LEADER, METADATA): NEWEST}, topic)
     restored = {(one, METADATA): STALE for one in (AWAKE, LEADER, OTHER)}
-    found, session = look(
+    found, session = observe(
         {
             (AWAKE, LIST_GROUPS): listing(BILLING),
             (AWAKE, DESCRIBE_GROUPS): classic_groups(("billing", "Stable", 1, 0)),
@@ -210,9 +210,9 @@ def test_what_every_broker_says_counts_though_it_is_older() -> None:
 
 def test_another_topic_of_the_same_name_has_epochs_of_its_own() -> None:
     topic = PlacementOf(OFFSETS_TOPIC)
-    look({(LEADER, METADATA): NEWEST}, topic)
+    observe({(LEADER, METADATA): NEWEST}, topic)
     topic._newest = StateTopic(leaders=(BrokerId(9),), leader_epochs=(99,))  # noqa: SLF001
-    _, session = look({(LEADER, METADATA): NEWEST}, topic)
+    _, session = observe({(LEADER, METADATA): NEWEST}, topic)
     known = topic.collect(session)
     assert isinstance(known, StateTopic)
     assert known.leader_of("billing") == 2

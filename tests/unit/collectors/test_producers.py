@@ -77,7 +77,7 @@ class Rounds:
         rows = partitions() if placed is None else placed
         self.found = self.reader.collect(session, rows, ends, questions)
         self.gaps = session.gaps
-        assert len(self.found.looked) == len(rows)
+        assert len(self.found.observed) == len(rows)
         return [(asked.broker_id, places(r)) for asked, r in pool.of(DESCRIBE_PRODUCERS)]
 
     found: Producers = field(init=False)
@@ -87,12 +87,12 @@ class Rounds:
 ORDERS_1: Asked = [(1, [("orders", 1)])]
 
 
-def test_a_held_offset_is_asked_about_from_the_second_look_on() -> None:
+def test_a_held_offset_is_asked_about_from_the_second_observation_on() -> None:
     rounds = Rounds()
     assert rounds.at(0) == []
-    assert rounds.found.looked.tolist() == [False] * 3
+    assert rounds.found.observed.tolist() == [False] * 3
     assert rounds.at(15) == ORDERS_1
-    assert rounds.found.looked.tolist() == [False, True, False]
+    assert rounds.found.observed.tolist() == [False, True, False]
     assert rounds.found.open == (
         OpenProducer(
             row=1,
@@ -209,7 +209,7 @@ def test_a_state_that_was_not_told_is_no_answer() -> None:
     rounds = Rounds(lambda *_: SILENT)
     question = ProducersQuestion(partitions(), ints(2), wants_states_of=frozenset({7}))
     rounds.at(0, questions=[question])
-    assert (rounds.found.states, rounds.found.looked.any()) == ({}, np.False_)
+    assert (rounds.found.states, rounds.found.observed.any()) == ({}, np.False_)
 
 
 def test_each_leader_is_asked_once_for_all_its_partitions() -> None:
@@ -238,11 +238,11 @@ def test_open_producers_are_ordered_and_absence_is_no_sentinel() -> None:
     assert rounds.reader.known_ids() == {7, 8, 10}
 
 
-def test_a_look_that_finds_nobody_is_a_look() -> None:
+def test_a_observation_that_finds_nobody_is_a_observation() -> None:
     rounds = Rounds(held_by())
     rounds.at(0)
     rounds.at(15)
-    assert (rounds.found.looked.tolist(), rounds.found.open) == ([False, True, False], ())
+    assert (rounds.found.observed.tolist(), rounds.found.open) == ([False, True, False], ())
 
 
 def refusing(codes: Mapping[int, int]) -> Respond:
@@ -259,7 +259,7 @@ def test_one_partition_that_is_rejected_costs_nothing_of_the_others() -> None:
     ends = held({0: 90, 1: 90, 2: 90})
     rounds.at(0, ends)
     rounds.at(15, ends)
-    assert rounds.found.looked.tolist() == [False, True, False]
+    assert rounds.found.observed.tolist() == [False, True, False]
     [gap] = rounds.gaps
     assert (gap.scope, gap.cause) == (GapScope.PRODUCERS, GapCause.NOT_AUTHORIZED)
     assert "needs READ on Topic orders" in gap.why
@@ -283,7 +283,7 @@ def test_what_a_leader_did_not_tell_is_a_gap(respond: Respond, cause: GapCause) 
     rounds = Rounds(respond)
     rounds.at(0)
     assert rounds.at(15) == ORDERS_1
-    assert (rounds.found.looked.any(), rounds.found.open) == (np.False_, ())
+    assert (rounds.found.observed.any(), rounds.found.open) == (np.False_, ())
     assert [gap.cause for gap in rounds.gaps] == [cause]
 
 
@@ -339,7 +339,7 @@ def test_more_partitions_of_a_leader_than_fit_one_request_are_asked_about_in_one
         (1, MAX_PER_REQUEST),
         (1, 1),
     ]
-    assert (rounds.found.looked.all(), rounds.gaps) == (np.True_, [])
+    assert (rounds.found.observed.all(), rounds.gaps) == (np.True_, [])
     assert len(rounds.found.open) == rows
 
 
@@ -363,4 +363,4 @@ def test_a_leader_that_is_not_registered_is_left_out() -> None:
     rounds, placed = Rounds(), partitions(leader=Column.of([1, 9, 1]))
     rounds.at(0, HELD, placed)
     assert rounds.at(15, HELD, placed) == []
-    assert rounds.found.looked.tolist() == [False] * 3
+    assert rounds.found.observed.tolist() == [False] * 3

@@ -52,12 +52,12 @@ def batch(base_offset: int, count: int) -> bytes:
     return Batch(base_offset=base_offset, last_delta=count - 1).encode()
 
 
-def look(session: Session, *placed: tuple[int, int], **more: Any) -> list[int | None]:
+def scan(session: Session, *placed: tuple[int, int], **more: Any) -> list[int | None]:
     """Judge commits given as (partition, committed offset); every LSO is 100."""
-    return looked(session, *placed, **more).nothing_to_read.to_list()
+    return scanned(session, *placed, **more).nothing_to_read.to_list()
 
 
-def looked(
+def scanned(
     session: Session,
     *placed: tuple[int, int],
     reader: ReadableReader | None = None,
@@ -88,19 +88,19 @@ def session_with(body: Any) -> Session:
 
 def test_zero_lag_is_true_without_asking() -> None:
     session = session_of(ME)
-    assert look(session, (0, 100)) == [1]
+    assert scan(session, (0, 100)) == [1]
     assert session.requests == {}
 
 
 def test_data_behind_the_commit_is_something_to_read() -> None:
     session = session_with(fetched({0: batch(98, 2)}))
-    assert look(session, (0, 98)) == [0]
+    assert scan(session, (0, 98)) == [0]
     assert session.gaps == []
 
 
 def test_ranges_that_come_back_empty_are_asked_alone_and_never_silently_unknown() -> None:
     session = session_with(fetched({0: batch(98, 2), 1: b""}))
-    assert look(session, (0, 98), (1, 98)) == [0, None]
+    assert scan(session, (0, 98), (1, 98)) == [0, None]
     [gap] = session.gaps
     assert (gap.cause, "orders-1" in gap.what) == (GapCause.LIMIT, True)
     assert gap.scope is GapScope.READABLE
@@ -109,84 +109,84 @@ def test_ranges_that_come_back_empty_are_asked_alone_and_never_silently_unknown(
 
 def test_missing_permission_is_unknown_with_a_gap_that_names_it() -> None:
     session = session_with(fetched({0: b""}, error=READ_DENIED))
-    assert look(session, (0, 98)) == [None]
+    assert scan(session, (0, 98)) == [None]
     assert "needs READ on Topic orders" in session.gaps[0].why
 
 
 def test_partition_that_was_not_asked_is_ignored() -> None:
     session = session_with(fetched({2: batch(98, 2)}))
-    assert look(session, (0, 98)) == [None]
+    assert scan(session, (0, 98)) == [None]
 
 
 def test_answer_is_kept_while_commit_and_end_stay_the_same() -> None:
     reader = ReadableReader()
-    assert look(session_with(fetched({0: batch(98, 2)})), (0, 98), reader=reader) == [0]
+    assert scan(session_with(fetched({0: batch(98, 2)})), (0, 98), reader=reader) == [0]
     silent = session_of(ME)
-    assert look(silent, (0, 98), reader=reader) == [0]
+    assert scan(silent, (0, 98), reader=reader) == [0]
     assert isinstance(silent.pool, FakePool)
     assert silent.pool.asked == {}
 
 
 def test_later_rounds_ask_only_for_lags_that_have_not_moved() -> None:
     reader, body = ReadableReader(), fetched({0: batch(95, 5)})
-    look(session_with(body), (0, 95), reader=reader)
+    scan(session_with(body), (0, 95), reader=reader)
     moved = session_with(body)
-    assert look(moved, (0, 97), reader=reader) == [None]
+    assert scan(moved, (0, 97), reader=reader) == [None]
     assert moved.requests == {}
-    assert look(session_with(body), (0, 97), reader=reader) == [0]
+    assert scan(session_with(body), (0, 97), reader=reader) == [0]
 
 
-def test_a_larger_lag_is_looked_into_only_where_a_rule_asks() -> None:
+def test_a_larger_lag_is_scanned_into_only_where_a_rule_asks() -> None:
     body = fetched({0: batch(50, 50)})
     unasked = session_with(body)
-    assert look(unasked, (0, 50)) == [None]
+    assert scan(unasked, (0, 50)) == [None]
     assert unasked.requests == {}
-    assert look(session_with(body), (0, 50), asked=True) == [0]
+    assert scan(session_with(body), (0, 50), asked=True) == [0]
 
 
 def test_a_larger_lag_of_markers_is_nothing_to_read() -> None:
     session = session_with(fetched({0: markers(*range(50, 100))}))
-    assert look(session, (0, 50), asked=True) == [1]
+    assert scan(session, (0, 50), asked=True) == [1]
     assert session.gaps == []
 
 
-def test_a_long_stretch_is_looked_through_over_some_rounds() -> None:
+def test_a_long_stretch_is_scanned_through_over_some_rounds() -> None:
     reader = ReadableReader()
     first = session_with(fetched({0: markers(*range(50, 60))}))
-    assert look(first, (0, 50), reader=reader, asked=True) == [None]
+    assert scan(first, (0, 50), reader=reader, asked=True) == [None]
     assert first.gaps == []  # a larger lag without an answer hides nothing
-    # What was looked through is not looked at again: a record there would now be seen.
+    # What was scanned is not scanned again: a record there would now be seen.
     rest = fetched({0: batch(50, 10) + markers(*range(60, 100))})
-    assert look(session_with(rest), (0, 50), reader=reader, asked=True) == [1]
+    assert scan(session_with(rest), (0, 50), reader=reader, asked=True) == [1]
 
 
 def test_looking_goes_on_where_it_was_when_the_end_has_moved() -> None:
     reader, moved = ReadableReader(), offsets(last_stable_offset=[110] * 3)
-    look(session_with(fetched({0: markers(*range(50, 100))})), (0, 50), reader=reader, asked=True)
+    scan(session_with(fetched({0: markers(*range(50, 100))})), (0, 50), reader=reader, asked=True)
     rest = session_with(fetched({0: batch(50, 10) + markers(*range(100, 110))}))
-    assert look(rest, (0, 50), reader=reader, asked=True, ends=moved) == [1]
+    assert scan(rest, (0, 50), reader=reader, asked=True, ends=moved) == [1]
 
 
 def test_in_a_new_leader_epoch_looking_begins_again() -> None:
     reader, elected = ReadableReader(), offsets(leader_epoch=[6] * 3)
-    look(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), reader=reader, asked=True)
+    scan(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), reader=reader, asked=True)
     rest = session_with(fetched({0: batch(50, 10) + markers(*range(60, 100))}))
-    assert look(rest, (0, 50), reader=reader, asked=True, ends=elected) == [0]
+    assert scan(rest, (0, 50), reader=reader, asked=True, ends=elected) == [0]
 
 
 @pytest.mark.parametrize("committed", [50, 98], ids=["large", "small"])
 def test_an_answer_ends_with_the_leader_epoch(committed: int) -> None:
     reader, elected = ReadableReader(), offsets(leader_epoch=[6] * 3)
     before = session_with(fetched({0: markers(*range(committed, 100))}))
-    assert look(before, (0, committed), reader=reader, asked=True) == [1]
+    assert scan(before, (0, committed), reader=reader, asked=True) == [1]
     # An unclean election cut the log, and it has grown to the same end with records.
     after = session_with(fetched({0: batch(committed, 100 - committed)}))
-    assert look(after, (0, committed), reader=reader, asked=True, ends=elected) == [0]
+    assert scan(after, (0, committed), reader=reader, asked=True, ends=elected) == [0]
 
 
 def test_what_waits_behind_the_highest_commit_waits_behind_the_lower_ones() -> None:
     session = session_with(fetched({0: batch(80, 20)}))
-    assert look(session, (0, 20), (0, 80), (0, 50), asked=True) == [0, 0, 0]
+    assert scan(session, (0, 20), (0, 80), (0, 50), asked=True) == [0, 0, 0]
     assert session.requests["Fetch"] == 1
 
 
@@ -194,45 +194,45 @@ def test_nothing_behind_the_highest_commit_says_nothing_about_the_lower_ones() -
     reader = ReadableReader()
     end = markers(*range(80, 100))
     first = session_with(fetched({0: end}))
-    assert look(first, (0, 50), (0, 80), reader=reader, asked=True) == [None, 1]
+    assert scan(first, (0, 50), (0, 80), reader=reader, asked=True) == [None, 1]
     second = session_with(fetched({0: batch(50, 30) + end}))
-    assert look(second, (0, 50), (0, 80), reader=reader, asked=True) == [0, 1]
+    assert scan(second, (0, 50), (0, 80), reader=reader, asked=True) == [0, 1]
 
 
 def test_a_small_lag_does_not_wait_for_a_larger_one_of_its_partition() -> None:
     reader, body = ReadableReader(), fetched({0: batch(98, 2)})
-    assert look(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [None, 0]
-    assert look(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [0, 0]
+    assert scan(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [None, 0]
+    assert scan(session_with(body), (0, 20), (0, 98), reader=reader, asked=True) == [0, 0]
 
 
-def test_more_partitions_than_a_round_may_look_into_have_their_turn_later() -> None:
+def test_more_partitions_than_a_round_may_scan_into_have_their_turn_later() -> None:
     rows, reader, ends = MAX_ASKED + 100, ReadableReader(), offsets(MAX_ASKED + 100)
     placed = [(row, 50) for row in range(rows)]
     silent = session_with(fetched(dict.fromkeys(range(rows), b"")))
-    assert set(look(silent, *placed, reader=reader, asked=True, ends=ends)) == {None}
+    assert set(scan(silent, *placed, reader=reader, asked=True, ends=ends)) == {None}
     body = fetched({row: batch(50, 50) for row in range(rows)})
-    seen = look(session_with(body), *placed, reader=reader, asked=True, ends=ends)
+    seen = scan(session_with(body), *placed, reader=reader, asked=True, ends=ends)
     assert seen.count(0) == MAX_ASKED
     assert seen[MAX_ASKED:] == [0] * 100  # those first that had no turn
     again = session_with(body)
-    assert look(again, *placed, reader=reader, asked=True, ends=ends) == [0] * rows
+    assert scan(again, *placed, reader=reader, asked=True, ends=ends) == [0] * rows
     assert again.gaps == []
 
 
 def test_missing_permission_for_what_a_rule_asks_is_a_gap_that_names_it() -> None:
     session = session_with(fetched({0: b""}, error=READ_DENIED))
-    assert look(session, (0, 50), asked=True) == [None]
+    assert scan(session, (0, 50), asked=True) == [None]
     assert "needs READ on Topic orders" in session.gaps[0].why
 
 
-def test_a_look_that_was_rejected_is_told_at_every_commit_until_one_succeeds() -> None:
+def test_a_scan_that_was_rejected_is_told_at_every_commit_until_one_succeeds() -> None:
     reader, placed = ReadableReader(), ((0, 50), (0, 20), (1, 100))
     denied = session_with(fetched({0: b""}, error=READ_DENIED))
-    found = looked(denied, *placed, reader=reader, asked=True)
-    assert found.look_failed.tolist() == [True, True, False]
+    found = scanned(denied, *placed, reader=reader, asked=True)
+    assert found.scan_failed.tolist() == [True, True, False]
     may_read = session_with(fetched({0: batch(50, 50)}))
-    found = looked(may_read, *placed, reader=reader, asked=True)
-    assert found.look_failed.tolist() == [False, False, False]
+    found = scanned(may_read, *placed, reader=reader, asked=True)
+    assert found.scan_failed.tolist() == [False, False, False]
 
 
 def test_a_rejection_is_remembered_while_others_have_their_turn() -> None:
@@ -240,35 +240,35 @@ def test_a_rejection_is_remembered_while_others_have_their_turn() -> None:
     placed = [(row, 50) for row in range(rows)]
     denied = session_with(fetched(dict.fromkeys(range(rows), b""), error=READ_DENIED))
     for failed in (MAX_ASKED, rows):
-        found = looked(denied, *placed, reader=reader, asked=True, ends=ends)
-        assert np.count_nonzero(found.look_failed) == failed
+        found = scanned(denied, *placed, reader=reader, asked=True, ends=ends)
+        assert np.count_nonzero(found.scan_failed) == failed
 
 
-def test_a_look_that_is_not_over_has_not_failed() -> None:
-    found = looked(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), asked=True)
-    assert found.look_failed.tolist() == [False]
+def test_a_scan_that_is_not_over_has_not_failed() -> None:
+    found = scanned(session_with(fetched({0: markers(*range(50, 60))})), (0, 50), asked=True)
+    assert found.scan_failed.tolist() == [False]
 
 
 def test_what_nobody_asks_for_any_more_is_forgotten() -> None:
     reader = ReadableReader()
-    look(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
-    assert look(session_of(ME), (0, 50), reader=reader) == [None]
-    assert look(session_of(ME), (0, 50), reader=reader) == [None]
+    scan(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
+    assert scan(session_of(ME), (0, 50), reader=reader) == [None]
+    assert scan(session_of(ME), (0, 50), reader=reader) == [None]
     asked_again = session_with(fetched({0: batch(50, 50)}))
-    assert look(asked_again, (0, 50), reader=reader, asked=True) == [0]
+    assert scan(asked_again, (0, 50), reader=reader, asked=True) == [0]
     assert asked_again.requests["Fetch"] == 1
 
 
 def test_a_commit_that_one_round_did_not_see_keeps_its_answer() -> None:
     reader = ReadableReader()
-    look(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
-    assert look(session_of(ME), reader=reader, asked=True) == []
+    scan(session_with(fetched({0: batch(50, 50)})), (0, 50), reader=reader, asked=True)
+    assert scan(session_of(ME), reader=reader, asked=True) == []
     silent = session_of(ME)
-    assert look(silent, (0, 50), reader=reader, asked=True) == [0]
+    assert scan(silent, (0, 50), reader=reader, asked=True) == [0]
     assert silent.requests == {}
 
 
-def test_a_share_group_is_never_looked_into() -> None:
+def test_a_share_group_is_never_scanned_into() -> None:
     placed, groups = partitions(), (group("billing"), group("shared", group_type=GroupType.SHARE))
     keys = CommitKeys(
         partitions=placed, group_ids=("billing", "shared"), group=ints(0, 1), row=ints(1, 1)
@@ -279,10 +279,10 @@ def test_a_share_group_is_never_looked_into() -> None:
     assert wanted.asked.tolist() == [False, True, False]
 
 
-def test_a_commit_that_retention_overtook_is_not_looked_into() -> None:
+def test_a_commit_that_retention_overtook_is_not_scanned_into() -> None:
     """The broker would answer OFFSET_OUT_OF_RANGE in every round, and no round would be complete."""
     session = session_of(ME)
     ends = offsets(log_start_offset=[98, 0, 0])
-    assert look(session, (0, 95), ends=ends) == [None]
+    assert scan(session, (0, 95), ends=ends) == [None]
     assert session.requests == {}
     assert session.gaps == []

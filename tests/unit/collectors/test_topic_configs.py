@@ -50,7 +50,9 @@ def configs(
     return answer(DESCRIBE_CONFIGS, version, throttle_time=NO_THROTTLE, results=(one,))
 
 
-def look(reader: TopicConfigReader, prepared: Prepared | None) -> tuple[list[int | None], int, int]:
+def observe(
+    reader: TopicConfigReader, prepared: Prepared | None
+) -> tuple[list[int | None], int, int]:
     """Make one round; return the values, the number of requests and of gaps."""
     answers = {} if prepared is None else {(ME, DESCRIBE_CONFIGS): prepared}
     session = session_of(ME, answers=answers)
@@ -65,27 +67,27 @@ UNKNOWN = partitions({"orders": 1}).min_insync_replicas
 
 def test_value_is_read_once_a_minute() -> None:
     reader = TopicConfigReader()
-    assert look(reader, configs("orders", "2")) == ([2], 1, 0)
-    assert look(reader, configs("orders", "3")) == ([2], 0, 0)
+    assert observe(reader, configs("orders", "2")) == ([2], 1, 0)
+    assert observe(reader, configs("orders", "3")) == ([2], 0, 0)
 
 
 def test_failed_request_is_a_gap_in_every_round_until_it_succeeds() -> None:
     reader = TopicConfigReader()
-    assert look(reader, None) == ([None], 1, 1)
-    assert look(reader, None) == ([None], 1, 1)
-    assert look(reader, configs("orders", "2")) == ([2], 1, 0)
+    assert observe(reader, None) == ([None], 1, 1)
+    assert observe(reader, None) == ([None], 1, 1)
+    assert observe(reader, configs("orders", "2")) == ([2], 1, 0)
 
 
 def test_rejected_topic_is_asked_again_and_told_again() -> None:
     reader = TopicConfigReader()
     rejected = configs("orders", None, error=TOPIC_AUTHORIZATION_FAILED)
-    assert look(reader, rejected) == ([None], 1, 1)
-    assert look(reader, rejected) == ([None], 1, 1)
+    assert observe(reader, rejected) == ([None], 1, 1)
+    assert observe(reader, rejected) == ([None], 1, 1)
 
 
 def test_topic_created_again_is_read_again() -> None:
     reader = TopicConfigReader()
-    look(reader, configs("orders", "2"))
+    observe(reader, configs("orders", "2"))
     again = partitions({"orders": 1}, topic_ids=(topic_id("orders", creation=1),))
     session = session_of(ME, answers={(ME, DESCRIBE_CONFIGS): configs("orders", "1")})
     assert reader.collect(session, again).min_insync_replicas.to_list() == [1]

@@ -1,4 +1,4 @@
-"""How each way of ending a transaction looks in the log, as real brokers wrote it."""
+"""How each way of ending a transaction observations in the log, as real brokers wrote it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ CASES = {
         [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 16), (ABORTED, 3, 0, 20)],
         (Outcome.ABORTED, None),
     ),
-    "the owner aborts after its timeout, before the coordinator looks": (
+    "the owner aborts after its timeout, before the coordinator observations": (
         [(ONGOING, 3, 0, 0), (PREPARE_ABORT, 3, 0, 61_000), (ABORTED, 3, 0, 61_010)],
         (Outcome.ABORTED, None),
     ),

@@ -287,7 +287,7 @@ def test_partitions_of_the_same_topic_that_an_answer_left_out_are_read_on() -> N
     assert (names(log), log.is_whole, session.gaps) == (["a"], True, [])
 
 
-def test_an_end_that_is_not_known_yet_is_a_gap_and_looked_for_again() -> None:
+def test_an_end_that_is_not_known_yet_is_a_gap_and_scanned_for_again() -> None:
     reader = TransactionLogReader()
     log, session = one_round(reader, state(1), end=ends({0: -1}, error=78))
     assert (log.is_whole, causes(session), asked(session)) == (False, [MOVED], {"ListOffsets": 1})
@@ -310,7 +310,7 @@ def test_what_does_not_fit_is_read_in_the_next_round() -> None:
     reader = begun()
     log, session = one_round(reader, state(1), fetch=fetched({0: log_of(committed("a"), behind=2)}))
     assert (names(log), log.is_whole, causes(session)) == (["a"], False, [LIMIT])
-    assert asked(session) == {"Fetch": transaction_log.MAX_LOOKS}
+    assert asked(session) == {"Fetch": transaction_log.MAX_SCANS}
     log, _ = one_round(reader, state(1), fetch=fetched({0: log_of(committed("b"), base=12)}))
     assert (names(log), log.is_whole) == (["b"], True)
 

@@ -46,7 +46,7 @@ def state_topic(error: int) -> bytes:
     )
 
 
-def look(
+def observe(
     says: Mapping[int, int | Failure], *, topic_error: int = 0
 ) -> Transaction | Failure | None:
     """Ask for payments; `says` is what each broker answers: an error code, 0 for what it knows."""
@@ -66,14 +66,14 @@ def look(
 
 
 def test_its_coordinator_is_believed_whoever_else_is_silent() -> None:
-    found = look({1: NOT_COORDINATOR, 2: SILENT, 3: 0})
+    found = observe({1: NOT_COORDINATOR, 2: SILENT, 3: 0})
     assert isinstance(found, Transaction)
     assert (found.coordinator, found.state) == (3, TransactionState.COMPLETE_COMMIT)
     assert (found.producer_id, found.started_at) == (7, None)
 
 
 def test_an_id_that_its_coordinator_does_not_know_does_not_exist() -> None:
-    assert look({1: NOT_COORDINATOR, 2: NOT_FOUND, 3: NOT_COORDINATOR}) is None
+    assert observe({1: NOT_COORDINATOR, 2: NOT_FOUND, 3: NOT_COORDINATOR}) is None
 
 
 @pytest.mark.parametrize(
@@ -88,17 +88,17 @@ def test_an_id_that_its_coordinator_does_not_know_does_not_exist() -> None:
 def test_what_could_not_be_asked_is_not_taken_for_absent(
     says: dict[int, int | Failure], cause: GapCause
 ) -> None:
-    found = look(says)
+    found = observe(says)
     assert isinstance(found, Failure)
     assert found.cause is cause
 
 
 def test_a_rejection_names_the_permission() -> None:
-    found = look({1: REJECTED})
+    found = observe({1: REJECTED})
     assert isinstance(found, Failure)
     assert "DESCRIBE on TransactionalId" in found.why
 
 
 def test_where_nobody_ever_used_a_transaction_no_id_exists() -> None:
     everybody = {1: NOT_COORDINATOR, 2: NOT_COORDINATOR}
-    assert look(everybody, topic_error=UNKNOWN_TOPIC) is None
+    assert observe(everybody, topic_error=UNKNOWN_TOPIC) is None

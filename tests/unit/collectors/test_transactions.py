@@ -62,7 +62,7 @@ class Cluster:
         return self.details(*asked_for, errors=self.errors)
 
 
-def look(
+def observe(
     cluster: Cluster,
     state_topic: StateTopic | Failure | None = BOTH,
     *,
@@ -93,9 +93,11 @@ PAYMENTS = Transaction(
 
 
 def test_open_transactions_are_listed_and_described_by_their_coordinators() -> None:
-    found, gaps, pool = look(Cluster({1: [("idle", 5, "Empty")], 2: [("payments", 7, "Ongoing")]}))
+    found, gaps, pool = observe(
+        Cluster({1: [("idle", 5, "Empty")], 2: [("payments", 7, "Ongoing")]})
+    )
     assert found.known == {"payments": PAYMENTS}
-    assert (found.sight, found.is_complete, found.looked_up) == (Sight.DECLARED, True, frozenset())
+    assert (found.sight, found.is_complete, found.resolved) == (Sight.DECLARED, True, frozenset())
     assert gaps == []
     [(_, listed), _] = pool.of(LIST_TRANSACTIONS)
     assert listed.state_filters == ("Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence")
@@ -103,15 +105,15 @@ def test_open_transactions_are_listed_and_described_by_their_coordinators() -> N
 
 
 def test_a_quiet_cluster_costs_one_request_per_broker() -> None:
-    found, gaps, pool = look(Cluster({}))
+    found, gaps, pool = observe(Cluster({}))
     assert (found.known, found.is_complete, gaps) == ({}, True, [])
     assert len(pool.requests) == 2
 
 
-def test_producers_are_looked_up_by_number_whatever_their_state() -> None:
+def test_producers_are_observed_up_by_number_whatever_their_state() -> None:
     cluster = Cluster({1: [("idle", 5, "Empty"), ("other", 6, "Empty")]})
-    found, gaps, pool = look(cluster, producer_ids={5, 99})
-    assert found.looked_up == frozenset({5, 99})
+    found, gaps, pool = observe(cluster, producer_ids={5, 99})
+    assert found.resolved == frozenset({5, 99})
     assert list(found.known) == ["idle"]
     assert found.known["idle"].state is TransactionState.EMPTY
     assert not found.known["idle"].is_open
@@ -128,7 +130,7 @@ def test_an_id_that_has_begun_nothing_has_no_start() -> None:
     def never_began(*entries: Any, **more: Any) -> bytes:
         return described(*entries, began=None, topics={}, **more)
 
-    found, gaps, _ = look(Cluster({1: [("idle", 5, "Empty")]}, never_began), producer_ids={5})
+    found, gaps, _ = observe(Cluster({1: [("idle", 5, "Empty")]}, never_began), producer_ids={5})
     assert found.known["idle"].started_at is None
     assert found.known["idle"].partitions == frozenset()
     assert gaps == []
@@ -142,7 +144,7 @@ def test_one_id_that_ended_and_one_that_is_hidden_cost_nothing_of_the_others() -
         },
         errors={"ended": NOT_FOUND, "hidden": REJECTED, "moved": NOT_COORDINATOR},
     )
-    found, gaps, _ = look(cluster)
+    found, gaps, _ = observe(cluster)
     assert found.known["payments"] == PAYMENTS
     assert list(found.known) == ["hidden", "moved", "payments"]
     hidden = found.known["hidden"]
@@ -161,8 +163,8 @@ def test_what_ended_before_it_was_described_is_not_kept() -> None:
         return described(*((name, number, "CompleteCommit") for name, number, _ in entries), **more)
 
     cluster = Cluster({1: [("payments", 7, "Ongoing")]}, ended)
-    assert look(cluster)[0].known == {}
-    kept = look(cluster, producer_ids={7})[0].known
+    assert observe(cluster)[0].known == {}
+    kept = observe(cluster, producer_ids={7})[0].known
     assert kept["payments"].state is TransactionState.COMPLETE_COMMIT
 
 
@@ -170,7 +172,7 @@ def test_a_state_of_a_newer_broker_is_unknown_and_kept() -> None:
     def newer(*entries: tuple[str, int, str], **more: Any) -> bytes:
         return described(*((name, number, "Pondering") for name, number, _ in entries), **more)
 
-    found, _, _ = look(Cluster({1: [("payments", 7, "Ongoing")]}, newer))
+    found, _, _ = observe(Cluster({1: [("payments", 7, "Ongoing")]}, newer))
     assert found.known["payments"].state is TransactionState.UNKNOWN
 
 
@@ -183,7 +185,7 @@ def test_a_state_of_a_newer_broker_is_unknown_and_kept() -> None:
     ],
 )
 def test_without_a_description_the_listing_stays(details: Callable[..., bytes | Failure]) -> None:
-    found, gaps, _ = look(Cluster({1: [("payments", 7, "Ongoing")]}, details))
+    found, gaps, _ = observe(Cluster({1: [("payments", 7, "Ongoing")]}, details))
     kept = found.known["payments"]
     assert (kept.state, kept.producer_id, kept.producer_epoch) == (
         TransactionState.ONGOING,
@@ -211,7 +213,7 @@ def test_an_id_that_two_brokers_list_is_told_once(
     first: str, second: str, coordinator: int
 ) -> None:
     cluster = Cluster({1: [("payments", 7, first)], 2: [("payments", 7, second)]})
-    found, _, _ = look(cluster, NOW_AT_FIRST, producer_ids={7})
+    found, _, _ = observe(cluster, NOW_AT_FIRST, producer_ids={7})
     assert found.known["payments"].coordinator == coordinator
 
 
@@ -246,7 +248,7 @@ def test_a_broker_without_a_listing_leaves_it_incomplete(
     failing: bytes | Failure, cause: GapCause
 ) -> None:
     cluster = Cluster({1: [("payments", 7, "Ongoing")]}, failing={2: failing})
-    found, gaps, _ = look(cluster, producer_ids={7})
+    found, gaps, _ = observe(cluster, producer_ids={7})
     assert list(found.known) == ["payments"]
     assert not found.is_complete
     [gap] = gaps
@@ -265,7 +267,7 @@ def test_brokers_that_are_too_old_are_one_gap() -> None:
 
 
 def test_partitions_without_a_leader_have_transactions_that_nobody_lists() -> None:
-    found, gaps, _ = look(Cluster({}), placed(1, None, 2, None))
+    found, gaps, _ = observe(Cluster({}), placed(1, None, 2, None))
     assert not found.is_complete
     [gap] = gaps
     assert (gap.cause, kind_of(gap)) == (GapCause.NO_LEADER, "listing")
@@ -273,42 +275,42 @@ def test_partitions_without_a_leader_have_transactions_that_nobody_lists() -> No
 
 
 def test_a_coordinator_that_could_not_be_asked_leaves_it_incomplete() -> None:
-    found, gaps, _ = look(Cluster({}), placed(1, 9))
+    found, gaps, _ = observe(Cluster({}), placed(1, 9))
     assert not found.is_complete
     [gap] = gaps
     assert (gap.cause, gap.broker_id) == (GapCause.UNREACHABLE, 9)
 
 
 def test_without_the_topic_nobody_ever_used_a_transaction() -> None:
-    found, gaps, pool = look(Cluster({}), None)
+    found, gaps, pool = observe(Cluster({}), None)
     assert (found.known, found.is_complete, gaps, pool.requests) == ({}, True, [], [])
     assert not found.was_ever_used
-    assert look(Cluster({}), SILENT)[0].was_ever_used
+    assert observe(Cluster({}), SILENT)[0].was_ever_used
 
 
 def test_a_topic_that_was_there_before_is_not_believed_to_be_unused() -> None:
     reader = TransactionReader(sight=SightReader(declared=True))
-    look(Cluster({}), BOTH, reader=reader)
+    observe(Cluster({}), BOTH, reader=reader)
     cluster = Cluster({2: [("payments", 7, "Ongoing")]})
-    found, gaps, _ = look(cluster, None, reader=reader)
+    found, gaps, _ = observe(cluster, None, reader=reader)
     assert (found.known, found.is_complete) == ({"payments": PAYMENTS}, False)
     assert [(gap.cause, kind_of(gap)) for gap in gaps] == [(GapCause.GONE, "listing")]
-    found, gaps, _ = look(cluster, BOTH, reader=reader)
+    found, gaps, _ = observe(cluster, BOTH, reader=reader)
     assert (found.is_complete, gaps) == (True, [])
 
 
 def test_a_topic_that_is_only_hidden_was_not_seen() -> None:
     reader = TransactionReader(sight=SightReader(declared=True))
-    look(Cluster({}), HIDDEN, reader=reader)
-    found, gaps, _ = look(Cluster({}), None, reader=reader)
+    observe(Cluster({}), HIDDEN, reader=reader)
+    found, gaps, _ = observe(Cluster({}), None, reader=reader)
     assert (found.is_complete, gaps) == (True, [])
 
 
 def test_a_topic_that_may_not_be_seen_is_told_only_where_it_matters() -> None:
     cluster = Cluster({1: [("payments", 7, "Ongoing")]})
-    found, gaps, _ = look(cluster, HIDDEN, producer_ids={7})
+    found, gaps, _ = observe(cluster, HIDDEN, producer_ids={7})
     assert (list(found.known), found.is_complete, gaps) == (["payments"], False, [])
-    found, gaps, _ = look(cluster, HIDDEN, producer_ids={8})
+    found, gaps, _ = observe(cluster, HIDDEN, producer_ids={8})
     assert not found.is_complete
     [gap] = gaps
     assert (gap.cause, gap.why) == (GapCause.NOT_AUTHORIZED, HIDDEN.why)
@@ -316,7 +318,7 @@ def test_a_topic_that_may_not_be_seen_is_told_only_where_it_matters() -> None:
 
 
 def test_a_topic_of_which_nobody_tells_is_a_gap() -> None:
-    found, gaps, _ = look(Cluster({}), SILENT)
+    found, gaps, _ = observe(Cluster({}), SILENT)
     assert (found.is_complete, [gap.cause for gap in gaps]) == (False, [GapCause.TIMEOUT])
 
 
@@ -324,8 +326,8 @@ def test_sight_is_asked_for_anew_where_the_holder_of_a_partition_is_not_listed()
     reader = TransactionReader(sight=CountingSight())
     cluster = Cluster({1: [("idle", 5, "Empty")]})
     for ids in ((), (5,), (6,)):
-        look(cluster, producer_ids=ids, reader=reader)
-    look(cluster, None, producer_ids=(6,), reader=reader)
+        observe(cluster, producer_ids=ids, reader=reader)
+    observe(cluster, None, producer_ids=(6,), reader=reader)
     assert isinstance(reader.sight, CountingSight)
     assert reader.sight.needed == [False, False, True, True]
 
@@ -352,7 +354,7 @@ def test_very_many_ids_are_described_in_turn_and_in_bounded_requests(
     cluster = Cluster({1: [(f"id-{number}", number, "Ongoing") for number in range(6)]})
     told: list[set[str]] = []
     for _ in range(3):
-        found, gaps, pool = look(cluster, NOW_AT_FIRST, producer_ids={5}, reader=reader)
+        found, gaps, pool = observe(cluster, NOW_AT_FIRST, producer_ids={5}, reader=reader)
         assert [len(r.transactional_ids) for _, r in pool.of(DESCRIBE_TRANSACTIONS)] == [3, 1]
         assert [(gap.cause, kind_of(gap)) for gap in gaps] == [(GapCause.LIMIT, "details")]
         assert len(found.known) == 6

@@ -31,8 +31,8 @@ from tests.factories import (
 EVENTS = {rule.meta.rule_id for rule in RULES if rule.meta.kind is Kind.EVENT}
 
 
-def look(number: int, committed: int, log_start: int = 0) -> Snapshot:
-    """Return one of several looks at one group on one partition, 15 s apart."""
+def observe(number: int, committed: int, log_start: int = 0) -> Snapshot:
+    """Return one of several observes one group on one partition, 15 s apart."""
     placed = partitions({"orders": 1})
     return snapshot(
         taken_at=at(15 * number),
@@ -43,12 +43,12 @@ def look(number: int, committed: int, log_start: int = 0) -> Snapshot:
     )
 
 
-def told(looks: Sequence[Snapshot]) -> list[tuple[int, str, dict[str, Any]]]:
+def told(observations: Sequence[Snapshot]) -> list[tuple[int, str, dict[str, Any]]]:
     """Play rounds; return the transitions of events: round, step and evidence."""
     memory: Memory | None = None
     entries: dict[Identity, OpenFinding] = {}
     made: list[tuple[int, Change]] = []
-    for number, seen in enumerate(looks):
+    for number, seen in enumerate(observations):
         view = view_of_round(seen, memory)
         memory = view.memory
         said = judge_round(view, {}).judgements
@@ -64,7 +64,7 @@ def told(looks: Sequence[Snapshot]) -> list[tuple[int, str, dict[str, Any]]]:
 
 def test_a_second_rewind_is_told_with_its_own_offsets() -> None:
     offsets_ = (90, 80, 80, 95, 10, 10, 10)
-    steps = told([look(number, committed) for number, committed in enumerate(offsets_)])
+    steps = told([observe(number, committed) for number, committed in enumerate(offsets_)])
     assert [(number, step, said["rewound_by"]) for number, step, said in steps] == [
         (1, "opened", 10),
         (4, "again", 85),
@@ -72,14 +72,14 @@ def test_a_second_rewind_is_told_with_its_own_offsets() -> None:
 
 
 def test_two_rewinds_in_two_rounds_are_two() -> None:
-    steps = told([look(number, committed) for number, committed in enumerate((90, 80, 70))])
+    steps = told([observe(number, committed) for number, committed in enumerate((90, 80, 70))])
     assert [(number, step) for number, step, _ in steps] == [(1, "opened"), (2, "again")]
 
 
 def test_what_expires_in_two_steps_is_told_twice_however_long_it_stands() -> None:
     starts = (0, 60, 60, 60, 80, 80)
-    looks = [look(number, 50, start) for number, start in enumerate(starts)]
-    steps = told([*looks, look(len(looks), 90, 80)])
+    observations = [observe(number, 50, start) for number, start in enumerate(starts)]
+    steps = told([*observations, observe(len(observations), 90, 80)])
     assert [(number, step, said["expired_offsets"]) for number, step, said in steps] == [
         (1, "opened", 10),
         (4, "again", 30),
@@ -96,7 +96,7 @@ def test_what_is_found_out_later_is_told_beside_what_was_told_before() -> None:
         ended=(ended(marker_epoch=4, partitions=frozenset({TopicPartition("orders", 0)})),),
     )
     after = {"partitions": moved, "offsets": offsets(1, leader_epoch=[6])}
-    asked = replace(producers(rows=1, looked=[0]), epochs={0: {}})
+    asked = replace(producers(rows=1, observed=[0]), epochs={0: {}})
     steps = told(
         [
             snapshot(partitions=alone),

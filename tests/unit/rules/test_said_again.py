@@ -91,7 +91,7 @@ def test_another_group_that_had_read_the_same_is_added_and_no_bound_shrinks() ->
 
 
 def test_evidence_in_words_has_no_braces() -> None:
-    assert in_words([{"group": "a", "read_beyond": 7, "may_skip": None}, {"is_open": True}]) == (
-        "group a, read_beyond 7; is_open true"
-    )
+    assert in_words(
+        [{"group": "a", "read_beyond": 7, "may_skip_offsets": None}, {"is_open": True}]
+    ) == ("group a, read_beyond 7; is_open true")
     assert (in_words([]), in_words("a"), in_words(0)) == ("", "a", "0")

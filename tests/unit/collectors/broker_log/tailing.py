@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.tail import LogTail, TailRead, TailSource
 from rules.facts.broker_log import LogEvent, LogTruncated, Origin
 from rules.facts.identity import BrokerId
 from tests.unit.collectors.broker_log.fake_disk import FakeDisk
 
 SOURCE = TailSource(name="kafka", pattern="/logs/*.log", broker_id=BrokerId(1), zone=UTC)
-NO_LIMITS = LookLimits(bytes=1 << 40, seconds=3600)
+NO_LIMITS = PassLimits(bytes=1 << 40, seconds=3600)
 
 
 class EveryLine:
@@ -20,7 +20,7 @@ class EveryLine:
 
     def __init__(self, source: TailSource, state: str | None) -> None:
         self._origin = Origin(source=source.name, broker_id=source.broker_id)
-        self._seen = int(state or 0)  # lines since the first look
+        self._seen = int(state or 0)  # lines since the first pass
         self.lines = 0
         self.unparsed = 0
         self.last_line_at: datetime | None = None
@@ -54,14 +54,14 @@ class EveryLine:
 
 
 class Tailing:
-    """Looks at a disk, again and again; a crash forgets the tail, and what was not stored."""
+    """Checks a disk, again and again; a crash forgets the tail, and what was not stored."""
 
     def __init__(
         self,
         disk: FakeDisk,
         *sources: TailSource,
         read_existing: bool = False,
-        limits: LookLimits = NO_LIMITS,
+        limits: PassLimits = NO_LIMITS,
     ) -> None:
         self.disk = disk
         self.sources = sources or (SOURCE,)
@@ -71,16 +71,16 @@ class Tailing:
         self.now = 0.0
         self.tail = self._made()
 
-    def look(self, *, is_stored: bool = True) -> TailRead:
-        """Look once; what is not stored is as if it had not been."""
+    def read_once(self, *, is_stored: bool = True) -> TailRead:
+        """Pass once; what is not stored is as if it had not been."""
         found = self.tail.read(self.position)
         if is_stored:
             self.position = found.position
         return found
 
     def lines(self) -> list[str]:
-        """Return the lines of one look that is stored."""
-        return lines_of(self.look())
+        """Return the lines of one pass that is stored."""
+        return lines_of(self.read_once())
 
     def crash(self) -> None:
         """Forget everything but what was stored."""
@@ -99,12 +99,12 @@ class Tailing:
 
 
 def lines_of(found: TailRead) -> list[str]:
-    """Return the lines that a look gave."""
+    """Return the lines that a pass gave."""
     return [event.topic for event in found.events if isinstance(event, LogTruncated)]
 
 
-def begun(disk: FakeDisk, *sources: TailSource, limits: LookLimits = NO_LIMITS) -> Tailing:
-    """Return a tail that has looked at a log before anything was written to it."""
+def begun(disk: FakeDisk, *sources: TailSource, limits: PassLimits = NO_LIMITS) -> Tailing:
+    """Return a tail that has checked a log before anything was written to it."""
     made = Tailing(disk, *sources, limits=limits)
     disk.append(b"before\n")
     assert made.lines() == []

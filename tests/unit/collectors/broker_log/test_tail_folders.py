@@ -27,13 +27,13 @@ def test_a_folder_that_changes_while_it_is_listed_is_looked_at_again_soon() -> N
     disk.rotate_by_number()
     disk.append(b"two\n")
     disk.is_restless = True
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), found.is_behind) == ([], True)
     assert error_of(found) == (
         f"{LOG}: its files were renamed again and again while their folder was listed"
     )
     disk.is_restless = False
-    found = tailing.look()
+    found = tailing.read_once()
     assert lines_of(found)[0] == "one"
     assert error_of(found) is None
 
@@ -60,7 +60,7 @@ def test_files_of_others_in_the_folder_hold_up_nothing() -> None:
     disk.append(b"one\n")
     disk.rotate_by_number()
     disk.append(b"two\n")
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), found.is_behind, error_of(found)) == (["one", "two"], False, None)
 
 
@@ -76,6 +76,6 @@ def test_they_hold_up_nothing_either_when_they_get_the_id_of_a_file_that_was_rea
     disk.rename(LOG, f"{LOG}.2")
     disk.append(b"three\n")
     disk.remove(f"{LOG}.1")
-    found = tailing.look()
+    found = tailing.read_once()
     assert disk.made > 1
     assert (lines_of(found), found.is_behind, error_of(found)) == (["two", "three"], False, None)

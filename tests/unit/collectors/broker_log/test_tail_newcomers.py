@@ -50,7 +50,7 @@ def test_they_are_rotated_each_for_itself() -> None:
             disk.append(f"last {path} {number}\n".encode(), path)
             disk.rename(path, path.replace(".log", f"-2026-11-2{number}.log"))
         disk.append(f"next {path}\n".encode(), path)
-    found = tailing.look()
+    found = tailing.read_once()
     assert sorted(lines_of(found)) == sorted(
         f"{what} {path}{number}"
         for path in (NEW, FIRST)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from collectors.broker_log.budget import LookLimits
+from collectors.broker_log.budget import PassLimits
 from collectors.broker_log.positions import FILES_KEPT
 from tests.unit.collectors.broker_log.fake_disk import LOG, FakeDisk
 from tests.unit.collectors.broker_log.tailing import (
@@ -58,7 +58,7 @@ def test_several_rotations_while_nobody_looked_are_read_in_their_order(kind: str
 
 def test_a_rotation_at_a_limit_goes_on_where_it_stopped() -> None:
     disk = FakeDisk()
-    tailing = begun(disk, limits=LookLimits(bytes=1, seconds=3600))
+    tailing = begun(disk, limits=PassLimits(bytes=1, seconds=3600))
     for number in range(4):
         disk.tick()
         disk.append(f"line {number}\n".encode())
@@ -76,7 +76,7 @@ def test_between_the_renaming_and_the_new_file_nothing_is_missing() -> None:
     tailing = begun(disk)
     disk.append(b"one\n")
     disk.rotate_by_number()
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), error_of(found)) == (["one"], None)
     disk.append(b"two\n")
     assert tailing.lines() == ["two"]
@@ -97,12 +97,12 @@ def test_a_line_whose_end_never_came_is_counted_when_the_next_file_is_read() -> 
     disk = FakeDisk()
     tailing = begun(disk)
     disk.append(b"beg")
-    tailing.look()
+    tailing.read_once()
     disk.rotate_by_number()
     disk.append(b"next\n")
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), found.sources[0].lost_bytes) == (["next"], 3)
-    assert tailing.look().sources[0].lost_bytes == 0
+    assert tailing.read_once().sources[0].lost_bytes == 0
 
 
 def test_old_files_that_are_removed_are_no_loss() -> None:
@@ -112,7 +112,7 @@ def test_old_files_that_are_removed_are_no_loss() -> None:
         disk.append(f"line {number}\n".encode())
         disk.rotate_by_number()
         disk.remove(f"{LOG}.2")
-        found = tailing.look()
+        found = tailing.read_once()
         assert (lines_of(found), error_of(found)) == ([f"line {number}"], None)
 
 
@@ -136,34 +136,34 @@ def test_a_file_that_was_removed_is_read_to_its_end_while_it_is_held_open() -> N
     disk.append(b"one\n")
     disk.remove(LOG)
     disk.append(b"two\n")
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert tailing.lines() == []
 
 
-def test_its_end_is_not_lost_with_a_look_that_was_never_stored() -> None:
+def test_its_end_is_not_lost_with_a_pass_that_was_never_stored() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.append(b"one\n")
     disk.remove(LOG)
     disk.append(b"two\n")
     for is_stored in (False, False, True):
-        found = tailing.look(is_stored=is_stored)
+        found = tailing.read_once(is_stored=is_stored)
         assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert disk.open_files == 2
     assert tailing.lines() == []
     assert disk.open_files == 1
 
 
-def test_one_that_was_removed_after_a_look_that_was_never_stored_is_not_lost_either() -> None:
+def test_one_that_was_removed_after_a_pass_that_was_never_stored_is_not_lost_either() -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     disk.rotate_by_number()
     disk.append(b"two\n")
-    assert lines_of(tailing.look(is_stored=False)) == ["two"]
+    assert lines_of(tailing.read_once(is_stored=False)) == ["two"]
     disk.append(b"one\n", f"{LOG}.1")
     disk.remove(f"{LOG}.1")
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), error_of(found)) == (["one", "two"], None)
 
 
@@ -220,13 +220,13 @@ def test_a_year_of_rotated_files_is_not_read_after_the_next_rotation() -> None:
 
 
 @pytest.mark.parametrize("is_empty_at_first", [True, False])
-def test_a_copy_that_looks_like_a_rotated_file_is_not_read(*, is_empty_at_first: bool) -> None:
+def test_a_copy_that_passes_like_a_rotated_file_is_not_read(*, is_empty_at_first: bool) -> None:
     disk = FakeDisk()
     tailing = begun(disk)
     if is_empty_at_first:
         disk.rotate_by_number()
         disk.append(b"")
-        tailing.look()
+        tailing.read_once()
     disk.append(b"one\n")
     disk.copy(LOG, f"{LOG}.20261121")
     assert tailing.lines() == ["one"]
@@ -246,7 +246,7 @@ def test_a_log_that_was_copied_and_cut_goes_on_in_its_copy() -> None:
     disk.cut()
     disk.append(b"two\n")
     tailing.crash()
-    found = tailing.look()
+    found = tailing.read_once()
     assert (lines_of(found), error_of(found)) == (["one", "two"], None)
     assert tailing.lines() == []
 

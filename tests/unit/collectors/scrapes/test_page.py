@@ -86,7 +86,7 @@ def test_a_broker_that_never_rejected_anything_has_an_answer() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"\n\n", b"# HELP up Up.\n", b"jvm_threads_current 21.0\n"])
-def test_a_page_without_anything_that_is_looked_for_says_so_and_is_whole(body: bytes) -> None:
+def test_a_page_without_anything_that_is_observed_for_says_so_and_is_whole(body: bytes) -> None:
     seen = read(body)
     assert (seen.is_whole, seen.failures) == (True, (NOTHING,))
 

@@ -1,4 +1,4 @@
-"""Counters over many looks: rises, resets, clients that come and go, and what is not known."""
+"""Counters over many observations: rises, resets, clients that come and go, and what is not known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.factories import NOON, at
 PAGE: Final = page_at("http://app-1:8081/metrics")
 SERVER: Final = server_at("http://prometheus:9090")
 AHEAD_US: Final = round(NOON.timestamp() * SECOND_US)  # the monotonic clock shows 0 at noon
-EVERY: Final = 15.0  # seconds from look to look
+EVERY: Final = 15.0  # seconds from observation to observation
 LATE: Final = 60.0
 SILENT: Final = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
 CUT: Final = ScrapeFailure(cause=GapCause.LIMIT, why="more than are kept")
@@ -37,7 +37,7 @@ def labelled(name: str = ERRORS, **labels: str) -> Labelled:
     return name, {"client_id": "payments", "topic": "orders", **labels}
 
 
-class Looked:
+class ObservedRounds:
     """A tracker that is given answers every 15 s; each takes a second."""
 
     def __init__(self, endpoint: Endpoint = PAGE, *, max_series: int = 100) -> None:
@@ -54,7 +54,7 @@ class Looked:
         *found: tuple[Labelled, float],
         after: float = EVERY,
         is_whole: bool = True,
-    ) -> Looked:
+    ) -> ObservedRounds:
         values = {wanted(*name): value for name, value in found}
         known = {series: value for series, value in values.items() if series is not None}
         failures = () if is_whole else (CUT,)
@@ -62,14 +62,14 @@ class Looked:
         self.tracker.note(samples, self.moment(after))
         return self
 
-    def says(self, *values: float) -> Looked:
+    def says(self, *values: float) -> ObservedRounds:
         """Give one answer per value of the one counter."""
         for value in values:
             self.answer((labelled(), value))
         return self
 
-    def silence(self, looks: int = 1) -> Looked:
-        for _ in range(looks):
+    def silence(self, observations: int = 1) -> ObservedRounds:
+        for _ in range(observations):
             self.tracker.note_failed(SILENT, self.moment(EVERY))
         return self
 
@@ -91,7 +91,7 @@ class Looked:
         return self.tracker.state(AHEAD_US, round((self.now + after) * SECOND_US))
 
 
-def mine_of(seen: Looked) -> ClientReading:
+def mine_of(seen: ObservedRounds) -> ClientReading:
     """Return the reading of the client that tests are about, among others."""
     return next(one for one in seen.readings.clients if one.client_id == "payments")
 
@@ -101,12 +101,14 @@ def rise(since: float, until: float, count: int | None) -> Rise:
 
 
 # ------------------------------------------------------------------ one counter
-def test_the_first_look_knows_no_increase() -> None:
-    assert Looked().says(500).errors == Counted(total=500, increase=None, since=None, rate=None)
+def test_the_first_observation_knows_no_increase() -> None:
+    assert ObservedRounds().says(500).errors == Counted(
+        total=500, increase=None, since=None, rate=None
+    )
 
 
-def test_an_increase_is_told_with_the_looks_between_which_it_was() -> None:
-    seen = Looked().says(500, 503)
+def test_an_increase_is_told_with_the_observations_between_which_it_was() -> None:
+    seen = ObservedRounds().says(500, 503)
     assert seen.errors.increase == 3
     assert seen.errors.since == at(0)
     assert seen.errors.rate == pytest.approx(3 / 16)
@@ -115,34 +117,34 @@ def test_an_increase_is_told_with_the_looks_between_which_it_was() -> None:
 
 
 def test_a_counter_that_stands_has_risen_by_nothing() -> None:
-    seen = Looked().says(500, 503, 503)
+    seen = ObservedRounds().says(500, 503, 503)
     assert (seen.errors.increase, seen.errors.rate) == (0, 0.0)
     assert seen.errors.rises == (rise(0, 16, 3),), "what was is still known"
 
 
 def test_a_counter_that_went_back_began_anew_and_counts_from_zero() -> None:
-    seen = Looked().says(500, 4, 6)
+    seen = ObservedRounds().says(500, 4, 6)
     assert seen.errors.rises == (rise(0, 16, 4), rise(15, 31, 2))
     assert (seen.errors.total, seen.errors.increase) == (6, 2)
 
 
 def test_a_counter_that_began_anew_at_zero_has_not_risen() -> None:
-    assert Looked().says(500, 0).errors.rises == ()
+    assert ObservedRounds().says(500, 0).errors.rises == ()
 
 
 def test_an_increase_over_a_silence_is_told_over_the_whole_of_it() -> None:
-    seen = Looked().says(500).silence(4).says(507)
+    seen = ObservedRounds().says(500).silence(4).says(507)
     assert seen.errors.rises == (rise(0, 76, 7),)
 
 
 def test_rises_are_kept_for_a_quarter_of_an_hour() -> None:
-    seen = Looked().says(0, 1)
+    seen = ObservedRounds().says(0, 1)
     assert len(seen.says(*[1] * 60).errors.rises) == 1
     assert seen.says(1).errors.rises == ()
 
 
 def test_where_rises_are_many_the_oldest_are_told_together() -> None:
-    seen = Looked().says(0)
+    seen = ObservedRounds().says(0)
     for number in range(1, MAX_RISES + 11):
         seen.answer((labelled(), number), after=1.0)
     assert len(seen.errors.rises) == MAX_RISES
@@ -151,26 +153,26 @@ def test_where_rises_are_many_the_oldest_are_told_together() -> None:
 
 
 def test_fractions_do_not_add_up_to_records() -> None:
-    seen = Looked().says(0.0, 0.4, 0.8, 1.2)
+    seen = ObservedRounds().says(0.0, 0.4, 0.8, 1.2)
     assert sum(one.count or 0 for one in seen.errors.rises) == 1
 
 
 # ------------------------------------------------------------------ clients that come and go
-def test_a_counter_that_is_new_on_a_page_has_counted_since_the_look_before() -> None:
-    seen = Looked().answer().says(5)
+def test_a_counter_that_is_new_on_a_page_has_counted_since_the_observation_before() -> None:
+    seen = ObservedRounds().answer().says(5)
     # Its exporter may have found it a minute late.
     assert seen.errors.rises == (rise(-LATE, 16, 5),)
     assert (seen.errors.increase, seen.errors.since) == (5, at(-LATE))
 
 
 def test_a_counter_that_is_new_after_a_page_cut_short_may_have_been_there() -> None:
-    seen = Looked().answer((labelled(client_id="other"), 0), is_whole=False)
+    seen = ObservedRounds().answer((labelled(client_id="other"), 0), is_whole=False)
     (_, mine) = seen.answer((labelled(), 5)).readings.clients
     assert mine.errors == Counted(total=5, increase=None, since=None, rate=None)
 
 
 def test_a_client_that_vanished_is_gone_after_two_whole_answers() -> None:
-    seen = Looked().says(0, 7)
+    seen = ObservedRounds().says(0, 7)
     assert not seen.answer().client.is_gone
     gone = seen.answer().client
     assert gone.is_gone
@@ -180,7 +182,7 @@ def test_a_client_that_vanished_is_gone_after_two_whole_answers() -> None:
 
 
 def test_a_client_that_vanished_is_forgotten_with_its_last_rise() -> None:
-    seen = Looked().says(0, 7)
+    seen = ObservedRounds().says(0, 7)
     for _ in range(60):
         seen.answer()
     assert seen.client.is_gone
@@ -188,11 +190,11 @@ def test_a_client_that_vanished_is_forgotten_with_its_last_rise() -> None:
 
 
 def test_a_client_that_never_failed_is_forgotten_at_once() -> None:
-    assert Looked().says(0, 0).answer().answer().readings.clients == ()
+    assert ObservedRounds().says(0, 0).answer().answer().readings.clients == ()
 
 
 def test_answers_that_are_cut_short_and_silences_prove_no_absence() -> None:
-    seen = Looked().says(0, 0)
+    seen = ObservedRounds().says(0, 0)
     for _ in range(5):
         seen.answer((labelled(client_id="other"), 0), is_whole=False).silence()
     (_, mine) = seen.readings.clients
@@ -201,18 +203,18 @@ def test_answers_that_are_cut_short_and_silences_prove_no_absence() -> None:
 
 def test_a_client_that_is_back_goes_on_from_where_it_was() -> None:
     """Hidden for a while: what it had counted before must not be told as new."""
-    seen = Looked().says(500, 500).answer().answer().answer().says(503)
+    seen = ObservedRounds().says(500, 500).answer().answer().answer().says(503)
     assert [one.count for one in seen.errors.rises] == [3]
     assert seen.client.seen_since == at(75), "it has not been watched without a break"
 
 
 def test_a_process_that_is_back_with_less_was_started_again() -> None:
-    seen = Looked().says(500, 500).answer().answer().says(3)
+    seen = ObservedRounds().says(500, 500).answer().answer().says(3)
     assert [one.count for one in seen.errors.rises] == [3]
 
 
 def test_only_so_many_series_that_are_gone_are_remembered() -> None:
-    seen = Looked(max_series=2)
+    seen = ObservedRounds(max_series=2)
     for number in range(20):
         seen.answer((labelled(client_id=f"c{number}"), 5))
         seen.answer((labelled(client_id=f"c{number}"), 6))
@@ -221,7 +223,7 @@ def test_only_so_many_series_that_are_gone_are_remembered() -> None:
 
 
 def test_an_endpoint_that_is_never_whole_takes_no_more_memory_than_another() -> None:
-    seen = Looked(max_series=20)
+    seen = ObservedRounds(max_series=20)
     for number in range(200):
         found = [(labelled(client_id=f"c{number}-{one}"), 5.0) for one in range(10)]
         seen.answer(*found, is_whole=False)
@@ -230,7 +232,7 @@ def test_an_endpoint_that_is_never_whole_takes_no_more_memory_than_another() -> 
 
 
 def test_what_twenty_answers_lack_is_gone_though_none_was_whole() -> None:
-    seen, other = Looked().says(500, 502), (labelled(client_id="other"), 0.0)
+    seen, other = ObservedRounds().says(500, 502), (labelled(client_id="other"), 0.0)
     for _ in range(MISSES_CUT - 1):
         seen.answer(other, is_whole=False)
     assert not mine_of(seen).is_gone
@@ -243,7 +245,7 @@ def test_what_twenty_answers_lack_is_gone_though_none_was_whole() -> None:
 
 # ------------------------------------------------------------------ a Prometheus server
 def test_a_process_that_a_server_has_just_found_counted_for_nobody_knows_how_long() -> None:
-    seen = Looked(SERVER).answer((labelled(client_id="x", instance="b"), 0))
+    seen = ObservedRounds(SERVER).answer((labelled(client_id="x", instance="b"), 0))
     seen.answer((labelled(client_id="x", instance="b"), 0), (labelled(instance="a"), 500))
     mine = next(one for one in seen.readings.clients if one.address == "a")
     assert mine.errors == Counted(total=500, increase=None, since=None, rate=None)
@@ -251,35 +253,35 @@ def test_a_process_that_a_server_has_just_found_counted_for_nobody_knows_how_lon
 
 def test_a_client_that_is_new_in_a_process_that_was_there_counts_from_zero() -> None:
     other = (labelled(client_id="other", instance="a"), 0.0)
-    seen = Looked(SERVER).answer(other).answer(other, (labelled(instance="a"), 5))
+    seen = ObservedRounds(SERVER).answer(other).answer(other, (labelled(instance="a"), 5))
     mine = next(one for one in seen.readings.clients if one.client_id == "payments")
     assert mine.errors is not None
     assert [one.count for one in mine.errors.rises] == [5]
 
 
 def test_what_a_server_tells_may_be_a_minute_old() -> None:
-    seen = Looked(SERVER).says(0, 1)
+    seen = ObservedRounds(SERVER).says(0, 1)
     assert seen.errors.rises == (rise(-60, 16, 1),)
     assert seen.state().lag == timedelta(minutes=1)
     assert seen.client.address == "prometheus:9090", "no label tells the process"
-    assert Looked().says(0).state().lag == timedelta(0)
+    assert ObservedRounds().says(0).state().lag == timedelta(0)
 
 
 # ------------------------------------------------------------------ rates, and several series
 def test_a_rate_alone_tells_that_and_not_how_much() -> None:
-    seen = Looked().answer((labelled(RATE), 0)).answer((labelled(RATE), 0.162))
+    seen = ObservedRounds().answer((labelled(RATE), 0)).answer((labelled(RATE), 0.162))
     assert seen.errors == Counted(
         total=None,
         increase=None,
         since=None,
         rate=0.162,
-        rises=(rise(15 - 60, 16, None),),  # a client's rates look back over a minute
+        rises=(rise(15 - 60, 16, None),),  # a client's rates search back over a minute
     )
 
 
-def test_beside_a_total_a_rate_only_helps_the_first_look() -> None:
+def test_beside_a_total_a_rate_only_helps_the_first_observation() -> None:
     both = ((labelled(), 500.0), (labelled(RATE), 0.5))
-    seen = Looked().answer(*both)
+    seen = ObservedRounds().answer(*both)
     assert (seen.errors.total, seen.errors.rate, seen.errors.rises) == (500, 0.5, ())
     seen.answer(*both)
     assert (seen.errors.rate, seen.errors.rises) == (0.0, ())
@@ -287,31 +289,31 @@ def test_beside_a_total_a_rate_only_helps_the_first_look() -> None:
 
 def test_two_spellings_of_one_counter_are_not_added_up() -> None:
     other = labelled("kafka_producer_producer_topic_metrics_record_error")
-    seen = Looked().answer((labelled(), 5), (other, 5)).answer((labelled(), 8), (other, 8))
+    seen = ObservedRounds().answer((labelled(), 5), (other, 5)).answer((labelled(), 8), (other, 8))
     assert (seen.errors.total, seen.errors.increase) == (8, 3)
     assert seen.errors.rises == (rise(0, 16, 3),)
 
 
 def test_a_label_that_changed_with_a_restart_hides_no_rise() -> None:
     old, new = labelled(kafka_version="4.0"), labelled(kafka_version="4.1")
-    seen = Looked().answer((old, 500)).answer((old, 502)).answer((new, 1))
+    seen = ObservedRounds().answer((old, 500)).answer((old, 502)).answer((new, 1))
     assert [one.count for one in seen.errors.rises] == [2, 1], "in the order of their ends"
     assert (seen.errors.total, seen.errors.increase) == (1, 1)
     assert not seen.client.is_gone
 
 
 def test_errors_and_retries_of_a_client_are_one_reading() -> None:
-    seen = Looked().answer((labelled(), 0), (labelled(RETRIES), 4))
+    seen = ObservedRounds().answer((labelled(), 0), (labelled(RETRIES), 4))
     seen.answer((labelled(), 0), (labelled(RETRIES), 9))
     assert seen.client.retries is not None
     assert (seen.errors.increase, seen.client.retries.increase) == (0, 5)
-    alone = Looked().answer((labelled(RETRIES), 4)).client
+    alone = ObservedRounds().answer((labelled(RETRIES), 4)).client
     assert alone.errors is None
 
 
 def test_a_client_tells_of_each_topic_and_of_all_together() -> None:
     whole = "kafka_producer_record_error_total", {"client_id": "payments"}
-    seen = Looked().answer((labelled(), 1), (labelled(topic="other"), 0), (whole, 1))
+    seen = ObservedRounds().answer((labelled(), 1), (labelled(topic="other"), 0), (whole, 1))
     assert [one.topic for one in seen.readings.clients] == [None, "orders", "other"]
 
 
@@ -321,7 +323,7 @@ def test_brokers_tell_their_rejections_and_controllers_their_elections() -> None
         {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
     )
     elections = "kafka_controller_controllerstats_uncleanleaderelections_total", {"a": "b"}
-    seen = Looked().answer((elections, 1)).answer((rejections, 4), (elections, 2))
+    seen = ObservedRounds().answer((elections, 1)).answer((rejections, 4), (elections, 2))
     (rejected,), (elected,) = seen.readings.request_errors, seen.readings.unclean_elections
     assert (rejected.request, rejected.error) == ("Produce", "OUT_OF_ORDER_SEQUENCE_NUMBER")
     # The error's series appears with its first occurrence.
@@ -335,7 +337,7 @@ def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
         {"request": "Produce", "error": "OUT_OF_ORDER_SEQUENCE_NUMBER"},
     )
     elections = "kafka_controller_controllerstats_uncleanleaderelections_total", {"a": "b"}
-    seen = Looked()
+    seen = ObservedRounds()
     for value in (1, 3, 4):
         found = [
             labelled(),
@@ -352,20 +354,20 @@ def test_facts_that_are_moved_are_those_of_a_clock_that_was_set() -> None:
 
 # ------------------------------------------------------------------ the endpoint
 def test_an_endpoint_that_was_never_asked_has_no_answer() -> None:
-    state = Looked().state()
+    state = ObservedRounds().state()
     assert (state.answered_at, state.answered_since, state.is_fresh) == (None, None, False)
     assert (state.took_seconds, state.samples, state.failures) == (None, 0, ())
 
 
 def test_an_answer_is_fresh_for_a_while() -> None:
-    seen = Looked().says(0)
+    seen = ObservedRounds().says(0)
     assert seen.state(after=1 + 50).is_fresh
     assert not seen.state(after=1 + 50.1).is_fresh
     assert (seen.state().took_seconds, seen.state().samples) == (1.0, 1)
 
 
 def test_a_failure_is_told_and_the_last_answer_is_still_used() -> None:
-    seen = Looked().says(0)
+    seen = ObservedRounds().says(0)
     state = seen.silence().state()
     assert (state.is_fresh, state.failures, state.answered_at) == (True, (SILENT,), at(0))
     assert seen.tracker.failed
@@ -374,24 +376,24 @@ def test_a_failure_is_told_and_the_last_answer_is_still_used() -> None:
 
 
 def test_failures_in_a_row_are_counted_and_the_last_answer_is_remembered() -> None:
-    seen = Looked().says(0).silence(3)
+    seen = ObservedRounds().says(0).silence(3)
     assert seen.tracker.failed_attempts == 3
     at_us = round(46 * SECOND_US)  # the answer came to its end a second after noon
     assert seen.tracker.answered_within(45, at_us)
     assert not seen.tracker.answered_within(44, at_us)
     assert seen.says(0).tracker.failed_attempts == 0
-    assert not Looked().silence().tracker.answered_within(1000, at_us)
+    assert not ObservedRounds().silence().tracker.answered_within(1000, at_us)
 
 
 def test_an_answer_that_could_not_be_read_is_none() -> None:
-    seen = Looked().says(0).answer(is_whole=False)
+    seen = ObservedRounds().says(0).answer(is_whole=False)
     assert seen.tracker.failed
     assert seen.state().answered_at == at(0)
     assert seen.state().failures == (CUT,)
 
 
 def test_an_answer_that_holds_nothing_of_interest_is_one() -> None:
-    seen = Looked()
+    seen = ObservedRounds()
     seen.tracker.note(Samples(failures=(NOTHING,)), seen.moment(EVERY))
     assert not seen.tracker.failed
     assert seen.state().answered_at == at(0)
@@ -399,6 +401,6 @@ def test_an_answer_that_holds_nothing_of_interest_is_one() -> None:
 
 
 def test_a_silence_that_outlasts_an_answer_breaks_the_watch() -> None:
-    seen = Looked().says(0, 0).silence(2).says(0)
+    seen = ObservedRounds().says(0, 0).silence(2).says(0)
     assert seen.state().answered_since == at(0)
     assert seen.silence(3).says(0).state().answered_since == at(120)

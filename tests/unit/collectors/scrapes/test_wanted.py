@@ -1,4 +1,4 @@
-"""Spellings of the same metric, as exporters write them; and what only looks like it."""
+"""Spellings of the same metric, as exporters write them; and what only resembles it."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ OTHERS: dict[str, tuple[str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("name", "labels"), OTHERS.values(), ids=OTHERS)
-def test_what_only_looks_like_it_is_not_taken(name: str, labels: dict[str, str]) -> None:
+def test_what_only_observations_like_it_is_not_taken(name: str, labels: dict[str, str]) -> None:
     assert wanted(name, labels) is None
 
 

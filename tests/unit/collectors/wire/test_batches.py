@@ -115,7 +115,7 @@ def sent(producer: int, base: int, last: int | None = None, *, count: int | None
 
 
 def marker(producer: int, base: int) -> Batch:
-    """Return a control batch: commit and abort look the same from outside."""
+    """Return a control batch: commit and abort observation the same from outside."""
     return Batch(base_offset=base, attributes=TRANSACTIONAL | CONTROL, producer_id=producer)
 
 

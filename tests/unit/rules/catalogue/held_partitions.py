@@ -21,18 +21,16 @@ HELD: Final = offsets(1, last_stable_offset=[90])
 EMPTY: Final = transaction(state=TransactionState.EMPTY, partitions=NO_PARTITIONS)
 
 
-def held(*listed: Transaction, looked: bool = True, **more: Any) -> dict[str, Any]:
-    """Return a look at a partition whose LSO stands at 90, where producer 7's transaction begins.
+def held(*listed: Transaction, observed: bool = True, **more: Any) -> dict[str, Any]:
+    """Return a observe a partition whose LSO stands at 90, where producer 7's transaction begins.
 
     `listed` is what coordinators list; they were asked for producer 7 by its number too.
     """
-    asked: dict[str, Any] = {"looked_up": frozenset({7})}
-    asked |= {
-        name: more.pop(name) for name in ("sight", "is_complete", "looked_up") if name in more
-    }
+    asked: dict[str, Any] = {"resolved": frozenset({7})}
+    asked |= {name: more.pop(name) for name in ("sight", "is_complete", "resolved") if name in more}
     return {
         "offsets": HELD,
         "transactions": transactions(*listed, **asked),
-        "producers": producers(open_producer(), rows=1) if looked else producers(rows=1),
+        "producers": producers(open_producer(), rows=1) if observed else producers(rows=1),
         **more,
     }

@@ -23,7 +23,9 @@ class Case:
 
     id: str
     because: str
-    looks: tuple[dict[str, Any], ...] = field(default=({},))  # overrides of each round's snapshot
+    observations: tuple[dict[str, Any], ...] = field(
+        default=({},)
+    )  # overrides of each round's snapshot
     seconds: float = 15.0  # between two rounds
     verdict: Verdict
     reason: str
@@ -36,19 +38,19 @@ def rounds(case: Case) -> list[Snapshot]:
             **{
                 "partitions": partitions({"orders": 1}),
                 "taken_at": NOON + timedelta(seconds=number * case.seconds),
-                **look,
+                **observation,
             }
         )
-        for number, look in enumerate(case.looks)
+        for number, observation in enumerate(case.observations)
     ]
 
 
-def view_of(looks: list[Snapshot]) -> View:
+def view_of(observations: list[Snapshot]) -> View:
     """Return the view of the last round, with the memory of those before."""
     before = None
-    for look in looks[:-1]:
-        before = view_of_round(look, before).memory
-    return view_of_round(looks[-1], before)
+    for observation in observations[:-1]:
+        before = view_of_round(observation, before).memory
+    return view_of_round(observations[-1], before)
 
 
 def judged(judge: Judge, case: Case) -> Finding:

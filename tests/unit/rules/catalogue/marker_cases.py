@@ -17,7 +17,7 @@ UNDESCRIBED = transaction(
 ABORTING = transaction(state=TransactionState.PREPARE_ABORT)
 UNREPLICATED: Final = {
     "offsets": offsets(1, last_stable_offset=[90], high_watermark=[95]),
-    "producers": producers(rows=1, looked=[0]),
+    "producers": producers(rows=1, observed=[0]),
 }
 
 MARKER = [
@@ -25,21 +25,21 @@ MARKER = [
     Case(
         id="just-decided",
         because="markers take a moment",
-        looks=({}, held(PREPARED)),
+        observations=({}, held(PREPARED)),
         verdict=OK,
         reason="being_written",
     ),
     Case(
         id="decided-when-tidemark-began",
         because="since when it waits is not known",
-        looks=(held(PREPARED),),
+        observations=(held(PREPARED),),
         verdict=UNKNOWN,
-        reason="first_look",
+        reason="first_observation",
     ),
     Case(
         id="commit-stuck",
         because="half a minute is a thousand times what a marker takes",
-        looks=({}, held(PREPARED), held(PREPARED)),
+        observations=({}, held(PREPARED), held(PREPARED)),
         seconds=30,
         verdict=BREACH,
         reason="prepare_commit",
@@ -47,7 +47,7 @@ MARKER = [
     Case(
         id="abort-stuck",
         because="an abort's marker is as necessary as a commit's",
-        looks=({}, held(ABORTING), held(ABORTING)),
+        observations=({}, held(ABORTING), held(ABORTING)),
         seconds=30,
         verdict=BREACH,
         reason="prepare_abort",
@@ -55,7 +55,7 @@ MARKER = [
     Case(
         id="other-partitions-marker",
         because="this partition's marker is written, another's is not",
-        looks=({},)
+        observations=({},)
         + (held(transaction(state=TransactionState.PREPARE_COMMIT, partitions=ELSEWHERE)),) * 2,
         seconds=30,
         verdict=OK,
@@ -64,7 +64,7 @@ MARKER = [
     Case(
         id="next-transaction",
         because="each transaction has its own half minute",
-        looks=(
+        observations=(
             {},
             held(PREPARED),
             held(transaction(state=TransactionState.PREPARE_COMMIT, started_at=at(20))),
@@ -76,7 +76,7 @@ MARKER = [
     Case(
         id="coordinator-away",
         because="the marker was due when the coordinator was last seen",
-        looks=(
+        observations=(
             {},
             held(PREPARED),
             held(PREPARED),
@@ -89,7 +89,7 @@ MARKER = [
     Case(
         id="not-described-once",
         because="since when it waits is not forgotten, and it is not over",
-        looks=({}, held(PREPARED), held(PREPARED), held(UNDESCRIBED)),
+        observations=({}, held(PREPARED), held(PREPARED), held(UNDESCRIBED)),
         seconds=30,
         verdict=UNKNOWN,
         reason="not_described",
@@ -97,14 +97,14 @@ MARKER = [
     Case(
         id="described-in-turns",
         because="a round without a description does not begin its half minute anew",
-        looks=({}, *(held(PREPARED), held(UNDESCRIBED)) * 2, held(PREPARED)),
+        observations=({}, *(held(PREPARED), held(UNDESCRIBED)) * 2, held(PREPARED)),
         verdict=BREACH,
         reason="prepare_commit",
     ),
     Case(
         id="leader-not-asked",
         because="a marker may wait for replicas",
-        looks=(UNREPLICATED, UNREPLICATED, UNREPLICATED | {"producers": producers(rows=1)}),
+        observations=(UNREPLICATED, UNREPLICATED, UNREPLICATED | {"producers": producers(rows=1)}),
         seconds=30,
         verdict=UNKNOWN,
         reason="not_seen",
@@ -112,7 +112,7 @@ MARKER = [
     Case(
         id="leader-away",
         because="a marker may wait for replicas",
-        looks=(UNREPLICATED, UNREPLICATED, {"offsets": unseen_offsets(1)}),
+        observations=(UNREPLICATED, UNREPLICATED, {"offsets": unseen_offsets(1)}),
         seconds=30,
         verdict=UNKNOWN,
         reason="not_seen",
@@ -120,7 +120,7 @@ MARKER = [
     Case(
         id="written",
         because="it is not listed any more",
-        looks=({}, held(PREPARED), held(PREPARED), {}),
+        observations=({}, held(PREPARED), held(PREPARED), {}),
         seconds=30,
         verdict=OK,
         reason="nothing_due",
@@ -128,7 +128,7 @@ MARKER = [
     Case(
         id="not-replicated",
         because="nobody has a transaction open, and the marker is beyond the high watermark",
-        looks=(UNREPLICATED, UNREPLICATED),
+        observations=(UNREPLICATED, UNREPLICATED),
         seconds=30,
         verdict=BREACH,
         reason="not_replicated",
@@ -136,42 +136,42 @@ MARKER = [
     Case(
         id="not-replicated-for-a-moment",
         because="replication takes a moment",
-        looks=({}, UNREPLICATED),
+        observations=({}, UNREPLICATED),
         verdict=OK,
         reason="being_written",
     ),
     Case(
         id="not-replicated-when-tidemark-began",
         because="since when it waits is not known",
-        looks=(UNREPLICATED,),
+        observations=(UNREPLICATED,),
         verdict=UNKNOWN,
-        reason="first_look",
+        reason="first_observation",
     ),
     Case(
         id="ended-between-two-requests",
         because="offsets are read before producers: a long transaction committed in between",
-        looks=(*(held(transaction()),) * 10, UNREPLICATED),
+        observations=(*(held(transaction()),) * 10, UNREPLICATED),
         verdict=OK,
         reason="being_written",
     ),
     Case(
         id="decided-after-a-long-transaction",
         because="for how long the transaction was open says nothing of its marker",
-        looks=(*(held(transaction()),) * 10, UNREPLICATED, UNREPLICATED),
+        observations=(*(held(transaction()),) * 10, UNREPLICATED, UNREPLICATED),
         verdict=OK,
         reason="being_written",
     ),
     Case(
         id="not-replicated-after-a-long-transaction",
         because="half a minute after nobody had it open any more",
-        looks=(*(held(transaction()),) * 10, *(UNREPLICATED,) * 3),
+        observations=(*(held(transaction()),) * 10, *(UNREPLICATED,) * 3),
         verdict=BREACH,
         reason="not_replicated",
     ),
     Case(
         id="another-one-ended-between-two-requests",
         because="the offset has moved in between: each marker has its own half minute",
-        looks=(
+        observations=(
             {},
             UNREPLICATED,
             UNREPLICATED | {"offsets": offsets(1, last_stable_offset=[91], high_watermark=[95])},
@@ -183,7 +183,7 @@ MARKER = [
     Case(
         id="unseen-round-begins-nothing-anew",
         because="a round that cannot tell ends nothing",
-        looks=(
+        observations=(
             {},
             UNREPLICATED,
             UNREPLICATED | {"producers": producers(rows=1)},
@@ -196,7 +196,7 @@ MARKER = [
     Case(
         id="open-again-under-a-new-leader",
         because="the marker is gone with the old leader: another one is due",
-        looks=({}, UNREPLICATED, held(transaction()), UNREPLICATED),
+        observations=({}, UNREPLICATED, held(transaction()), UNREPLICATED),
         seconds=30,
         verdict=OK,
         reason="being_written",

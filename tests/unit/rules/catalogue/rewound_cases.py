@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rules.facts.gap import GapScope
 from tests.factories import gap
-from tests.unit.rules.catalogue.commit_looks import (
+from tests.unit.rules.catalogue.commit_observations import (
     AGAIN,
     BREACH,
     LEFT_OUT,
@@ -19,52 +19,56 @@ REWOUND = [
     Case(
         id="first",
         because="there is nothing to compare with",
-        looks=(at(50),),
+        observations=(at(50),),
         verdict=OK,
-        reason="first_look",
+        reason="first_observation",
     ),
     Case(
-        id="forward", because="it moved on", looks=(at(50), at(60)), verdict=OK, reason="not_back"
+        id="forward",
+        because="it moved on",
+        observations=(at(50), at(60)),
+        verdict=OK,
+        reason="not_back",
     ),
     Case(
         id="back",
         because="ten offsets will be read again",
-        looks=(at(50), at(40)),
+        observations=(at(50), at(40)),
         verdict=BREACH,
         reason="went_back",
     ),
     Case(
         id="recreated",
         because="a topic of the same name with another id is another topic",
-        looks=(at(50), at(3, **AGAIN)),
+        observations=(at(50), at(3, **AGAIN)),
         verdict=OK,
-        reason="first_look",
+        reason="first_observation",
     ),
     Case(
         id="no-topic-id",
         because="the topic may have been created again in between",
-        looks=(at(50, **UNNAMED), at(40, **UNNAMED)),
+        observations=(at(50, **UNNAMED), at(40, **UNNAMED)),
         verdict=UNKNOWN,
         reason="no_topic_id",
     ),
     Case(
         id="topic-id-is-new",
         because="brokers that were upgraded tell an id, but there is none to compare it with",
-        looks=(at(50, **UNNAMED), at(40)),
+        observations=(at(50, **UNNAMED), at(40)),
         verdict=OK,
-        reason="first_look",
+        reason="first_observation",
     ),
     Case(
         id="back-behind-half-a-list",
         because="a list that leaves its topic out forgets nothing",
-        looks=(at(50), LEFT_OUT, at(40)),
+        observations=(at(50), LEFT_OUT, at(40)),
         verdict=BREACH,
         reason="went_back",
     ),
     Case(
         id="back-behind-a-gap",
         because="a round in which its coordinator was away forgets nothing",
-        looks=(at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}, at(40)),
+        observations=(at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}, at(40)),
         verdict=BREACH,
         reason="went_back",
     ),

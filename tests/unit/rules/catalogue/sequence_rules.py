@@ -25,7 +25,7 @@ RULES: Final[dict[str, Callable[[View], Judgement]]] = {
     "duplicates": duplicates_possible.judge,
     "bug": producer_sequence_bug.judge,
 }
-TEXTBOOK: Final = CASES["textbook"].looks
+TEXTBOOK: Final = CASES["textbook"].observations
 
 
 def breaches(views: Sequence[View]) -> list[tuple[int, str, str]]:
@@ -39,4 +39,4 @@ def breaches(views: Sequence[View]) -> list[tuple[int, str, str]]:
 
 
 def told(name: str) -> list[tuple[int, str, str]]:
-    return breaches(play(CASES[name].looks))
+    return breaches(play(CASES[name].observations))

@@ -23,7 +23,7 @@ from tests.factories import (
     offsets,
     snapshot,
 )
-from tests.unit.rules.catalogue.commit_looks import (
+from tests.unit.rules.catalogue.commit_observations import (
     BREACH,
     OK,
     UNKNOWN,
@@ -38,7 +38,7 @@ STALLED = [
     Case(
         id="caught-up",
         because="a group at the end has nothing to do",
-        looks=(at(100), at(100)),
+        observations=(at(100), at(100)),
         seconds=60,
         verdict=OK,
         reason="nothing_to_read",
@@ -46,7 +46,7 @@ STALLED = [
     Case(
         id="stands",
         because="a minute without a commit while 50 offsets wait",
-        looks=(at(50), at(50)),
+        observations=(at(50), at(50)),
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
@@ -54,7 +54,7 @@ STALLED = [
     Case(
         id="stands-unnamed",
         because="a commit that is the same by name has stood, whatever became of the topic",
-        looks=(at(50, **UNNAMED), at(50, **UNNAMED)),
+        observations=(at(50, **UNNAMED), at(50, **UNNAMED)),
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
@@ -62,7 +62,7 @@ STALLED = [
     Case(
         id="stable-end-not-seen",
         because="what waits below the high watermark may all be undecided",
-        looks=(at(50), at(50, offsets=offsets(1, last_stable_offset=[None]))),
+        observations=(at(50), at(50, offsets=offsets(1, last_stable_offset=[None]))),
         seconds=60,
         verdict=UNKNOWN,
         reason="end_not_seen",
@@ -70,7 +70,7 @@ STALLED = [
     Case(
         id="end-not-seen-before",
         because="a lag that nobody saw lets nothing stand",
-        looks=(at(50, **UNSEEN), at(50)),
+        observations=(at(50, **UNSEEN), at(50)),
         seconds=60,
         verdict=OK,
         reason="moves",
@@ -78,7 +78,7 @@ STALLED = [
     Case(
         id="commits-seldom",
         because="half a minute without a commit is usual",
-        looks=(at(50), at(50)),
+        observations=(at(50), at(50)),
         seconds=30,
         verdict=OK,
         reason="moves",
@@ -86,7 +86,7 @@ STALLED = [
     Case(
         id="slow",
         because="a slow group moves, however far behind it is",
-        looks=(at(50), at(51), at(52)),
+        observations=(at(50), at(51), at(52)),
         seconds=60,
         verdict=OK,
         reason="moves",
@@ -94,7 +94,7 @@ STALLED = [
     Case(
         id="application-down",
         because="nobody is there to read, and somebody was",
-        looks=(at(50), at(50, members=0)),
+        observations=(at(50), at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -102,7 +102,7 @@ STALLED = [
     Case(
         id="application-down-that-commits-without-being-a-member",
         because="a commit that went forward is work too",
-        looks=(at(40, members=0), at(50, members=0), at(50, members=0)),
+        observations=(at(40, members=0), at(50, members=0), at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -110,7 +110,7 @@ STALLED = [
     Case(
         id="abandoned",
         because="nobody has been there since the group is known",
-        looks=(at(50, members=0), at(50, members=0)),
+        observations=(at(50, members=0), at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="abandoned",
@@ -118,7 +118,7 @@ STALLED = [
     Case(
         id="abandoned-and-reset",
         because="a commit that goes back is a person's, and no work",
-        looks=(at(60, members=0), at(50, members=0), at(50, members=0)),
+        observations=(at(60, members=0), at(50, members=0), at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="abandoned",
@@ -126,7 +126,7 @@ STALLED = [
     Case(
         id="gone-for-a-week",
         because="Kafka itself forgets a group without members after a week",
-        looks=(at(50), at(50, members=0)),
+        observations=(at(50), at(50, members=0)),
         seconds=7 * 86400,
         verdict=BREACH,
         reason="abandoned",
@@ -134,7 +134,7 @@ STALLED = [
     Case(
         id="gone-for-less-than-a-week",
         because="it may be missed",
-        looks=(at(50), at(50, members=0)),
+        observations=(at(50), at(50, members=0)),
         seconds=7 * 86400 - 1,
         verdict=BREACH,
         reason="no_members",
@@ -142,7 +142,7 @@ STALLED = [
     Case(
         id="described-by-its-state-alone",
         because="a listing tells that it is empty",
-        looks=(at(50), at(50, groups=(group(member_count=None, state="Empty"),))),
+        observations=(at(50), at(50, groups=(group(member_count=None, state="Empty"),))),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -150,7 +150,7 @@ STALLED = [
     Case(
         id="members-not-seen",
         because="whether it is stopped or stuck was not told",
-        looks=(at(50), at(50, groups=(group(member_count=None, state=None),))),
+        observations=(at(50), at(50, groups=(group(member_count=None, state=None),))),
         seconds=60,
         verdict=UNKNOWN,
         reason="members_not_seen",
@@ -158,7 +158,7 @@ STALLED = [
     Case(
         id="group-behind-a-gap",
         because="a round that could not list it does not forget that it was at work",
-        looks=(at(50), {"gaps": (gap(scope=GapScope.GROUPS),)}, at(50, members=0)),
+        observations=(at(50), {"gaps": (gap(scope=GapScope.GROUPS),)}, at(50, members=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -166,7 +166,7 @@ STALLED = [
     Case(
         id="marker",
         because="the lag of 1 is the marker of the last transaction",
-        looks=(at(99, nothing=1), at(99, nothing=1)),
+        observations=(at(99, nothing=1), at(99, nothing=1)),
         seconds=600,
         verdict=OK,
         reason="nothing_to_read",
@@ -174,7 +174,7 @@ STALLED = [
     Case(
         id="small-and-known",
         because="the lag of 1 is a record",
-        looks=(at(99, nothing=0), at(99, nothing=0)),
+        observations=(at(99, nothing=0), at(99, nothing=0)),
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
@@ -182,7 +182,7 @@ STALLED = [
     Case(
         id="small-and-unknown",
         because="without READ on the topic a marker cannot be told from a record",
-        looks=(at(99), at(99)),
+        observations=(at(99), at(99)),
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
@@ -190,7 +190,7 @@ STALLED = [
     Case(
         id="large-and-rejected",
         because="without READ ninety offsets may be aborted records alone",
-        looks=(at(10), at(10, failed=True)),
+        observations=(at(10), at(10, failed=True)),
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
@@ -198,15 +198,15 @@ STALLED = [
     Case(
         id="rejected-and-nobody-there",
         because="an application that is down misses nothing if nothing is there to read",
-        looks=(at(10, members=0), at(10, members=0, failed=True)),
+        observations=(at(10, members=0), at(10, members=0, failed=True)),
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
     ),
     Case(
         id="rejected-and-moves",
-        because="what moves needs no look",
-        looks=(at(10), at(20, failed=True)),
+        because="what moves needs no observation",
+        observations=(at(10), at(20, failed=True)),
         seconds=60,
         verdict=OK,
         reason="moves",
@@ -214,7 +214,7 @@ STALLED = [
     Case(
         id="large-and-nothing",
         because="fifty offsets of aborted records are nothing that a reader would get",
-        looks=(at(50), at(50, nothing=1)),
+        observations=(at(50), at(50, nothing=1)),
         seconds=60,
         verdict=OK,
         reason="nothing_to_read",
@@ -222,7 +222,7 @@ STALLED = [
     Case(
         id="large-and-something",
         because="somewhere in the fifty offsets is a record",
-        looks=(at(50), at(50, nothing=0)),
+        observations=(at(50), at(50, nothing=0)),
         seconds=60,
         verdict=BREACH,
         reason="not_moving",
@@ -230,7 +230,7 @@ STALLED = [
     Case(
         id="large-and-something-for-nobody",
         because="a record waits, and nobody is there to read it",
-        looks=(at(50), at(50, members=0, nothing=0)),
+        observations=(at(50), at(50, members=0, nothing=0)),
         seconds=60,
         verdict=BREACH,
         reason="no_members",
@@ -238,7 +238,7 @@ STALLED = [
     Case(
         id="end-not-seen",
         because="a group before an unreachable leader is neither stalled nor fine",
-        looks=(at(50), at(50, **UNSEEN)),
+        observations=(at(50), at(50, **UNSEEN)),
         seconds=60,
         verdict=UNKNOWN,
         reason="end_not_seen",
@@ -246,7 +246,7 @@ STALLED = [
     Case(
         id="reads-uncommitted",
         because="above the LSO the other lag counts",
-        looks=(
+        observations=(
             at(95, offsets=offsets(1, last_stable_offset=[90], high_watermark=[200])),
             at(95, offsets=offsets(1, last_stable_offset=[90], high_watermark=[200])),
         ),
@@ -272,19 +272,19 @@ def test_case(judge: Any, case: Case) -> None:
 
 def test_share_group_has_no_position_to_judge() -> None:
     shared = at(50) | {"groups": (group(group_type=GroupType.SHARE),)}
-    case = Case(id="share", because="", looks=(shared, shared), verdict=OK, reason="")
+    case = Case(id="share", because="", observations=(shared, shared), verdict=OK, reason="")
     assert len(consumer_group_stalled.judge(view_of(rounds(case))).verdicts) == 0
 
 
 @pytest.mark.parametrize(
-    ("looks", "seconds", "asks"),
+    ("observations", "seconds", "asks"),
     [
         pytest.param((at(50), at(50)), 30, True, id="stands-for-half-the-time"),
         pytest.param((at(50), at(50)), 29, False, id="not-yet"),
         pytest.param((at(50), at(51)), 30, False, id="moves"),
         pytest.param((at(50), at(50, nothing=0)), 60, True, id="answered-and-still-wanted"),
         pytest.param((at(89), at(89)), 30, True, id="eleven-offsets"),
-        pytest.param((at(90), at(90)), 30, False, id="small-lags-are-looked-into-unasked"),
+        pytest.param((at(90), at(90)), 30, False, id="small-lags-are-observed-into-unasked"),
         pytest.param((at(50), at(50, **UNSEEN)), 30, True, id="end-not-seen"),
         pytest.param(
             (at(50), {"gaps": (gap(scope=GapScope.COMMITS),)}), 30, True, id="commit-not-seen"
@@ -293,22 +293,24 @@ def test_share_group_has_no_position_to_judge() -> None:
     ],
 )
 def test_a_larger_lag_that_stands_is_asked_about(
-    looks: tuple[dict[str, Any], ...], seconds: float, *, asks: bool
+    observations: tuple[dict[str, Any], ...], seconds: float, *, asks: bool
 ) -> None:
-    case = Case(id="", because="", looks=looks, seconds=seconds, verdict=OK, reason="")
+    case = Case(
+        id="", because="", observations=observations, seconds=seconds, verdict=OK, reason=""
+    )
     questions = consumer_group_stalled.judge(view_of(rounds(case))).questions
     assert bool(questions) is asks
 
 
 def test_a_question_names_the_commits_that_stand() -> None:
     groups = (group("billing"), group("audit"))
-    looks = [
+    observations = [
         snapshot(
             groups=groups, commits=commits((0, 0, 50), (0, 1, 60), (1, 1, moves)), taken_at=now
         )
         for now, moves in ((NOON, 10), (NOON + consumer_group_stalled.ASKS_AFTER, 20))
     ]
-    [question] = consumer_group_stalled.judge(view_of(looks)).questions
+    [question] = consumer_group_stalled.judge(view_of(observations)).questions
     assert isinstance(question, ReadableQuestion)
     assert question.commits.group.tolist() == [0, 0]
     assert question.commits.row.tolist() == [0, 1]
@@ -340,7 +342,7 @@ def test_group_that_works_off_a_backlog_lets_another_partition_wait(
 ) -> None:
     """The commit of partition 1 begins at `other` and moves, but for one at 0."""
     moves = int(other > 0)
-    looks = [
+    observations = [
         snapshot(
             groups=(group(), group("other")),
             commits=commits((0, 0, 50), (0, 1, other + number * moves), (1, 2, 1 + number)),
@@ -348,7 +350,7 @@ def test_group_that_works_off_a_backlog_lets_another_partition_wait(
         )
         for number in range(2 * minutes + 1)
     ]
-    said = consumer_group_stalled.judge(view_of(looks)).finding(0)
+    said = consumer_group_stalled.judge(view_of(observations)).finding(0)
     assert said.labels == {"cluster": "default", "group": "billing"}
     if verdict is BREACH:
         assert ("orders", 0) in names(said)

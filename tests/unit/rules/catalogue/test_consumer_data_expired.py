@@ -28,7 +28,7 @@ OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
 def at(committed: int, *, start: int | None, members: int = 1, **more: Any) -> dict[str, Any]:
-    """Return a look at one group on a log that starts at `start` and ends at 100."""
+    """Return a observe one group on a log that starts at `start` and ends at 100."""
     return {
         "groups": (group(member_count=members),),
         "commits": commits((0, 0, committed)),
@@ -38,7 +38,7 @@ def at(committed: int, *, start: int | None, members: int = 1, **more: Any) -> d
 
 
 def hidden(start: int) -> dict[str, Any]:
-    """Return a look in which the group's coordinator was away."""
+    """Return an observation in which the group's coordinator was away."""
     gaps = (gap(scope=GapScope.COMMITS),)
     return {"offsets": offsets(1, log_start_offset=[start]), "gaps": gaps}
 
@@ -51,161 +51,161 @@ CASES = [
     Case(
         id="within",
         because="its next record is still there",
-        looks=(at(50, start=0),),
+        observations=(at(50, start=0),),
         verdict=OK,
         reason="within_log",
     ),
     Case(
         id="at-start",
         because="the next record to read is the first that is left",
-        looks=(at(50, start=50),),
+        observations=(at(50, start=50),),
         verdict=OK,
         reason="within_log",
     ),
     Case(
-        id="first-look",
+        id="first-observation",
         because="ten offsets were deleted unread, nobody knows when",
-        looks=(at(50, start=60),),
+        observations=(at(50, start=60),),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="not-described",
         because="nobody told how many members it has, and its coordinator lists it as empty",
-        looks=(at(50, start=60, groups=(group(member_count=None, state="Empty"),)),),
+        observations=(at(50, start=60, groups=(group(member_count=None, state="Empty"),)),),
         verdict=BREACH,
         reason="abandoned",
     ),
     Case(
         id="now",
         because="they were there in the last round",
-        looks=(at(50, start=0), at(50, start=60)),
+        observations=(at(50, start=0), at(50, start=60)),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="moved-and-still-below",
         because="it went on reading, and was overtaken all the same",
-        looks=(at(40, start=0), at(50, start=60)),
+        observations=(at(40, start=0), at(50, start=60)),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="told",
         because="it happened in an earlier round, and nothing more was deleted",
-        looks=(at(50, start=60), at(50, start=60), at(50, start=60)),
+        observations=(at(50, start=60), at(50, start=60), at(50, start=60)),
         verdict=OK,
         reason="still_below",
     ),
     Case(
         id="more",
         because="another twenty offsets were deleted unread",
-        looks=(at(50, start=60), at(50, start=60), at(50, start=80)),
+        observations=(at(50, start=60), at(50, start=60), at(50, start=80)),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="reset",
         because="the group went on behind the gap that was told; nothing more is missing",
-        looks=(at(50, start=60), at(70, start=60)),
+        observations=(at(50, start=60), at(70, start=60)),
         verdict=OK,
         reason="within_log",
     ),
     Case(
         id="jumped",
         because="it may have read the ten offsets before they were deleted, or have been reset",
-        looks=(at(50, start=0), at(70, start=60)),
+        observations=(at(50, start=0), at(70, start=60)),
         verdict=UNKNOWN,
         reason="may_have_expired",
     ),
     Case(
         id="jumped-to-start",
         because="a purge of what was read ends at the commit, and so does a reset to the earliest",
-        looks=(at(50, start=0), at(60, start=60)),
+        observations=(at(50, start=0), at(60, start=60)),
         verdict=UNKNOWN,
         reason="may_have_expired",
     ),
     Case(
         id="jumped-to-end",
         because="it may have read everything, or have been reset to the latest",
-        looks=(at(50, start=0), at(100, start=60)),
+        observations=(at(50, start=0), at(100, start=60)),
         verdict=UNKNOWN,
         reason="may_have_expired",
     ),
     Case(
         id="jumped-while-more-was-deleted",
         because="behind the gap that was told it may have been overtaken once more",
-        looks=(at(50, start=60), at(90, start=80)),
+        observations=(at(50, start=60), at(90, start=80)),
         verdict=UNKNOWN,
         reason="may_have_expired",
     ),
     Case(
         id="ahead-of-retention",
         because="what it had read already may be deleted",
-        looks=(at(70, start=0), at(80, start=60)),
+        observations=(at(70, start=0), at(80, start=60)),
         verdict=OK,
         reason="within_log",
     ),
     Case(
         id="nobody",
         because="nobody is there to miss it now",
-        looks=(at(50, start=0), at(50, start=60, members=0)),
+        observations=(at(50, start=0), at(50, start=60, members=0)),
         verdict=BREACH,
         reason="no_members",
     ),
     Case(
         id="abandoned",
         because="nobody has been there since the group is known",
-        looks=(at(50, start=0, members=0), at(50, start=60, members=0)),
+        observations=(at(50, start=0, members=0), at(50, start=60, members=0)),
         verdict=BREACH,
         reason="abandoned",
     ),
     Case(
         id="nobody-for-long",
         because="a group that nobody uses is told once, not with every deletion",
-        looks=(at(50, start=60, members=0), at(50, start=80, members=0)),
+        observations=(at(50, start=60, members=0), at(50, start=80, members=0)),
         verdict=OK,
         reason="still_below",
     ),
     Case(
         id="somebody-again",
         because="who came back loses what was deleted since",
-        looks=(at(50, start=60, members=0), at(50, start=80)),
+        observations=(at(50, start=60, members=0), at(50, start=80)),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="start-not-seen",
         because="without the log start nothing can be said",
-        looks=(at(50, start=None),),
+        observations=(at(50, start=None),),
         verdict=UNKNOWN,
         reason="log_start_not_seen",
     ),
     Case(
         id="told-before-an-unseen-start",
         because="a round that could not see it forgets nothing",
-        looks=(at(50, start=60), at(50, start=None), at(50, start=60)),
+        observations=(at(50, start=60), at(50, start=None), at(50, start=60)),
         verdict=OK,
         reason="still_below",
     ),
     Case(
         id="told-before-an-unseen-commit",
         because="a coordinator that was away forgets nothing",
-        looks=(at(50, start=60), hidden(60), at(50, start=60)),
+        observations=(at(50, start=60), hidden(60), at(50, start=60)),
         verdict=OK,
         reason="still_below",
     ),
     Case(
         id="happened-behind-a-gap",
         because="in the round in which it happened nobody saw the commit",
-        looks=(at(50, start=0), hidden(60), at(50, start=60)),
+        observations=(at(50, start=0), hidden(60), at(50, start=60)),
         verdict=BREACH,
         reason="below_log_start",
     ),
     Case(
         id="recreated",
         because="a topic of the same name with another id has lost nothing of the old one",
-        looks=(at(50, start=0), at(70, start=60, **AGAIN)),
+        observations=(at(50, start=0), at(70, start=60, **AGAIN)),
         verdict=OK,
         reason="within_log",
     ),

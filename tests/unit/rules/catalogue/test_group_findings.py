@@ -36,8 +36,8 @@ def wide(number: int, *, members: int, stands: bool = True) -> Snapshot:
 
 
 def test_a_group_that_stands_has_one_finding_with_the_largest_lags_first() -> None:
-    looks = [wide(number, members=int(number == 0)) for number in range(3)]
-    judgement = consumer_group_stalled.judge(view_of(looks))
+    observations = [wide(number, members=int(number == 0)) for number in range(3)]
+    judgement = consumer_group_stalled.judge(view_of(observations))
     assert len(judgement.verdicts) == 1
     said = judgement.finding(0)
     assert (said.reason, said.severity) == ("no_members", Severity.WARNING)
@@ -48,15 +48,15 @@ def test_a_group_that_stands_has_one_finding_with_the_largest_lags_first() -> No
 
 
 def test_a_group_with_members_names_the_partitions_that_stand_alone() -> None:
-    looks = [wide(number, members=2, stands=False) for number in range(12)]
-    said = consumer_group_stalled.judge(view_of(looks)).finding(0)
+    observations = [wide(number, members=2, stands=False) for number in range(12)]
+    said = consumer_group_stalled.judge(view_of(observations)).finding(0)
     assert (said.reason, said.evidence["partition_count"]) == ("not_moving", 30)
     assert ("orders", 30) not in names(said)
 
 
 def test_how_long_the_oldest_unread_offset_has_waited_is_told_where_history_knows_it() -> None:
-    looks = [wide(number, members=2) for number in range(3)]
-    view = view_of(looks)
+    observations = [wide(number, members=2) for number in range(3)]
+    view = view_of(observations)
     assert consumer_group_stalled.judge(view).finding(0).evidence["oldest_unread_ms"] is None
     waited = TimeLag(
         lag_us=Column.of([None, *range(1_000_000, 31_000_000, 1_000_000)]),
@@ -82,11 +82,11 @@ def test_how_long_the_oldest_unread_offset_has_waited_is_told_where_history_know
 def test_a_group_is_not_well_while_a_commit_of_it_is_hidden(
     gaps: tuple[Gap, ...], verdict: Verdict
 ) -> None:
-    looks = [wide(number, members=2, stands=False) for number in range(12)]
-    rest = looks[-1].commits
+    observations = [wide(number, members=2, stands=False) for number in range(12)]
+    rest = observations[-1].commits
     moving = commits((0, 30, int(rest.committed_offset[30])))
-    looks[-1] = replace(looks[-1], commits=moving, gaps=gaps)
-    assert consumer_group_stalled.judge(view_of(looks)).finding(0).verdict is verdict
+    observations[-1] = replace(observations[-1], commits=moving, gaps=gaps)
+    assert consumer_group_stalled.judge(view_of(observations)).finding(0).verdict is verdict
 
 
 @pytest.mark.parametrize("anew", [True, False])
@@ -140,7 +140,7 @@ def test_one_reset_of_many_partitions_is_one_finding() -> None:
 def test_a_group_that_is_younger_than_it_was_is_another_one(
     first: dict[str, Any], later: dict[str, Any], *, anew: bool
 ) -> None:
-    looks = [
+    observations = [
         snapshot(
             groups=(group(**told),),
             commits=commits((0, 0, offset)),
@@ -148,7 +148,7 @@ def test_a_group_that_is_younger_than_it_was_is_another_one(
         )
         for number, (told, offset) in enumerate([(first, 50), ({}, 50), (later, 20)])
     ]
-    said = consumer_group_rewound.judge(view_of(looks)).finding(0)
+    said = consumer_group_rewound.judge(view_of(observations)).finding(0)
     expected = (OK, "made_anew") if anew else (BREACH, "went_back")
     assert (said.verdict, said.reason) == expected
 

@@ -23,7 +23,7 @@ from tests.factories import (
     unseen_offsets,
 )
 from tests.unit.rules.catalogue.judging import view_of
-from tests.unit.rules.catalogue.loss_looks import (
+from tests.unit.rules.catalogue.loss_observations import (
     ALONE,
     BREACH,
     OK,
@@ -38,7 +38,7 @@ from tests.unit.rules.catalogue.loss_looks import (
 
 
 @pytest.mark.parametrize(
-    ("look", "verdict", "reason"),
+    ("observation", "verdict", "reason"),
     [
         pytest.param(led_by_2(None), UNKNOWN, "not_told", id="not-told"),
         pytest.param(
@@ -49,23 +49,23 @@ from tests.unit.rules.catalogue.loss_looks import (
     ],
 )
 def test_what_cannot_be_compared_is_unknown(
-    look: dict[str, Any], verdict: Verdict, reason: str
+    observation: dict[str, Any], verdict: Verdict, reason: str
 ) -> None:
-    found = said(committed_records_lost.judge, led_by_1(), look)
+    found = said(committed_records_lost.judge, led_by_1(), observation)
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
 def test_the_first_round_has_nothing_to_compare_with() -> None:
-    assert said(committed_records_lost.judge, led_by_1()).reason == "first_look"
+    assert said(committed_records_lost.judge, led_by_1()).reason == "first_observation"
 
 
 def test_where_an_epoch_ended_is_asked_until_it_is_told() -> None:
-    looks = [led_by_1(), led_by_2(None), led_by_2(None, epoch=9)]
+    observations = [led_by_1(), led_by_2(None), led_by_2(None, epoch=9)]
     for number in (2, 3):
-        [asked] = committed_records_lost.judge(view_of(rounds(*looks[:number]))).questions
+        [asked] = committed_records_lost.judge(view_of(rounds(*observations[:number]))).questions
         assert isinstance(asked, EpochEndQuestion)
         assert (asked.rows.tolist(), asked.epochs.tolist()) == ([0], [5])
-    told = rounds(*looks, led_by_2(100, epoch=9))
+    told = rounds(*observations, led_by_2(100, epoch=9))
     assert committed_records_lost.judge(view_of(told)).questions == ()
 
 
@@ -106,12 +106,12 @@ def test_a_loss_is_told_with_its_ranges_its_readers_and_what_to_do() -> None:
         "uncommitted_from": 100,
         "uncommitted_to": 110,
         "uncommitted_offsets": 10,
-        "last_look": "2025-06-02T12:00:00.000+00:00",
+        "last_observation": "2025-06-02T12:00:00.000+00:00",
         "unknown_since": "2025-06-02T12:00:00.000+00:00",
         "ex_leader_end": None,
         "groups_beyond": [
-            {"group": "billing", "committed_offset": 100, "read_beyond": 27, "may_skip": 7},
-            {"group": "audit", "committed_offset": 78, "read_beyond": 5, "may_skip": 5},
+            {"group": "billing", "committed_offset": 100, "read_beyond": 27, "may_skip_offsets": 7},
+            {"group": "audit", "committed_offset": 78, "read_beyond": 5, "may_skip_offsets": 5},
         ],
         "group_count": 2,
         "groups_gone_on": [],

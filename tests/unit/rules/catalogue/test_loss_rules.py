@@ -1,4 +1,4 @@
-"""Cases of lost records: what the last look saw, what the new leader has, what has to be said.
+"""Cases of lost records: what the last observation saw, what the new leader has, what has to be said.
 
 Broker 1 led in epoch 5 with all three offsets at 100; in a moment broker 2 leads.
 """
@@ -19,7 +19,7 @@ from tests.factories import (
     offsets,
     topic_id,
 )
-from tests.unit.rules.catalogue.loss_looks import (
+from tests.unit.rules.catalogue.loss_observations import (
     AHEAD,
     ALONE,
     BREACH,
@@ -41,54 +41,54 @@ class Case:
     """What was seen, and what each rule has to say that says more than OK."""
 
     because: str
-    looks: tuple[dict[str, Any], ...]
+    observations: tuple[dict[str, Any], ...]
     breaches: dict[str, str] = field(default_factory=dict)  # rule -> reason
 
 
 CASES: Final = {
     "clean": Case(
         because="the epoch ended where its log had ended when last seen",
-        looks=(led_by_1(), led_by_2(100)),
+        observations=(led_by_1(), led_by_2(100)),
     ),
     "clean-and-grown": Case(
-        because="what was appended after the look and before the change is there",
-        looks=(led_by_1(), led_by_2(150)),
+        because="what was appended after the observation and before the change is there",
+        observations=(led_by_1(), led_by_2(150)),
     ),
     "committed-loss": Case(
         because="27 committed records are not in the new leader's log",
-        looks=(ALONE, led_by_2(73, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(ALONE, led_by_2(73, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "committed-loss-in-a-log-that-grew": Case(
         because="how long the log is by now says nothing",
-        looks=(ALONE, led_by_2(73, now=500, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(ALONE, led_by_2(73, now=500, unclean_election_enabled=UNCLEAN_ALLOWED)),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "forced-although-not-allowed": Case(
         because="an operator can elect uncleanly whatever the topic says",
-        looks=(led_by_1(isr=(1,)), led_by_2(73)),
+        observations=(led_by_1(isr=(1,)), led_by_2(73)),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "deleted-records": Case(
         because="deleted records do not change where an epoch ended",
-        looks=(
+        observations=(
             led_by_1(),
             {**led_by_2(100), "offsets": offsets(1, leader_epoch=[6], log_start_offset=[80])},
         ),
     ),
     "acks-1-loss": Case(
         because="the winner was in sync: what was above the high watermark was never committed",
-        looks=(led_by_1(end=117), led_by_2(100)),
+        observations=(led_by_1(end=117), led_by_2(100)),
         breaches={"unreplicated": "never_committed"},
     ),
     "acks-1-loss-in-part": Case(
         because="some of it had been replicated",
-        looks=(led_by_1(end=117), led_by_2(110)),
+        observations=(led_by_1(end=117), led_by_2(110)),
         breaches={"unreplicated": "never_committed"},
     ),
     "a-tail-of-a-moment": Case(
         because="every load has one, and nothing tells that the election was unclean",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
@@ -96,7 +96,7 @@ CASES: Final = {
     ),
     "possibly-committed": Case(
         because="the high watermark had stood, and jumps to the log end when the ISR shrinks",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED),
@@ -104,13 +104,13 @@ CASES: Final = {
         breaches={"possibly": "possible"},
     ),
     "unclean-and-nothing-seen-is-missing": Case(
-        because="what was appended after the last look is not known",
-        looks=(ALONE, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        because="what was appended after the last observation is not known",
+        observations=(ALONE, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
         breaches={"possibly": "election_not_known"},
     ),
     "unclean-as-its-controller-wrote": Case(
-        because="it wrote of the election, and what was appended after the last look is not known",
-        looks=(
+        because="it wrote of the election, and what was appended after the last observation is not known",
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | written(elected()),
         ),
@@ -118,7 +118,7 @@ CASES: Final = {
     ),
     "unclean-as-its-controller-wrote-with-a-tail": Case(
         because="it wrote of the election, and what was seen above the high watermark is gone",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | written(elected()),
         ),
@@ -126,22 +126,22 @@ CASES: Final = {
     ),
     "its-controller-wrote-of-none": Case(
         because="the active controller's log is read, and tells of no unclean election",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9),
         ),
     ),
     "its-controller-wrote-before": Case(
-        because="what the active controller wrote since the last look is not read yet",
-        looks=(
+        because="what the active controller wrote since the last observation is not read yet",
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(-9),
         ),
         breaches={"possibly": "election_not_known"},
     ),
     "its-controller-wrote-of-none-while-it-was-read": Case(
-        because="it wrote after the last look; in this round its log could not be read",
-        looks=(
+        because="it wrote after the last observation; in this round its log could not be read",
+        observations=(
             ALONE | controller_wrote(1),
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(error="it is gone"),
@@ -150,7 +150,7 @@ CASES: Final = {
     ),
     "a-line-of-its-controller-was-not-understood": Case(
         because="it may be the one about this election",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | controller_wrote(9, unparsed=1),
@@ -159,7 +159,7 @@ CASES: Final = {
     ),
     "the-log-of-a-broker-is-gone-and-not-that-of-its-controller": Case(
         because="the controller's own is read",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
             | log_of_controller(
@@ -170,7 +170,7 @@ CASES: Final = {
     ),
     "another-controller-wrote": Case(
         because="the log of the active controller is not read",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9, node=101),
         ),
@@ -178,19 +178,22 @@ CASES: Final = {
     ),
     "its-controller-wrote-of-none-and-records-are-gone": Case(
         because="what is missing is missing, whatever nobody wrote",
-        looks=(ALONE, led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9)),
+        observations=(
+            ALONE,
+            led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | controller_wrote(9),
+        ),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "rolling-restart": Case(
         because="it came back into the ISR, and another one was in sync before and is so now",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 3), unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(130, unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
     ),
     "rolling-restart-that-was-not-seen-for-long": Case(
         because="within minutes the others may have died, and come back",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 3), unclean_election_enabled=UNCLEAN_ALLOWED),
             *(unanswered(1, isr=(1, 3)) for _ in range(5)),
             led_by_2(130, unclean_election_enabled=UNCLEAN_ALLOWED),
@@ -199,7 +202,7 @@ CASES: Final = {
     ),
     "rolling-restart-of-two": Case(
         because="nobody else tells whether it came back into the ISR: that is not known",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(130, isr=(2,), unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
@@ -207,7 +210,7 @@ CASES: Final = {
     ),
     "old-leader-is-no-company": Case(
         because="the old leader may have died, and come back since",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(130, isr=(2, 1), unclean_election_enabled=UNCLEAN_ALLOWED),
         ),
@@ -215,7 +218,7 @@ CASES: Final = {
     ),
     "reassigned": Case(
         because="a reassignment is over when all that are to stay are in sync",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
             led_by_2(
                 130, leader=4, isr=(4, 3), unclean_election_enabled=UNCLEAN_ALLOWED, **on(4, 3)
@@ -224,7 +227,7 @@ CASES: Final = {
     ),
     "reassigned-in-part": Case(
         because="the old leader is in sync with the new one, which was not there before",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
             led_by_2(
                 130, leader=3, isr=(3, 1), unclean_election_enabled=UNCLEAN_ALLOWED, **on(3, 1)
@@ -233,7 +236,7 @@ CASES: Final = {
     ),
     "reassigned-to-who-did-not-have-all": Case(
         because="what is missing is missing",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 2), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1, 2)),
             led_by_2(
                 73, leader=4, isr=(4, 3), unclean_election_enabled=UNCLEAN_ALLOWED, **on(4, 3)
@@ -243,20 +246,23 @@ CASES: Final = {
     ),
     "its-own-log": Case(
         because="the leader was restarted and leads again",
-        looks=(ALONE, led_by_2(100, leader=1, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(ALONE, led_by_2(100, leader=1, unclean_election_enabled=UNCLEAN_ALLOWED)),
     ),
     "another-one-led-between": Case(
         because="the same leader two elections later may have followed an unclean one in between",
-        looks=(ALONE, led_by_2(100, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(
+            ALONE,
+            led_by_2(100, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
         breaches={"possibly": "election_not_known"},
     ),
     "restarted-where-it-is-forbidden": Case(
         because="nobody else could lead between",
-        looks=(led_by_1(isr=(1,)), led_by_2(100, leader=1, epoch=7)),
+        observations=(led_by_1(isr=(1,)), led_by_2(100, leader=1, epoch=7)),
     ),
     "only-replica": Case(
         because="its only replica was silent, and leads again: nobody else can have led",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), end=103, unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
             unanswered(1, isr=(1,)),
             led_by_2(
@@ -266,7 +272,7 @@ CASES: Final = {
     ),
     "only-replica-silent-for-long": Case(
         because="it makes no difference for how long",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
             *(unanswered(1, isr=(1,)) for _ in range(9)),
             led_by_2(
@@ -276,7 +282,7 @@ CASES: Final = {
     ),
     "only-replica-that-lost-its-disk": Case(
         because="what was committed is not in its log any more, and nobody else was elected",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)),
             led_by_2(
                 0, leader=1, epoch=7, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED, **on(1)
@@ -286,17 +292,23 @@ CASES: Final = {
     ),
     "leader-that-lost-its-disk": Case(
         because="it leads on: nobody else was elected",
-        looks=(ALONE, led_by_2(0, leader=1, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(
+            ALONE,
+            led_by_2(0, leader=1, isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
         breaches={"committed": "lost"},
     ),
     "another-one-led-between-and-records-are-gone": Case(
         because="it has followed one that lacked them",
-        looks=(ALONE, led_by_2(73, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(
+            ALONE,
+            led_by_2(73, leader=1, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED),
+        ),
         breaches={"committed": "lost", "unclean": "lost"},
     ),
     "jumped-before": Case(
         because="a high watermark that jumped after it had stood still tells of an ISR that shrank",
-        looks=(
+        observations=(
             AHEAD,
             led_by_1(watermark=118, end=120, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(118, unclean_election_enabled=UNCLEAN_ALLOWED),
@@ -305,23 +317,23 @@ CASES: Final = {
     ),
     "eligible": Case(
         because="a replica of the ELR has all that was committed",
-        looks=(
+        observations=(
             led_by_1(isr=(1,), elr=Ragged.of([(2,)])),
             led_by_2(100),
         ),
     ),
     "came-back-unseen": Case(
         because="where unclean elections are forbidden a direct change had its winner in sync",
-        looks=(led_by_1(isr=(1, 3)), led_by_2(100)),
+        observations=(led_by_1(isr=(1, 3)), led_by_2(100)),
     ),
     "too-much-unseen": Case(
         because="there was no leader for a while, and the winner was not in sync when last seen",
-        looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7, isr=(2,))),
+        observations=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7, isr=(2,))),
         breaches={"possibly": "election_not_known"},
     ),
     "stood-still-where-it-is-forbidden": Case(
         because="a standstill alone makes no election unclean that may not be",
-        looks=(
+        observations=(
             led_by_1(isr=(1, 3), end=120),
             led_by_1(isr=(1, 3), end=120),
             led_by_2(100, epoch=7, isr=(2,)),
@@ -330,16 +342,16 @@ CASES: Final = {
     ),
     "two-steps-with-company": Case(
         because="two brokers were restarted between two rounds; an unclean leader would be alone",
-        looks=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7)),
+        observations=(led_by_1(isr=(1, 3)), led_by_2(100, epoch=7)),
     ),
     "stood-still-before": Case(
-        because="the ISR may have shrunk to the old leader after the last look",
-        looks=(AHEAD, AHEAD, led_by_2(120, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        because="the ISR may have shrunk to the old leader after the last observation",
+        observations=(AHEAD, AHEAD, led_by_2(120, unclean_election_enabled=UNCLEAN_ALLOWED)),
         breaches={"possibly": "election_not_known"},
     ),
     "turned-off-before-the-end-was-told": Case(
         because="unclean elections were allowed when the leader was elected",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(None),
             led_by_2(None),
@@ -349,11 +361,11 @@ CASES: Final = {
     ),
     "busy-before": Case(
         because="a few records on their way are no standstill",
-        looks=(AHEAD, led_by_2(120, unclean_election_enabled=UNCLEAN_ALLOWED)),
+        observations=(AHEAD, led_by_2(120, unclean_election_enabled=UNCLEAN_ALLOWED)),
     ),
     "two-changes": Case(
         because="what the first change lost is still missing after the second",
-        looks=(
+        observations=(
             ALONE,
             led_by_2(None, unclean_election_enabled=UNCLEAN_ALLOWED),
             led_by_2(73, epoch=9, leader=3),
@@ -362,24 +374,27 @@ CASES: Final = {
     ),
     "not-told-yet": Case(
         because="the new leader has not said where the epoch ended",
-        looks=(led_by_1(), led_by_2(None)),
+        observations=(led_by_1(), led_by_2(None)),
     ),
     "created-again": Case(
         because="another topic of this name has nothing to do with it",
-        looks=(led_by_1(), led_by_2(3, epoch=0, topic_ids=(topic_id("orders", creation=1),))),
+        observations=(
+            led_by_1(),
+            led_by_2(3, epoch=0, topic_ids=(topic_id("orders", creation=1),)),
+        ),
     ),
     "told-once": Case(
         because="an event is said in the round that proves it",
-        looks=(ALONE, led_by_2(73), led_by_2(73)),
+        observations=(ALONE, led_by_2(73), led_by_2(73)),
     ),
-    "first-round": Case(because="nothing is remembered", looks=(led_by_2(73),)),
+    "first-round": Case(because="nothing is remembered", observations=(led_by_2(73),)),
 }
 
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case, rule: str) -> None:
-    found = said(RULES[rule], *case.looks)
+    found = said(RULES[rule], *case.observations)
     is_breach = found.verdict is BREACH
     assert (found.reason if is_breach else None) == case.breaches.get(rule), case.because
 
@@ -388,7 +403,7 @@ def test_case(case: Case, rule: str) -> None:
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_an_end_that_is_told_a_round_later_says_the_same(case: Case, rule: str) -> None:
     """A restart, a request that failed, or too many changes at once: the answer may come late."""
-    *before, last = case.looks
+    *before, last = case.observations
     if len(before) > 1 and before[-1] is last:
         return  # it was told before
     found = said(RULES[rule], *before, last | {"epoch_ends": epoch_ends()}, last)

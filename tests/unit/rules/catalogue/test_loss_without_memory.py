@@ -23,7 +23,7 @@ from tests.factories import (
     unseen_offsets,
 )
 from tests.unit.rules.catalogue.judging import view_of
-from tests.unit.rules.catalogue.loss_looks import (
+from tests.unit.rules.catalogue.loss_observations import (
     ALONE,
     BREACH,
     OK,
@@ -53,7 +53,7 @@ def read_in_epoch_5(committed: int, *, epoch_end: int | None = 73, **more: Any) 
 
 
 @pytest.mark.parametrize(
-    ("looks", "reason"),
+    ("observations", "reason"),
     [
         pytest.param((read_in_epoch_5(100),), "read_beyond_epoch_end", id="first-round"),
         pytest.param((read_in_epoch_5(73),), None, id="at-its-end"),
@@ -75,9 +75,9 @@ def read_in_epoch_5(committed: int, *, epoch_end: int | None = 73, **more: Any) 
     ],
 )
 def test_a_group_that_read_beyond_its_epoch_needs_no_memory(
-    looks: tuple[dict[str, Any], ...], reason: str | None
+    observations: tuple[dict[str, Any], ...], reason: str | None
 ) -> None:
-    found = said(records_possibly_lost.judge, *looks)
+    found = said(records_possibly_lost.judge, *observations)
     assert (found.reason if found.verdict is BREACH else None) == reason
 
 
@@ -104,7 +104,7 @@ def beyond_the_log(**more: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("looks", "verdict", "reason"),
+    ("observations", "verdict", "reason"),
     [
         pytest.param((beyond_the_log(),), BREACH, "beyond", id="first-round"),
         pytest.param((beyond_the_log(),) * 2, OK, "told_before", id="told-once"),
@@ -138,9 +138,9 @@ def beyond_the_log(**more: Any) -> dict[str, Any]:
     ],
 )
 def test_committed_beyond_the_log_end(
-    looks: tuple[dict[str, Any], ...], verdict: Verdict, reason: str
+    observations: tuple[dict[str, Any], ...], verdict: Verdict, reason: str
 ) -> None:
-    found = said(committed_beyond_log_end.judge, *looks)
+    found = said(committed_beyond_log_end.judge, *observations)
     assert (found.verdict, found.reason) == (verdict, reason)
 
 
@@ -151,28 +151,34 @@ IN_SYNC: Final = led_by_1(end=105, unclean_election_enabled=UNCLEAN_ALLOWED)
 def test_an_isr_that_shrank_after_the_leader_had_answered_last_makes_no_election_clean() -> None:
     allowed: dict[str, Any] = {"unclean_election_enabled": UNCLEAN_ALLOWED}
     silent = {**placed(1, isr=(1,), **allowed), "offsets": unseen_offsets(1)}
-    looks = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
-    assert said(RULES["possibly"], *looks).reason == "unseen"
-    assert said(RULES["possibly"], *looks).evidence["election"] == "not_known"
-    assert said(RULES["unclean"], *looks).verdict is OK
+    observations = (led_by_1(isr=(1, 2), **allowed), silent, led_by_2(100, **allowed))
+    assert said(RULES["possibly"], *observations).reason == "unseen"
+    assert said(RULES["possibly"], *observations).evidence["election"] == "not_known"
+    assert said(RULES["unclean"], *observations).verdict is OK
 
 
 def test_what_happened_between_two_elections_is_not_known() -> None:
     """The winner was in sync when last seen; the ISR may have shrunk before the second election."""
-    looks = (IN_SYNC, IN_SYNC, led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED))
-    assert said(RULES["possibly"], *looks).reason == "possible"
-    assert said(RULES["unreplicated"], *looks).verdict is OK
+    observations = (
+        IN_SYNC,
+        IN_SYNC,
+        led_by_2(100, epoch=7, unclean_election_enabled=UNCLEAN_ALLOWED),
+    )
+    assert said(RULES["possibly"], *observations).reason == "possible"
+    assert said(RULES["unreplicated"], *observations).verdict is OK
 
 
 @pytest.mark.parametrize(
     ("seconds", "reason"), [(15, "nothing_says_so"), (120, "election_not_known")]
 )
-def test_an_old_look_says_little_of_the_isr_at_an_election(seconds: float, reason: str) -> None:
-    looks = [
+def test_an_old_observation_says_little_of_the_isr_at_an_election(
+    seconds: float, reason: str
+) -> None:
+    observations = [
         snapshot(taken_at=at(0), **IN_SYNC),
         snapshot(taken_at=at(seconds), **led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)),
     ]
-    assert RULES["possibly"](view_of(looks)).finding(0).reason == reason
+    assert RULES["possibly"](view_of(observations)).finding(0).reason == reason
 
 
 def test_a_setting_that_was_turned_off_since_was_on_at_the_election() -> None:
@@ -255,7 +261,7 @@ def test_a_broker_is_to_be_kept_down_only_where_the_election_is_known_to_be_uncl
 
 
 @pytest.mark.parametrize(
-    ("look", "rule"),
+    ("observation", "rule"),
     [
         pytest.param(
             read_in_epoch_5(100) | {"offsets": unseen_offsets(1)}, "possibly", id="leader-unseen"
@@ -264,9 +270,9 @@ def test_a_broker_is_to_be_kept_down_only_where_the_election_is_known_to_be_uncl
     ],
 )
 def test_what_could_not_be_seen_for_a_round_is_not_told_again(
-    look: dict[str, Any], rule: str
+    observation: dict[str, Any], rule: str
 ) -> None:
-    assert said(RULES[rule], read_in_epoch_5(100), look, read_in_epoch_5(100)).verdict is OK
+    assert said(RULES[rule], read_in_epoch_5(100), observation, read_in_epoch_5(100)).verdict is OK
 
 
 def test_a_commit_beyond_the_log_is_told_once_whatever_is_unseen_between() -> None:

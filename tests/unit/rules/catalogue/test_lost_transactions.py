@@ -1,4 +1,4 @@
-"""Committed transactions of which a leader change left nothing, and what a look between rounds saw."""
+"""Committed transactions of which a leader change left nothing, and what an observation between rounds saw."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import pytest
 from rules.catalogue import (
     committed_records_lost,
 )
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column
 from rules.facts.identity import TopicPartition
-from rules.facts.last_look import microseconds, refined
+from rules.facts.last_observation import microseconds, refined
 from rules.facts.memory import Memory, advance
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.question import ProducersQuestion
 from rules.view import View
@@ -27,7 +27,7 @@ from tests.factories import (
     unseen_offsets,
 )
 from tests.unit.rules.catalogue.judging import view_of
-from tests.unit.rules.catalogue.loss_looks import (
+from tests.unit.rules.catalogue.loss_observations import (
     AHEAD,
     ALONE,
     BREACH,
@@ -56,7 +56,7 @@ def committed(epoch: int = 4, *, second: float = 10, **more: Any) -> Transaction
 
 def remembered_by_leader(epochs: dict[int, int]) -> dict[str, Any]:
     """Return a round in which the new leader told every producer that it knows."""
-    found = replace(producers(rows=1, looked=[0]), epochs={0: epochs})
+    found = replace(producers(rows=1, observed=[0]), epochs={0: epochs})
     return led_by_2(73, unclean_election_enabled=UNCLEAN_ALLOWED) | {"producers": found}
 
 
@@ -77,8 +77,8 @@ UNCLEAN: Final = led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED)
 def test_a_committed_transaction_that_left_no_trace_is_named(
     log: TransactionLog, epochs: dict[int, int], *, is_lost: bool
 ) -> None:
-    looks = (ALONE, UNCLEAN | {"transaction_log": log}, remembered_by_leader(epochs))
-    found = said(committed_records_lost.judge, *looks)
+    observations = (ALONE, UNCLEAN | {"transaction_log": log}, remembered_by_leader(epochs))
+    found = said(committed_records_lost.judge, *observations)
     assert (found.verdict, found.reason) == (
         (BREACH, "transaction_lost") if is_lost else (OK, "nothing_seen_is_missing")
     )
@@ -103,8 +103,8 @@ def test_a_committed_transaction_that_left_no_trace_is_named(
 def test_every_producer_is_asked_for_where_something_may_be_lost(
     before: dict[str, Any], after: dict[str, Any], *, is_asked: bool
 ) -> None:
-    looks = rounds(before, after | {"transaction_log": committed()})
-    asked = committed_records_lost.judge(view_of(looks)).questions
+    observations = rounds(before, after | {"transaction_log": committed()})
+    asked = committed_records_lost.judge(view_of(observations)).questions
     assert [isinstance(one, ProducersQuestion) and one.wants_every for one in asked] == (
         [True] if is_asked else []
     )
@@ -149,23 +149,26 @@ def test_what_was_committed_on_whole_partitions_is_not_kept() -> None:
 
 
 def test_a_high_watermark_that_jumped_between_two_rounds_makes_no_election_clean() -> None:
-    """A light look saw the jump; the ISR that is remembered is older than it."""
+    """A light observation saw the jump; the ISR that is remembered is older than it."""
     *earlier, last = rounds(AHEAD, AHEAD, led_by_2(100, unclean_election_enabled=UNCLEAN_ALLOWED))
     before: Memory | None = None
-    for look in earlier:
-        before = advance(look, before)
+    for observation in earlier:
+        before = advance(observation, before)
     assert before is not None
-    light = RiskLooks(
+    light = AtRiskObservations(
         partitions=earlier[-1].partitions,
         row=ints(0),
         leader_epoch=ints(5),
         last_stable_offset=Column.of([135]),
         high_watermark=Column.of([135]),
         log_end_offset=Column.of([140]),
-        looked_at_us=ints(microseconds(at(20))),
+        observed_at_us=ints(microseconds(at(20))),
     )
-    for looks, rule in ((before.looks, "possibly"), (refined(before.looks, light), "committed")):
-        known = replace(before, looks=looks)
+    for observations, rule in (
+        (before.observations, "possibly"),
+        (refined(before.observations, light), "committed"),
+    ):
+        known = replace(before, observations=observations)
         view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
         found = RULES[rule](view).finding(0)
         assert found.verdict is BREACH
@@ -193,18 +196,20 @@ def test_a_winner_that_has_what_came_after_the_isr_was_told_was_fetching_again(
     )
     before = advance(alone, None)
     seen = 100 if end is None else 135
-    light = RiskLooks(
+    light = AtRiskObservations(
         partitions=alone.partitions,
         row=ints(0),
         leader_epoch=ints(5),
         last_stable_offset=Column.of([seen]),
         high_watermark=Column.of([seen]),
         log_end_offset=Column.of([seen]),
-        looked_at_us=ints(microseconds(at(5))),
+        observed_at_us=ints(microseconds(at(5))),
     )
     told_at = microseconds(at(0)) + (0 if seconds > 0 else 9_000_000)
-    context = replace(before.looks.context, isr_told_us=Column.of([told_at]))
-    known = replace(before, looks=refined(replace(before.looks, context=context), light))
+    context = replace(before.observations.context, isr_told_us=Column.of([told_at]))
+    known = replace(
+        before, observations=refined(replace(before.observations, context=context), light)
+    )
     view = View(snapshot=last, memory=advance(last, known), before=known, now=last.taken_at)
     assert RULES["possibly"](view).finding(0).reason == reason
 

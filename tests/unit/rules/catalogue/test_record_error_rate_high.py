@@ -41,7 +41,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Verdict, str]] = {
     "none": ("nothing failed", {}, OK, "no_errors"),
     "six": ("a batch that failed is over", errors((-15, 0, 6)), OK, "few_errors"),
     "seven": ("more than six in a minute", errors((-15, 0, 7)), BREACH, "records_fail"),
-    "in two looks": ("it adds up", errors((-30, -15, 4), (-15, 0, 4)), BREACH, "records_fail"),
+    "in two observations": ("it adds up", errors((-30, -15, 4), (-15, 0, 4)), BREACH, "records_fail"),
     "an hour ago": ("it is over", errors((-90, -75, 500)), OK, "no_errors"),
     "a part of it": ("a third of 18 was in the minute", errors((-180, 0, 18)), OK, "few_errors"),
     "over a silence": ("half an hour with 300", errors((-1800, 0, 300)), BREACH, "records_fail"),
@@ -49,8 +49,8 @@ CASES: dict[str, tuple[str, dict[str, Any], Verdict, str]] = {
                    BREACH, "records_fail"),
     "a low rate alone": ("0.05 a second are 3",
                          {"errors": counted(total=None, increase=None, rate=0.05)}, OK, "few_errors"),
-    "first look": ("a counter says nothing by itself", {"errors": FIRST}, UNKNOWN, "first_look"),
-    "first look with a rate": (
+    "first observation": ("a counter says nothing by itself", {"errors": FIRST}, UNKNOWN, "first_observation"),
+    "first observation with a rate": (
         "the client has measured it itself",
         {"errors": counted(increase=None, since=None, rate=0.0)}, OK, "no_errors",
     ),
@@ -206,14 +206,14 @@ def test_a_finding_ends_with_its_client_and_not_with_its_endpoint() -> None:
 
     def next_round(seen: Scrapes) -> list[EndReason | None]:
         nonlocal open_
-        look = snapshot(scrapes=seen)
+        observation = snapshot(scrapes=seen)
         changes = next_changes(
             open_,
-            [judge(view_of([look]))],
-            completeness=Completeness.of(look),
-            now=look.taken_at,
+            [judge(view_of([observation]))],
+            completeness=Completeness.of(observation),
+            now=observation.taken_at,
         )
-        open_ = apply_changes(open_, changes, look.taken_at)
+        open_ = apply_changes(open_, changes, observation.taken_at)
         return [one.end_reason for one in changes]
 
     failing = client_reading(**FAILING)

@@ -12,12 +12,12 @@ from rules.open_findings import Identity, OpenFinding, Step, apply_changes, next
 from rules.verdict import Severity, Verdict
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from tests.unit.rules.catalogue.sequence_rules import breaches
-from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, OLD_BATCH, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import PATIENCE, batch, found, play
 
-TEXTBOOK: Final = CASES["textbook"].looks
+TEXTBOOK: Final = CASES["textbook"].observations
 CAME: Final = batch(100, 3, 24, leader_epoch=6)  # what was missing, after all
 HEALED: Final = of_2(25, found=[found(OLD_BATCH, CAME)])
 REFUTED: Final = (3, "loss", "refuted")
@@ -29,9 +29,9 @@ def test_a_proven_loss_is_refuted_when_its_client_sends_after_all() -> None:
 
 
 def test_so_is_one_that_was_bounded_by_its_gap() -> None:
-    looks = CASES["unclean-and-unhealed"].looks
+    observations = CASES["unclean-and-unhealed"].observations
     late = of_2(21 + PATIENCE, found=[found(OLD_BATCH, batch(100, 3, 1, leader_epoch=6))])
-    said = breaches(play((*looks, late)))
+    said = breaches(play((*observations, late)))
     assert said == [(3, "loss", "lost"), (4, "loss", "refuted"), (4, "reordering", "reordered")]
 
 
@@ -52,41 +52,41 @@ def test_it_goes_on_as_information_with_the_evidence_of_what_it_was() -> None:
 
 def test_it_is_not_refuted_while_another_producer_has_lost_records() -> None:
     both = (rejected(27, 2, broker=2), rejected(30, 2, broker=2, producer_id=9))
-    looks = (
+    observations = (
         ALONE,
         of_2(11, lines=both, ends=((0, 5, 100),)),
         of_2(12, found=[found(OLD_BATCH), found(OLD_BATCH, producer_id=9)]),
         of_2(25, found=[found(OLD_BATCH, CAME), found(OLD_BATCH, producer_id=9)]),
     )
-    said = breaches(play(looks))
+    said = breaches(play(observations))
     assert [one for one in said if one[1] == "loss"] == [(2, "loss", "lost")]
     assert (3, "reordering", "reordered") in said
 
 
 def test_what_is_only_suspected_of_another_producer_is_what_is_left() -> None:
     both = (rejected(27, 2, broker=2), rejected(600, 2, broker=2, producer_id=9))
-    looks = (
+    observations = (
         ALONE,
         of_2(11, lines=both, ends=((0, 5, 100),)),
         *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(4)),
         *(of_2(12 + PATIENCE + n, found=[found(OLD_BATCH)]) for n in range(5)),
         replace(HEALED, second=20 + PATIENCE),
     )
-    said = [one for one in breaches(play(looks)) if one[1] == "loss"]
+    said = [one for one in breaches(play(observations)) if one[1] == "loss"]
     assert said == [(2, "loss", "lost"), (9, "loss", "lost"), (11, "loss", "possibly_lost")]
-    [finding] = sequence_gap_loss.judge(play(looks)[-1]).findings(Verdict.BREACH)
+    [finding] = sequence_gap_loss.judge(play(observations)[-1]).findings(Verdict.BREACH)
     assert finding.evidence["producer_id"] == 9
 
 
 def test_a_suspicion_that_was_told_is_refuted_too() -> None:
     late = 20 + PATIENCE
-    looks = (
-        *CASES["no-read-and-a-loss"].looks,
+    observations = (
+        *CASES["no-read-and-a-loss"].observations,
         of_2(late, lines=(rejected(28, 2, broker=2, second=late - 1),)),
         of_2(late + 1, found=[found(OLD_BATCH, CAME, batch(124, 27, 2, leader_epoch=6))]),
         of_2(late + 2),
     )
-    said = [one[1:] for one in breaches(play(looks))]
+    said = [one[1:] for one in breaches(play(observations))]
     assert said == [
         ("loss", "possibly_lost"),
         ("loss", "refuted"),

@@ -17,10 +17,10 @@ from rules.catalogue import (
 from rules.judgement import Finding
 from rules.verdict import Severity, Verdict
 from tests.unit.rules.catalogue.sequence_rules import RULES, TEXTBOOK, breaches, told
-from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, OLD_BATCH, line_of_2, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import Look, batch, found, play
+from tests.unit.rules.sequence.stage import Observation, batch, found, play
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def test_case(name: str) -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_only_a_confirmed_loss_pages(name: str) -> None:
-    views = play(CASES[name].looks)
+    views = play(CASES[name].observations)
     pages = [
         finding
         for view in views
@@ -146,8 +146,8 @@ def test_a_loss_is_told_with_its_range_and_what_to_do() -> None:
 
 
 def test_what_speaks_against_is_told_too() -> None:
-    looks = CASES["a-large-gap-in-the-same-epoch"].looks
-    [finding] = sequence_gap_reordering.judge(play(looks)[-1]).findings(Verdict.BREACH)
+    observations = CASES["a-large-gap-in-the-same-epoch"].observations
+    [finding] = sequence_gap_reordering.judge(play(observations)[-1]).findings(Verdict.BREACH)
     assert finding.evidence["evidence_for"] == [
         {"fact": "leader epoch 5 lasted from the last accepted batch on"}
     ]
@@ -158,14 +158,14 @@ def test_what_speaks_against_is_told_too() -> None:
 
 def test_a_retry_that_is_sent_once_more_under_a_new_epoch_is_told_again() -> None:
     batches = [batch(94 + n, n) for n in range(6)]
-    looks = (
-        Look(second=0),
-        Look(second=11, lines=(rejected(0, 5),)),
-        Look(second=12, found=[found(*batches)]),
-        Look(second=13, found=[found(*batches, batch(100, 0, epoch=1))]),
-        Look(second=14, found=[found(*batches, batch(100, 0, epoch=1))]),
+    observations = (
+        Observation(second=0),
+        Observation(second=11, lines=(rejected(0, 5),)),
+        Observation(second=12, found=[found(*batches)]),
+        Observation(second=13, found=[found(*batches, batch(100, 0, epoch=1))]),
+        Observation(second=14, found=[found(*batches, batch(100, 0, epoch=1))]),
     )
-    assert breaches(play(looks)) == [
+    assert breaches(play(observations)) == [
         (2, "duplicates", "stale_retry"),
         (3, "duplicates", "resent"),
     ]
@@ -173,7 +173,7 @@ def test_a_retry_that_is_sent_once_more_under_a_new_epoch_is_told_again() -> Non
 
 def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
     lines = (rejected(27, 2, broker=2), rejected(6, 2, broker=2, producer_id=8, offset=110))
-    looks = (
+    observations = (
         ALONE,
         replace(line_of_2(), lines=lines),
         of_2(
@@ -184,10 +184,10 @@ def test_two_producers_are_told_in_one_finding_the_worst_first() -> None:
             ],
         ),
     )
-    view = play(looks)[-1]
+    view = play(observations)[-1]
     assert breaches([view]) == [(0, "loss", "lost"), (0, "reordering", "reordered")]
-    third = replace(looks[1], lines=(*lines, rejected(30, 2, broker=2, producer_id=9)))
-    more = replace(looks[2], found=[*looks[2].found, found(OLD_BATCH, producer_id=9)])
+    third = replace(observations[1], lines=(*lines, rejected(30, 2, broker=2, producer_id=9)))
+    more = replace(observations[2], found=[*observations[2].found, found(OLD_BATCH, producer_id=9)])
     [finding] = sequence_gap_loss.judge(play((ALONE, third, more))[-1]).findings(Verdict.BREACH)
     assert finding.evidence["episode_count"] == 2
     assert isinstance(finding.evidence["episodes"], list)

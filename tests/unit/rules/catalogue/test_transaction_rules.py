@@ -42,7 +42,7 @@ WAITING: Final = {
 
 
 def waits(*listed: Transaction, **more: Any) -> dict[str, Any]:
-    """Return a look in which a group has read up to the LSO at 90."""
+    """Return an observation in which a group has read up to the LSO at 90."""
     return {**WAITING, **held(*listed, **more)}
 
 
@@ -52,21 +52,21 @@ BLOCKED = [
     Case(
         id="nothing-held",
         because="a group at the end has nothing to wait for",
-        looks=(dict(WAITING, commits=commits((0, 0, 100), nothing_to_read=[1])),),
+        observations=(dict(WAITING, commits=commits((0, 0, 100), nothing_to_read=[1])),),
         verdict=OK,
         reason="nothing_held",
     ),
     Case(
         id="hanging",
         because="what never ends is told at once",
-        looks=(waits(EMPTY), waits(EMPTY)),
+        observations=(waits(EMPTY), waits(EMPTY)),
         verdict=BREACH,
         reason="hanging",
     ),
     Case(
         id="open-in-time",
         because="a transaction within its timeout is nobody's fault",
-        looks=(waits(transaction(timeout=timedelta(hours=1))),) * 2,
+        observations=(waits(transaction(timeout=timedelta(hours=1))),) * 2,
         seconds=300,
         verdict=OK,
         reason="open_in_time",
@@ -74,7 +74,7 @@ BLOCKED = [
     Case(
         id="two-phase-commit",
         because="open without a limit, by design",
-        looks=(waits(transaction(timeout=NO_TIMEOUT)),) * 2,
+        observations=(waits(transaction(timeout=NO_TIMEOUT)),) * 2,
         seconds=300,
         verdict=OK,
         reason="open_in_time",
@@ -82,15 +82,15 @@ BLOCKED = [
     Case(
         id="overdue",
         because="its owner is gone, and the group waits for the coordinator",
-        looks=(waits(OVERDUE), waits(OVERDUE)),
+        observations=(waits(OVERDUE), waits(OVERDUE)),
         seconds=60,
         verdict=BREACH,
         reason="overdue",
     ),
     Case(
         id="overdue-for-a-moment",
-        because="the coordinator looks every few seconds",
-        looks=(waits(OVERDUE), waits(OVERDUE)),
+        because="the coordinator observations every few seconds",
+        observations=(waits(OVERDUE), waits(OVERDUE)),
         seconds=30,
         verdict=OK,
         reason="not_for_long",
@@ -98,7 +98,7 @@ BLOCKED = [
     Case(
         id="marker-stuck",
         because="it is committed, and the group may not see it",
-        looks=(waits(PREPARED), waits(PREPARED)),
+        observations=(waits(PREPARED), waits(PREPARED)),
         seconds=60,
         verdict=BREACH,
         reason="marker_stuck",
@@ -106,14 +106,14 @@ BLOCKED = [
     Case(
         id="commits-after-a-long-time",
         because="it was open for long, and its marker is not late",
-        looks=(*(waits(transaction(timeout=timedelta(hours=1))),) * 10, waits(PREPARED)),
+        observations=(*(waits(transaction(timeout=timedelta(hours=1))),) * 10, waits(PREPARED)),
         verdict=OK,
         reason="being_written",
     ),
     Case(
         id="ended-between-two-requests",
         because="offsets are read before producers: nobody has it open any more",
-        looks=(
+        observations=(
             *(waits(transaction(timeout=timedelta(hours=1))),) * 10,
             {**WAITING, **UNREPLICATED},
         ),
@@ -123,9 +123,9 @@ BLOCKED = [
     Case(
         id="nobody-found-between-two-requests",
         because="the same, where followers were quick",
-        looks=(
+        observations=(
             *(waits(transaction(timeout=timedelta(hours=1))),) * 10,
-            waits(producers=producers(rows=1, looked=[0])),
+            waits(producers=producers(rows=1, observed=[0])),
         ),
         verdict=OK,
         reason="being_written",
@@ -133,7 +133,7 @@ BLOCKED = [
     Case(
         id="marker-not-replicated",
         because="the group may not see what is committed, half a minute after it was",
-        looks=(
+        observations=(
             *(waits(transaction(timeout=timedelta(hours=1))),) * 4,
             *({**WAITING, **UNREPLICATED},) * 3,
         ),
@@ -143,7 +143,7 @@ BLOCKED = [
     Case(
         id="holder-not-known",
         because="that the group waits is certain, and nobody may see for whom",
-        looks=(waits(sight=Sight.UNPROVEN),) * 2,
+        observations=(waits(sight=Sight.UNPROVEN),) * 2,
         seconds=120,
         verdict=BREACH,
         reason="holder_not_known",
@@ -151,22 +151,22 @@ BLOCKED = [
     Case(
         id="leader-not-asked",
         because="a transaction within its timeout may hold it, as far as anybody can tell",
-        looks=(waits(producers=producers(rows=1)),) * 2,
+        observations=(waits(producers=producers(rows=1)),) * 2,
         seconds=120,
         verdict=UNKNOWN,
         reason="holder_not_seen",
     ),
     Case(
-        id="look-failed-after-it-was-told",
-        because="a look that failed ends nothing",
-        looks=(waits(EMPTY), waits(EMPTY), waits(producers=producers(rows=1))),
+        id="observation-failed-after-it-was-told",
+        because="an observation that failed ends nothing",
+        observations=(waits(EMPTY), waits(EMPTY), waits(producers=producers(rows=1))),
         verdict=UNKNOWN,
         reason="holder_not_seen",
     ),
     Case(
         id="coordinator-away",
         because="the same transaction may be within its timeout",
-        looks=(waits(transaction()), waits(is_complete=False, gaps=(COORDINATOR_AWAY,))),
+        observations=(waits(transaction()), waits(is_complete=False, gaps=(COORDINATOR_AWAY,))),
         seconds=120,
         verdict=UNKNOWN,
         reason="holder_not_seen",
@@ -174,14 +174,14 @@ BLOCKED = [
     Case(
         id="has-more-to-read",
         because="a slow group is not blocked yet",
-        looks=(waits(EMPTY, commits=commits((0, 0, 50))),) * 2,
+        observations=(waits(EMPTY, commits=commits((0, 0, 50))),) * 2,
         verdict=OK,
         reason="has_more_to_read",
     ),
     Case(
-        id="small-lag-not-looked-into",
+        id="small-lag-not-observed-into",
         because="a lag of 1 may be a marker or a record",
-        looks=(waits(OVERDUE, commits=commits((0, 0, 89))),) * 2,
+        observations=(waits(OVERDUE, commits=commits((0, 0, 89))),) * 2,
         seconds=60,
         verdict=UNKNOWN,
         reason="cannot_tell",
@@ -189,14 +189,14 @@ BLOCKED = [
     Case(
         id="reads-uncommitted",
         because="it has committed beyond the last stable offset",
-        looks=(waits(EMPTY, commits=commits((0, 0, 95))),) * 2,
+        observations=(waits(EMPTY, commits=commits((0, 0, 95))),) * 2,
         verdict=OK,
         reason="reads_uncommitted",
     ),
     Case(
         id="end-not-seen",
         because="nobody knows how far it could read",
-        looks=(waits(EMPTY), waits(EMPTY, offsets=unseen_offsets(1))),
+        observations=(waits(EMPTY), waits(EMPTY, offsets=unseen_offsets(1))),
         verdict=UNKNOWN,
         reason="end_not_seen",
     ),

@@ -25,10 +25,10 @@ from tests.unit.rules.catalogue.judging import Judge, view_of
 OK, UNKNOWN, BREACH = Verdict.OK, Verdict.UNKNOWN, Verdict.BREACH
 
 
-def judgement_of(judge: Judge, *looks: dict[str, Any], seconds: float = 15) -> Judgement:
+def judgement_of(judge: Judge, *observations: dict[str, Any], seconds: float = 15) -> Judgement:
     rounds = [
-        snapshot(taken_at=NOON + number * timedelta(seconds=seconds), **look)
-        for number, look in enumerate(looks)
+        snapshot(taken_at=NOON + number * timedelta(seconds=seconds), **observation)
+        for number, observation in enumerate(observations)
     ]
     return judge(view_of(rounds))
 
@@ -49,7 +49,7 @@ AWAY: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("looks", "verdict", "reason"),
+    ("observations", "verdict", "reason"),
     [
         pytest.param([listed(transaction())], OK, "open", id="within-its-timeout"),
         pytest.param(
@@ -88,15 +88,15 @@ AWAY: dict[str, Any] = {
         ),
     ],
 )
-def test_overdue(looks: Sequence[dict[str, Any]], verdict: Verdict, reason: str) -> None:
-    said = only(judgement_of(transaction_overdue.judge, *looks))
+def test_overdue(observations: Sequence[dict[str, Any]], verdict: Verdict, reason: str) -> None:
+    said = only(judgement_of(transaction_overdue.judge, *observations))
     assert (said.verdict, said.reason) == (verdict, reason)
 
 
 def test_what_is_overdue_is_told_with_its_partitions_and_gets_worse() -> None:
     where = frozenset({TopicPartition("orders", 2), TopicPartition("orders", 1)})
-    look = listed(transaction(started_at=at(-62), partitions=where))
-    said = only(judgement_of(transaction_overdue.judge, look))
+    observation = listed(transaction(started_at=at(-62), partitions=where))
+    said = only(judgement_of(transaction_overdue.judge, observation))
     assert said.severity is Severity.INFO
     assert said.labels == {"cluster": "default", "transactional_id": "payments"}
     assert said.evidence == {
@@ -113,7 +113,7 @@ def test_what_is_overdue_is_told_with_its_partitions_and_gets_worse() -> None:
         ],
         "partition_count": 2,
     }
-    late = only(judgement_of(transaction_overdue.judge, look, look, seconds=60))
+    late = only(judgement_of(transaction_overdue.judge, observation, observation, seconds=60))
     assert (late.reason, late.severity) == ("not_aborted", Severity.WARNING)
 
 
@@ -171,7 +171,7 @@ def outcomes(committed: int, aborted: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("looks", "seconds", "verdict", "reason"),
+    ("observations", "seconds", "verdict", "reason"),
     [
         pytest.param([outcomes(19, 0)], 15, OK, "too_few", id="few"),
         pytest.param([{}, outcomes(0, 19)], 600, OK, "too_few", id="few-aborted"),
@@ -183,9 +183,9 @@ def outcomes(committed: int, aborted: int) -> dict[str, Any]:
     ],
 )
 def test_abort_ratio(
-    looks: Sequence[dict[str, Any]], seconds: float, verdict: Verdict, reason: str
+    observations: Sequence[dict[str, Any]], seconds: float, verdict: Verdict, reason: str
 ) -> None:
-    said = only(judgement_of(transaction_abort_ratio_high.judge, *looks, seconds=seconds))
+    said = only(judgement_of(transaction_abort_ratio_high.judge, *observations, seconds=seconds))
     assert (said.verdict, said.reason) == (verdict, reason)
 
 
@@ -193,7 +193,7 @@ PARTLY: dict[str, Any] = {"transaction_log": TransactionLog(is_read=True, is_who
 
 
 @pytest.mark.parametrize(
-    ("looks", "verdict", "reason"),
+    ("observations", "verdict", "reason"),
     [
         pytest.param([outcomes(0, 20), PARTLY], BREACH, "mostly_aborted", id="not-read-to-its-end"),
         pytest.param([outcomes(0, 5), PARTLY], UNKNOWN, "log_read_in_part", id="may-be-more"),
@@ -202,12 +202,14 @@ PARTLY: dict[str, Any] = {"transaction_log": TransactionLog(is_read=True, is_who
     ],
 )
 def test_a_log_that_was_read_in_part_calls_nobody_fine(
-    looks: Sequence[dict[str, Any]], verdict: Verdict, reason: str
+    observations: Sequence[dict[str, Any]], verdict: Verdict, reason: str
 ) -> None:
-    said = only(judgement_of(transaction_abort_ratio_high.judge, *looks))
+    said = only(judgement_of(transaction_abort_ratio_high.judge, *observations))
     assert (said.verdict, said.reason) == (verdict, reason)
 
 
 def test_what_ended_long_ago_is_forgotten() -> None:
-    looks = [outcomes(0, 20), {}, {}]
-    assert not len(judgement_of(transaction_abort_ratio_high.judge, *looks, seconds=600).subjects)
+    observations = [outcomes(0, 20), {}, {}]
+    assert not len(
+        judgement_of(transaction_abort_ratio_high.judge, *observations, seconds=600).subjects
+    )

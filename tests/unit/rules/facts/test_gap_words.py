@@ -14,7 +14,7 @@ def test_every_cause_and_every_scope_has_words() -> None:
     assert set(MAKES_UNKNOWN) == set(GapScope)
 
 
-def test_a_gap_has_been_there_since_the_first_look_without_a_break() -> None:
+def test_a_gap_has_been_there_since_the_first_observation_without_a_break() -> None:
     first = gaps_since({}, snapshot(taken_at=at(0), gaps=(OFFSETS,)))
     again = gaps_since(first, snapshot(taken_at=at(15), gaps=(OFFSETS,)))
     assert again == first == {gap_key(OFFSETS): at(0)}

@@ -9,15 +9,15 @@ import pytest
 
 from rules.facts.gap import GapScope
 from rules.facts.group_memory import GroupMemory, groups_under, have_members
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, laid_under, shifted
 from tests.factories import NOON, at, commits, gap, group, snapshot
 
 
-def after(*looks: dict[str, Any], seconds: int = 15) -> Memory:
+def after(*observations: dict[str, Any], seconds: int = 15) -> Memory:
     memory: Memory | None = None
-    for number, look in enumerate(looks):
-        memory = advance(snapshot(taken_at=at(number * seconds), **look), memory)
+    for number, observation in enumerate(observations):
+        memory = advance(snapshot(taken_at=at(number * seconds), **observation), memory)
     assert memory is not None
     return memory
 
@@ -31,7 +31,7 @@ def active(memory: Memory | GroupMemory) -> dict[str, datetime | None]:
     }
 
 
-def look(members: int | None = 1, committed: int = 50, **more: Any) -> dict[str, Any]:
+def observe(members: int | None = 1, committed: int = 50, **more: Any) -> dict[str, Any]:
     return {
         "groups": (group(member_count=members),),
         "commits": commits((0, 0, committed)),
@@ -40,28 +40,30 @@ def look(members: int | None = 1, committed: int = 50, **more: Any) -> dict[str,
 
 
 @pytest.mark.parametrize(
-    ("looks", "expected"),
+    ("observations", "expected"),
     [
-        pytest.param((look(0), look(0)), None, id="never"),
-        pytest.param((look(1), look(0), look(0)), at(0), id="had-members"),
-        pytest.param((look(0), look(0, 60), look(0, 60)), at(15), id="went-forward"),
-        pytest.param((look(0), look(0, 40), look(0, 40)), None, id="went-back"),
-        pytest.param((look(1), {}, look(0)), None, id="deleted-and-made-anew"),
+        pytest.param((observe(0), observe(0)), None, id="never"),
+        pytest.param((observe(1), observe(0), observe(0)), at(0), id="had-members"),
+        pytest.param((observe(0), observe(0, 60), observe(0, 60)), at(15), id="went-forward"),
+        pytest.param((observe(0), observe(0, 40), observe(0, 40)), None, id="went-back"),
+        pytest.param((observe(1), {}, observe(0)), None, id="deleted-and-made-anew"),
         pytest.param(
-            (look(1), {"gaps": (gap(scope=GapScope.GROUPS),)}, look(0)), at(0), id="not-listed"
+            (observe(1), {"gaps": (gap(scope=GapScope.GROUPS),)}, observe(0)),
+            at(0),
+            id="not-listed",
         ),
     ],
 )
 def test_when_a_group_was_at_work(
-    looks: tuple[dict[str, Any], ...], expected: datetime | None
+    observations: tuple[dict[str, Any], ...], expected: datetime | None
 ) -> None:
-    assert active(after(*looks)) == {"billing": expected}
+    assert active(after(*observations)) == {"billing": expected}
 
 
 def test_a_group_that_could_not_be_listed_for_a_day_is_forgotten() -> None:
     hidden = {"gaps": (gap(scope=GapScope.GROUPS),)}
-    assert active(after(look(1), hidden, seconds=86_399)) == {"billing": at(0)}
-    assert active(after(look(1), hidden, seconds=86_400)) == {}
+    assert active(after(observe(1), hidden, seconds=86_399)) == {"billing": at(0)}
+    assert active(after(observe(1), hidden, seconds=86_400)) == {}
 
 
 def test_without_a_description_the_state_of_the_listing_tells() -> None:
@@ -74,8 +76,8 @@ def test_without_a_description_the_state_of_the_listing_tells() -> None:
 
 
 def test_what_an_earlier_process_saw_is_laid_under() -> None:
-    stored = after(look(1, groups=(group("billing"), group("audit", epoch=4))))
-    seen = after(look(0), look(0))
+    stored = after(observe(1, groups=(group("billing"), group("audit", epoch=4))))
+    seen = after(observe(0), observe(0))
     merged = laid_under(stored, seen)
     assert active(merged) == {"billing": at(0), "audit": at(0)}
     assert merged.groups.epoch.to_list() == [None, 4]
@@ -83,7 +85,7 @@ def test_what_an_earlier_process_saw_is_laid_under() -> None:
 
 
 def test_a_clock_that_was_set_moves_what_is_remembered() -> None:
-    moved = shifted(after(look(1)), 60_000_000)
+    moved = shifted(after(observe(1)), 60_000_000)
     assert active(moved) == {"billing": at(60)}
-    back = advance(snapshot(taken_at=at(-30), **look(0)), after(look(1)))
+    back = advance(snapshot(taken_at=at(-30), **observe(0)), after(observe(1)))
     assert active(back) == {"billing": at(-30)}

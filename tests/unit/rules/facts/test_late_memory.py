@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, laid_under
 from rules.facts.transaction_log import Outcome, TransactionLog
 from tests.factories import at, commits, ended, group, offsets, partitions, snapshot, unseen_offsets
@@ -12,12 +12,12 @@ from tests.factories import at, commits, ended, group, offsets, partitions, snap
 STUCK = offsets(log_end_offset=[100, 130, 100])
 
 
-def remembered(*looks: dict[str, Any], since: float = 0.0) -> Memory:
-    """Return the memory after looks that follow each other by 15 s."""
+def remembered(*observations: dict[str, Any], since: float = 0.0) -> Memory:
+    """Return the memory after observations that follow each other by 15 s."""
     memory = None
-    for number, look in enumerate(looks):
+    for number, observation in enumerate(observations):
         taken = at(since + 15 * number)
-        memory = advance(snapshot(**{"taken_at": taken, **look}), memory)
+        memory = advance(snapshot(**{"taken_at": taken, **observation}), memory)
     assert memory is not None
     return memory
 
@@ -52,7 +52,7 @@ def test_what_was_not_seen_is_as_it_was_stored() -> None:
     stored = remembered({"offsets": STUCK})
     joined = laid_under(stored, unseen)
     assert since_of(joined, 1) == microseconds(at(0))
-    assert joined.looks[1] == stored.looks[1]
+    assert joined.observations[1] == stored.observations[1]
 
 
 def test_a_rewind_that_happened_meanwhile_is_still_to_be_found() -> None:
@@ -81,14 +81,16 @@ def test_a_commit_that_expired_before_is_known_to_have_expired() -> None:
         assert joined.commits.expired_below.to_list() == [expected]
 
 
-def test_the_look_before_a_change_of_leader_is_the_one_to_compare_with() -> None:
+def test_the_observation_before_a_change_of_leader_is_the_one_to_compare_with() -> None:
     new_epoch = {"offsets": offsets(leader_epoch=[6, 5, 5], log_end_offset=[9, 100, 100])}
     stored = remembered({})
     joined = laid_under(stored, remembered(new_epoch, since=600))
-    assert joined.looks[0] == stored.looks[0]
-    kept = joined.looks[1]
+    assert joined.observations[0] == stored.observations[0]
+    kept = joined.observations[1]
     assert kept is not None
-    assert kept.looked_at_us == microseconds(at(600)), "the same epoch: the newer look says more"
+    assert kept.observed_at_us == microseconds(at(600)), (
+        "the same epoch: the newer observation says more"
+    )
 
 
 def test_another_cluster_has_no_older_memory() -> None:

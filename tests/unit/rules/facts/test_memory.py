@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts.column import Column
 from rules.facts.gap import GapScope
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, laid_under, shifted
 from rules.facts.snapshot import Snapshot
 from tests.factories import (
@@ -28,7 +28,7 @@ DAY = 24 * HOUR
 
 
 def held(seconds: float, **overrides: Any) -> Snapshot:
-    """Return a look at three partitions: one stuck, one held open, one at rest; a group waits."""
+    """Return a observe three partitions: one stuck, one held open, one at rest; a group waits."""
     base: dict[str, Any] = {
         "taken_at": at(seconds),
         "offsets": offsets(
@@ -45,7 +45,7 @@ def held(seconds: float, **overrides: Any) -> Snapshot:
 def times(memory: Memory) -> list[list[int | None]]:
     """Return all times of a memory, in seconds after noon."""
     columns = (
-        memory.looks.looked_at_us,
+        memory.observations.observed_at_us,
         memory.high_watermark.since_us,
         memory.last_stable_offset.since_us,
         memory.commits.standing.since_us,
@@ -97,7 +97,7 @@ BOTH = partitions({"orders": 1, "audit": 2})
 
 
 def both(seconds: float = 0, **overrides: Any) -> Snapshot:
-    """Return a look at two topics: `audit-1` is stuck and held open, a group waits there."""
+    """Return a observe two topics: `audit-1` is stuck and held open, a group waits there."""
     base: dict[str, Any] = {
         "taken_at": at(seconds),
         "partitions": BOTH,
@@ -109,7 +109,7 @@ def both(seconds: float = 0, **overrides: Any) -> Snapshot:
 
 
 def without_audit(seconds: float, **overrides: Any) -> Snapshot:
-    """Return a look whose list of topics has lost one of them on the way."""
+    """Return an observation whose list of topics has lost one of them on the way."""
     base: dict[str, Any] = {
         "taken_at": at(seconds),
         "partitions": partitions({"orders": 1}),
@@ -126,7 +126,7 @@ def test_a_topic_that_was_left_out_is_remembered_as_it_was() -> None:
     assert now.partitions.index.topics == ("orders", "audit")
     assert now.partitions.topic_ids == BOTH.topic_ids
     assert times(now) == [[15, 0, 0], [None, None, 0], [None, None, 0], [None, 0], [15, 0]]
-    assert now.looks[2] == before.looks[2]
+    assert now.observations[2] == before.observations[2]
     assert now.commits.standing.values.to_list() == [100, 50]
     assert now.commits.row.tolist() == [0, 2]
 
@@ -152,7 +152,7 @@ def test_a_topic_that_no_list_shows_is_forgotten_in_the_end(seconds: float, topi
 
 
 def test_without_topic_ids_a_topic_may_be_left_out_twice() -> None:
-    """No look is kept of it then, and yet its commits and what stands are signs of life."""
+    """No observation is kept of it then, and yet its commits and what stands are signs of life."""
     unnamed = partitions({"orders": 1, "audit": 2}, topic_ids=(None, None))
     orders = partitions({"orders": 1}, topic_ids=(None,))
     memory = advance(both(partitions=unnamed))
@@ -193,19 +193,19 @@ def test_what_is_hidden_for_a_round_ends_nothing(hidden: str) -> None:
     assert times(now)[1:4] == times(advance(held(0)))[1:4]
 
 
-def test_a_value_that_moved_half_seen_stands_since_the_next_whole_look() -> None:
-    def look(seconds: float, watermark: int, end: int | None) -> Snapshot:
+def test_a_value_that_moved_half_seen_stands_since_the_next_whole_observation() -> None:
+    def observe(seconds: float, watermark: int, end: int | None) -> Snapshot:
         ends = offsets(3, high_watermark=[watermark] * 3, log_end_offset=[end] * 3)
         return held(seconds, offsets=ends)
 
-    memory = advance(look(15, 110, None), advance(look(0, 100, 120)))
+    memory = advance(observe(15, 110, None), advance(observe(0, 100, 120)))
     assert times(memory)[1] == [None] * 3
-    assert times(advance(look(30, 110, 120), memory))[1] == [30] * 3
+    assert times(advance(observe(30, 110, 120), memory))[1] == [30] * 3
 
 
 # ------------------------------------------------------------------ commits that are not there
 def waiting(seconds: float, *names: str, **overrides: Any) -> Snapshot:
-    """Return a look at groups that have all committed on the same partition."""
+    """Return a observe groups that have all committed on the same partition."""
     entries = [(place, 0, 50) for place in range(len(names))]
     groups = tuple(group(name) for name in names)
     base = {"taken_at": at(seconds), "groups": groups, "commits": commits(*entries)}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from rules.facts.gap import GapScope
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance, shifted
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.facts.transaction_memory import TransactionMemory, latest_time
@@ -37,10 +37,10 @@ HELD: Final = {
 LOG: Final = TransactionLog(is_read=True, ended=(ended(), ended(outcome=Outcome.ABORTED)))
 
 
-def after(*looks: dict[str, Any], seconds: float = 15) -> Memory:
+def after(*observations: dict[str, Any], seconds: float = 15) -> Memory:
     memory: Memory | None = None
-    for number, look in enumerate(looks):
-        memory = advance(snapshot(taken_at=at(number * seconds), **look), memory)
+    for number, observation in enumerate(observations):
+        memory = advance(snapshot(taken_at=at(number * seconds), **observation), memory)
     assert memory is not None
     return memory
 
@@ -56,15 +56,17 @@ def since(memory: TransactionMemory) -> list[tuple[int, int]]:
 
 def test_each_state_of_a_transaction_has_its_own_time() -> None:
     prepared = transaction(state=TransactionState.PREPARE_COMMIT)
-    looks = [{"transactions": transactions(one)} for one in (transaction(), prepared, prepared)]
-    assert since(after(*looks).transactions) == [(0, 15)]
+    observations = [
+        {"transactions": transactions(one)} for one in (transaction(), prepared, prepared)
+    ]
+    assert since(after(*observations).transactions) == [(0, 15)]
 
 
 def test_the_next_transaction_of_an_id_is_another_one() -> None:
-    looks = [
+    observations = [
         {"transactions": transactions(one)} for one in (transaction(), transaction(started_at=NOON))
     ]
-    assert since(after(*looks).transactions) == [(15, 15)]
+    assert since(after(*observations).transactions) == [(15, 15)]
 
 
 def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
@@ -84,39 +86,43 @@ def test_what_ended_is_forgotten_unless_nobody_could_be_asked() -> None:
 
 def test_a_round_without_a_description_keeps_what_was_known() -> None:
     bare = transaction(partitions=None, started_at=None, timeout=None)
-    looks = [{"transactions": transactions(one)} for one in (transaction(), bare, transaction())]
-    [partly] = after(*looks[:2]).transactions.open.values()
+    observations = [
+        {"transactions": transactions(one)} for one in (transaction(), bare, transaction())
+    ]
+    [partly] = after(*observations[:2]).transactions.open.values()
     assert (partly.is_described, partly.transaction) == (False, transaction())
-    assert since(after(*looks).transactions) == [(0, 0)]
+    assert since(after(*observations).transactions) == [(0, 0)]
 
 
 def test_a_topic_created_again_and_a_log_cut_short_hold_nothing() -> None:
     again = {"offsets": offsets(last_stable_offset=[5, 100, 100], high_watermark=[9, 100, 100])}
     other = again | {"partitions": partitions(topic_ids=(topic_id("orders", creation=1),))}
     cut = {"offsets": offsets(last_stable_offset=[5, 100, 100], high_watermark=[5, 100, 100])}
-    for look in (other, cut):
-        assert not after(HELD, look).transactions.sightings
+    for observation in (other, cut):
+        assert not after(HELD, observation).transactions.sightings
 
 
 @pytest.mark.parametrize(
-    ("look", "kept"),
+    ("observation", "kept"),
     [
         pytest.param({}, 0, id="lso-moved-on"),
-        pytest.param({**HELD, "producers": producers()}, 1, id="not-looked-at"),
-        pytest.param({**HELD, "producers": producers(looked=[0])}, 0, id="looked-at-and-gone"),
+        pytest.param({**HELD, "producers": producers()}, 1, id="not-observed-at"),
+        pytest.param({**HELD, "producers": producers(observed=[0])}, 0, id="observed-at-and-gone"),
         pytest.param({"offsets": unseen_offsets()}, 1, id="leader-away"),
     ],
 )
-def test_a_sighting_stays_for_as_long_as_it_may_be_there(look: dict[str, Any], kept: int) -> None:
-    assert len(after(HELD, look).transactions.sightings) == kept
+def test_a_sighting_stays_for_as_long_as_it_may_be_there(
+    observation: dict[str, Any], kept: int
+) -> None:
+    assert len(after(HELD, observation).transactions.sightings) == kept
 
 
 def test_a_shift_moves_every_time() -> None:
-    look = {
+    observation = {
         **HELD,
         "transactions": transactions(transaction(transactional_id="other", producer_id=8)),
     }
-    memory = after({**look, "transaction_log": LOG})
+    memory = after({**observation, "transaction_log": LOG})
     moved = shifted(memory, HOUR_US).transactions
     assert latest_time(moved) == latest_time(memory.transactions) + HOUR_US
     [seen], [sighting] = moved.open.values(), moved.sightings.values()
@@ -130,16 +136,16 @@ def test_a_shift_moves_every_time() -> None:
 
 
 def test_times_of_the_future_are_pulled_back_to_now() -> None:
-    look = {**HELD, "transactions": transactions(transaction()), "transaction_log": LOG}
-    ahead = advance(snapshot(taken_at=NOON + timedelta(hours=1), **look))
-    now = advance(snapshot(taken_at=NOON, **look), ahead).transactions
+    observation = {**HELD, "transactions": transactions(transaction()), "transaction_log": LOG}
+    ahead = advance(snapshot(taken_at=NOON + timedelta(hours=1), **observation))
+    now = advance(snapshot(taken_at=NOON, **observation), ahead).transactions
     assert latest_time(now) == microseconds(NOON)
     assert sum(one.committed for one in now.outcomes["payments"]) == 2
 
 
 def test_outcomes_are_counted_by_the_minute_and_kept_for_ten() -> None:
-    look = {"transaction_log": LOG}
-    assert len(after(look, look, seconds=15).transactions.outcomes["payments"]) == 1
-    assert len(after(look, look, seconds=60).transactions.outcomes["payments"]) == 2
-    assert len(after(*[look] * 20, seconds=60).transactions.outcomes["payments"]) == 10
-    assert after(look, {}, seconds=601).transactions.outcomes == {}
+    observation = {"transaction_log": LOG}
+    assert len(after(observation, observation, seconds=15).transactions.outcomes["payments"]) == 1
+    assert len(after(observation, observation, seconds=60).transactions.outcomes["payments"]) == 2
+    assert len(after(*[observation] * 20, seconds=60).transactions.outcomes["payments"]) == 10
+    assert after(observation, {}, seconds=601).transactions.outcomes == {}

@@ -34,18 +34,18 @@ class Said:
         return self.rule, self.finding.reason, str(self.finding.severity)
 
 
-def play(*looks: dict[str, Any], memory: Memory | None = None, first: int = 0) -> list[Said]:
+def play(*observations: dict[str, Any], memory: Memory | None = None, first: int = 0) -> list[Said]:
     """Judge round after round, 15 s apart; return the breaches of both rules."""
-    return played(*looks, memory=memory, first=first)[0]
+    return played(*observations, memory=memory, first=first)[0]
 
 
 def played(
-    *looks: dict[str, Any], memory: Memory | None = None, first: int = 0
+    *observations: dict[str, Any], memory: Memory | None = None, first: int = 0
 ) -> tuple[list[Said], Memory]:
     """Judge round after round; return the breaches, and what is remembered in the end."""
     found: list[Said] = []
-    for number, look in enumerate(looks, first):
-        view = view_of_round(snapshot(taken_at=at(15 * number), **look), memory)
+    for number, observation in enumerate(observations, first):
+        view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         memory = view.memory
         for rule, judge in JUDGES.items():
             breaches = judge(view).findings(Verdict.BREACH)
@@ -54,7 +54,7 @@ def played(
     return found, memory
 
 
-def settled(*looks: dict[str, Any]) -> list[Said]:
+def settled(*observations: dict[str, Any]) -> list[Said]:
     """Return what is told of a return, also where it is the other rule that tells it as bad."""
     reasons = (RETURNED, PROVEN_ELSEWHERE)
-    return [one for one in play(*looks) if one.finding.reason in reasons]
+    return [one for one in play(*observations) if one.finding.reason in reasons]

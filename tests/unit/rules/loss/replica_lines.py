@@ -136,7 +136,7 @@ ALLOWED: Final = {"unclean_election_enabled": Column.of([1])}
 
 
 def led_by_1(*, watermark: int = 100, isr: tuple[int, ...] = (1,)) -> dict[str, Any]:
-    """Return a look in epoch 5, at a leader that is alone unless told otherwise."""
+    """Return an observation in epoch 5, at a leader that is alone unless told otherwise."""
     return {
         "partitions": partitions({"orders": 1}, isr=Ragged.of([isr]), **ALLOWED),
         "offsets": offsets(
@@ -149,7 +149,7 @@ def led_by_1(*, watermark: int = 100, isr: tuple[int, ...] = (1,)) -> dict[str, 
 
 
 def led_by_2(*, end: int | None = END, isr: tuple[int, ...] = (2,), **more: Any) -> dict[str, Any]:
-    """Return a look in epoch 6; `end` is where epoch 5 ended, None: it is not told in this round."""
+    """Return an observation in epoch 6; `end` is where epoch 5 ended, None: it is not told in this round."""
     told = () if end is None else ((0, 5, end),)
     return {
         "partitions": partitions(
@@ -165,7 +165,7 @@ LATER: Final = led_by_2(end=None)
 CLEAN: Final = (led_by_1(watermark=END, isr=(1, 2)), led_by_2(isr=(2, 1)))
 
 
-def forbidden(look: dict[str, Any]) -> dict[str, Any]:
-    """Return the look at a topic that allows no unclean election."""
-    never = replace(look["partitions"], unclean_election_enabled=Column.of([0]))
-    return look | {"partitions": never}
+def forbidden(observation: dict[str, Any]) -> dict[str, Any]:
+    """Return the observe a topic that allows no unclean election."""
+    never = replace(observation["partitions"], unclean_election_enabled=Column.of([0]))
+    return observation | {"partitions": never}

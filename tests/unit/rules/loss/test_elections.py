@@ -52,15 +52,17 @@ def test_an_election_that_a_controller_calls_unclean_may_have_lost_records(
     line: UncleanChange, *, is_told: bool, is_early: bool
 ) -> None:
     before, after = CLEAN
-    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
-    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    observations = (
+        [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    )
+    said = [(one.rule, one.finding.reason) for one in play(*observations)]
     assert said == ([(POSSIBLY, "unseen")] if is_told else [])
 
 
 @pytest.mark.parametrize(
     ("line", "is_told"),
     [
-        pytest.param(alone(), True, id="since-the-last-look"),
+        pytest.param(alone(), True, id="since-the-last-observation"),
         pytest.param(replace(alone(), origin=origin(None)), True, id="nobody-knows-when"),
         pytest.param(alone(-9), False, id="before-it"),
         pytest.param(
@@ -76,10 +78,12 @@ def test_an_isr_that_shrank_before_the_change_makes_no_election_clean(
     line: LogEvent, *, is_told: bool, is_early: bool
 ) -> None:
     before, after = CLEAN
-    looks = [before, LATER | written(line), after] if is_early else [before, after | written(line)]
-    said = [(one.rule, one.finding.reason) for one in play(*looks)]
+    observations = (
+        [before, LATER | written(line), after] if is_early else [before, after | written(line)]
+    )
+    said = [(one.rule, one.finding.reason) for one in play(*observations)]
     assert said == ([(POSSIBLY, "unseen")] if is_told else [])
-    assert play(*(forbidden(look) for look in looks)) == []
+    assert play(*(forbidden(observation) for observation in observations)) == []
 
 
 def test_a_replica_that_came_back_into_the_isr_before_the_change_was_in_sync() -> None:
@@ -97,13 +101,13 @@ def test_an_isr_that_shrank_is_no_unclean_election_where_the_controller_wrote_of
     sources = (LogSource(name="controller", controllers=(wrote,)),)
     log = BrokerLog(is_read=True, events=(alone(),), sources=sources)
     for active, is_told in ((100, False), (101, True), (None, True)):
-        look = after | {"broker_log": log, "controller": active}
-        assert bool(play(before, look)) is is_told
+        observation = after | {"broker_log": log, "controller": active}
+        assert bool(play(before, observation)) is is_told
 
 
 def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> None:
     """It asks for an ISR with the newcomer, and is answered that another one leads."""
-    before, after = (dict(look) for look in CLEAN)
+    before, after = (dict(observation) for observation in CLEAN)
     before["partitions"] = replace(before["partitions"], replicas=Ragged.of([(1, 3)]))
     after["partitions"] = replace(after["partitions"], replicas=Ragged.of([(2, 3)]))
     assert play(before, after | written(updated(1, 3))) == []
@@ -113,7 +117,7 @@ def test_a_reassignment_that_is_over_was_not_written_of_by_the_old_leader() -> N
     ("second", "is_clean"),
     [pytest.param(9, True, id="since"), pytest.param(-9, False, id="before")],
 )
-def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_look_saw(
+def test_a_replica_that_its_leader_wrote_of_was_in_sync_whatever_the_last_observation_saw(
     second: float, *, is_clean: bool
 ) -> None:
     alone_then = led_by_1(watermark=73)
@@ -139,7 +143,12 @@ def test_a_late_line_tells_of_a_change_that_only_seemed_to_take_what_was_never_c
     assert [one.rule for one in play(before, after)] == []
     said = play(before, after, LATER | written(elected()))
     assert [(one.rule, one.finding.reason) for one in said] == [(POSSIBLY, "unseen")]
-    assert play(*(forbidden(look) for look in (before, after, LATER | written(elected())))) == []
+    assert (
+        play(
+            *(forbidden(observation) for observation in (before, after, LATER | written(elected())))
+        )
+        == []
+    )
 
 
 def test_a_new_leader_may_have_joined_one_that_led_between() -> None:
@@ -188,7 +197,7 @@ WITH_A_TAIL = ALONE_BEFORE | {
             ALONE_BEFORE, elected(leader_before=BrokerId(3)), UNSEEN, id="nobody-saw-its-leader"
         ),
         pytest.param(ALONE_BEFORE, updated(1, 2), None, id="with-the-new-leader"),
-        pytest.param(ALONE_BEFORE, alone(-9), None, id="before-the-last-look"),
+        pytest.param(ALONE_BEFORE, alone(-9), None, id="before-the-last-observation"),
         pytest.param(ALONE_BEFORE, alone(29), None, id="when-it-may-lead-again"),
         pytest.param(
             ALONE_BEFORE, replace(alone(), origin=origin(5.0, broker=3)), None, id="by-another-one"
@@ -198,34 +207,37 @@ WITH_A_TAIL = ALONE_BEFORE | {
 def test_a_late_line_tells_of_a_change_that_was_told_as_not_known(
     before: dict[str, Any], line: LogEvent, late: tuple[int, str, str, str] | None
 ) -> None:
-    looks = (before, led_by_2() | BEHIND, LATER | written(line), LATER | written(line))
-    said = [(one.number, *one.why) for one in play(*looks)]
+    observations = (before, led_by_2() | BEHIND, LATER | written(line), LATER | written(line))
+    said = [(one.number, *one.why) for one in play(*observations)]
     assert said == [NOT_KNOWN, *([late] if late else [])]
 
 
 def test_a_log_that_is_behind_may_tell_another_isr_yet() -> None:
     joined = updated(1, 2, second=8)
     behind = {"broker_log": BrokerLog(is_read=True, is_behind=True, events=(alone(),))}
-    looks = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | behind)
+    observations = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | behind)
     for line, late in ((joined, []), (alone(), [(3, *UNSEEN[1:])])):
-        said = [(one.number, *one.why) for one in play(*looks, LATER | written(line))]
+        said = [(one.number, *one.why) for one in play(*observations, LATER | written(line))]
         assert said == [NOT_KNOWN, *late]
 
 
 def test_a_late_line_says_more_of_the_same_event() -> None:
-    looks = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | written(elected()))
-    [found] = [one for one in opened(*looks).values() if one.identity[0] == POSSIBLY]
+    observations = (ALONE_BEFORE, led_by_2() | BEHIND, LATER | written(elected()))
+    [found] = [one for one in opened(*observations).values() if one.identity[0] == POSSIBLY]
     assert (found.reason, found.severity, found.evidence["election"]) == (
         "unseen",
         Severity.WARNING,
         "unclean",
     )
     assert "broker 1" in str(found.evidence["advice"])
-    assert found.evidence["last_look"], "what was told before stays"
-    assert of_rule(opened(*looks), "unclean_leader_election") == [
+    assert found.evidence["last_observation"], "what was told before stays"
+    assert of_rule(opened(*observations), "unclean_leader_election") == [
         ("6", "nothing_seen_is_missing", Severity.WARNING)
     ]
-    assert of_rule(opened(*looks[:2], LATER | written(alone())), "unclean_leader_election") == []
+    assert (
+        of_rule(opened(*observations[:2], LATER | written(alone())), "unclean_leader_election")
+        == []
+    )
 
 
 def test_a_late_line_is_held_against_what_an_earlier_process_told() -> None:

@@ -34,10 +34,10 @@ ALLOWED: Final = {"unclean_election_enabled": Column.of([1])}
 Open = dict[Identity, OpenFinding]
 
 
-def look(
+def observe(
     leader: int, epoch: int, end: int, *ends: tuple[int, int], isr: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    """Return a look at a leader whose log ends at `end`; `ends` are an older epoch and its end."""
+    """Return a observe a leader whose log ends at `end`; `ends` are an older epoch and its end."""
     column = [end]
     return {
         "partitions": partitions(
@@ -58,10 +58,12 @@ def look(
     }
 
 
-def opened(*looks: dict[str, Any], memory: Memory | None = None, known: Open | None = None) -> Open:
+def opened(
+    *observations: dict[str, Any], memory: Memory | None = None, known: Open | None = None
+) -> Open:
     """Return what is open of losses after rounds 15 s apart."""
     entries = dict(known or {})
-    for number, one in enumerate(looks):
+    for number, one in enumerate(observations):
         seen = snapshot(taken_at=at(15 * number), **one)
         view = view_of_round(seen, memory)
         memory = view.memory
@@ -87,35 +89,35 @@ def certain(entries: Open, epoch: str) -> tuple[Any, Any]:
     return found.evidence["certain_from"], found.evidence["certain_to"]
 
 
-FIRST: Final = (look(1, 5, 100), look(2, 6, 73, (5, 73)))
+FIRST: Final = (observe(1, 5, 100), observe(2, 6, 73, (5, 73)))
 LOST: Final = ("6", "lost", Severity.CRITICAL)
 
 
 @pytest.mark.parametrize(
     "later",
     [
-        pytest.param((look(3, 8, 90, (6, 90)),), id="unclean-and-nothing-is-missing"),
-        pytest.param((look(2, 6, 90, isr=(2, 3)), look(3, 7, 90, (6, 90))), id="clean"),
-        pytest.param((look(3, 8, 80, (6, 80)),), id="unclean-and-records-are-missing"),
+        pytest.param((observe(3, 8, 90, (6, 90)),), id="unclean-and-nothing-is-missing"),
+        pytest.param((observe(2, 6, 90, isr=(2, 3)), observe(3, 7, 90, (6, 90))), id="clean"),
+        pytest.param((observe(3, 8, 80, (6, 80)),), id="unclean-and-records-are-missing"),
     ],
 )
 def test_a_later_election_leaves_a_loss_as_it_is(later: tuple[dict[str, Any], ...]) -> None:
-    entries = opened(*FIRST, look(2, 6, 90), *later)
+    entries = opened(*FIRST, observe(2, 6, 90), *later)
     assert of_rule(entries, COMMITTED)[0] == LOST
     assert certain(entries, "6") == (73, 100)
 
 
 def test_two_losses_of_one_partition_have_their_own_ranges() -> None:
-    entries = opened(*FIRST, look(2, 6, 90), look(3, 8, 80, (6, 80)))
+    entries = opened(*FIRST, observe(2, 6, 90), observe(3, 8, 80, (6, 80)))
     assert of_rule(entries, COMMITTED) == [LOST, ("8", "lost", Severity.CRITICAL)]
     assert (certain(entries, "6"), certain(entries, "8")) == ((73, 100), (80, 90))
     assert [row[:2] for row in of_rule(entries, UNCLEAN)] == [("6", "lost"), ("8", "lost")]
 
 
 def test_a_possible_loss_that_is_bad_is_not_lowered_by_one_that_nobody_saw() -> None:
-    ahead = look(1, 5, 100)
+    ahead = observe(1, 5, 100)
     ahead["offsets"] = replace(ahead["offsets"], log_end_offset=Column.of([120]))
-    entries = opened(ahead, ahead, look(2, 6, 100, (5, 100)), look(3, 8, 100, (6, 100)))
+    entries = opened(ahead, ahead, observe(2, 6, 100, (5, 100)), observe(3, 8, 100, (6, 100)))
     assert of_rule(entries, POSSIBLY) == [
         ("6", "possible", Severity.CRITICAL),
         ("8", "election_not_known", Severity.INFO),
@@ -124,7 +126,7 @@ def test_a_possible_loss_that_is_bad_is_not_lowered_by_one_that_nobody_saw() -> 
 
 def test_what_is_back_is_back_although_another_loss_stands() -> None:
     """Broker 1 comes back with its old log; what broker 2 wrote meanwhile is gone in turn."""
-    meanwhile = look(2, 6, 90)
+    meanwhile = observe(2, 6, 90)
     back = led_again((5, 5, 100), (6, 5, 100))
     entries = opened(*FIRST, meanwhile, back, back)
     assert of_rule(entries, COMMITTED) == [
@@ -138,7 +140,7 @@ def test_the_epoch_of_a_leader_that_brought_all_back_begins_behind_that() -> Non
     """Its successor has nothing of that epoch, and everything before: nothing more is lost."""
     back = led_again((5, 5, 100), (6, 5, 100))
     successor = led_again((7, 5, 100), leader=2, epoch=9)
-    entries = opened(*FIRST, look(2, 6, 90), back, back, successor, successor)
+    entries = opened(*FIRST, observe(2, 6, 90), back, back, successor, successor)
     assert [row[0] for row in of_rule(entries, COMMITTED)] == ["6", "7"]
 
 
@@ -157,7 +159,7 @@ def test_a_finding_of_an_older_version_is_read_and_ends_as_it_would_have() -> No
     entries = opened(*FIRST, known=known)
     assert entries[older.identity].reason == "lost"
     assert of_rule({k: v for k, v in entries.items() if k not in known}, COMMITTED) == [LOST]
-    seen = snapshot(taken_at=older.last_breach_at + EVENT_LASTS, **look(2, 6, 73))
+    seen = snapshot(taken_at=older.last_breach_at + EVENT_LASTS, **observe(2, 6, 73))
     said = committed_records_lost.judge(view_of_round(seen, None))
     changes = next_changes(known, [said], completeness=Completeness.of(seen), now=seen.taken_at)
     assert [(one.identity, one.end_reason) for one in changes] == [(older.identity, "expired")]
@@ -175,7 +177,7 @@ def incidents(entries: Open) -> dict[str, set[str]]:
 
 
 def led_together(leaders: tuple[int, ...], epochs: tuple[int, ...], *told: int) -> dict[str, Any]:
-    """Return a look at several partitions; `told` had its end at 73, those others at 100."""
+    """Return a observe several partitions; `told` had its end at 73, those others at 100."""
     rows = len(leaders)
     ends = [73 if number in told else 100 for number in range(rows)]
     return {
@@ -210,7 +212,7 @@ def test_what_one_broker_left_behind_is_one_incident_also_rounds_later() -> None
 
 
 def test_a_broker_that_dies_again_is_another_incident() -> None:
-    entries = opened(*FIRST, look(1, 7, 73, (6, 73)), look(2, 9, 60, (7, 60)))
+    entries = opened(*FIRST, observe(1, 7, 73, (6, 73)), observe(2, 9, 60, (7, 60)))
     assert set(incidents(entries)) >= {"broker-1-20250602T120015Z", "broker-1-20250602T120045Z"}
 
 
@@ -240,7 +242,8 @@ def test_a_loss_outlives_its_topic_and_says_so() -> None:
 def test_a_topic_that_was_created_again_is_another_one() -> None:
     ids = {"topic_ids": ("BBBBBBBBBBBBBBBBBBBBBB",)}
     anew = [
-        one | {"partitions": replace(one["partitions"], **ids)} for one in (*FIRST, look(2, 6, 73))
+        one | {"partitions": replace(one["partitions"], **ids)}
+        for one in (*FIRST, observe(2, 6, 73))
     ]
     entries = opened(*FIRST, *anew)
     assert of_rule(entries, COMMITTED) == [LOST, LOST]
@@ -249,38 +252,40 @@ def test_a_topic_that_was_created_again_is_another_one() -> None:
 
 
 def alone() -> dict[str, Any]:
-    """Return a look at a topic with one replica."""
-    seen = look(1, 5, 100)
+    """Return a observe a topic with one replica."""
+    seen = observe(1, 5, 100)
     return seen | {"partitions": replace(seen["partitions"], replicas=Ragged.of([(1,)]))}
 
 
 def forbidden() -> dict[str, Any]:
-    """Return a look at a topic whose leader is always one in sync."""
-    seen = look(1, 5, 100)
+    """Return a observe a topic whose leader is always one in sync."""
+    seen = observe(1, 5, 100)
     no = Column.of([0])
     return seen | {"partitions": replace(seen["partitions"], unclean_election_enabled=no)}
 
 
-UNTOLD: Final = look(2, 6, 73)
+UNTOLD: Final = observe(2, 6, 73)
 DEAD: Final = {"brokers": (broker(2), broker(3))}
 
 
 @pytest.mark.parametrize(
-    ("looks", "is_listed"),
+    ("observations", "is_listed"),
     [
-        pytest.param((look(1, 5, 100), UNTOLD), True, id="elected-and-not-asked-yet"),
-        pytest.param((look(1, 5, 100), GONE | DEAD), True, id="its-only-leader-died"),
-        pytest.param((look(1, 5, 100),), False, id="its-leader-is-there"),
-        pytest.param((look(1, 5, 100, isr=(1, 2)), GONE | DEAD), False, id="another-was-in-sync"),
+        pytest.param((observe(1, 5, 100), UNTOLD), True, id="elected-and-not-asked-yet"),
+        pytest.param((observe(1, 5, 100), GONE | DEAD), True, id="its-only-leader-died"),
+        pytest.param((observe(1, 5, 100),), False, id="its-leader-is-there"),
+        pytest.param(
+            (observe(1, 5, 100, isr=(1, 2)), GONE | DEAD), False, id="another-was-in-sync"
+        ),
         pytest.param((alone(), GONE | DEAD), False, id="it-had-no-other-replica"),
         pytest.param((forbidden(), GONE | DEAD), False, id="unclean-elections-are-forbidden"),
-        pytest.param((look(1, 5, 100, isr=(1, 2)), UNTOLD), False, id="one-in-sync-was-elected"),
+        pytest.param((observe(1, 5, 100, isr=(1, 2)), UNTOLD), False, id="one-in-sync-was-elected"),
     ],
 )
 def test_a_loss_that_could_not_be_judged_in_time_is_listed(
-    looks: tuple[dict[str, Any], ...], *, is_listed: bool
+    observations: tuple[dict[str, Any], ...], *, is_listed: bool
 ) -> None:
-    entries = opened(*looks, GONE)
+    entries = opened(*observations, GONE)
     found = [row for row in of_rule(entries, POSSIBLY) if row[1] == "not_determinable"]
     assert bool(found) is is_listed
     assert all(severity is Severity.INFO for _, _, severity in found)
@@ -293,9 +298,9 @@ def test_a_loss_that_could_not_be_judged_in_time_is_listed(
 
 
 def test_nothing_is_concluded_from_a_list_that_is_not_whole() -> None:
-    entries = opened(look(1, 5, 100), UNTOLD, GONE | {"placement_complete": False})
+    entries = opened(observe(1, 5, 100), UNTOLD, GONE | {"placement_complete": False})
     assert [row for row in of_rule(entries, POSSIBLY) if row[1] == "not_determinable"] == []
 
 
-def test_the_first_look_of_all_knows_of_no_loss() -> None:
+def test_the_first_observation_of_all_knows_of_no_loss() -> None:
     assert opened(led_by_1()) == {}

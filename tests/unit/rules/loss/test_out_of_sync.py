@@ -10,7 +10,7 @@ import pytest
 from rules.facts.column import Column, Ragged
 from rules.verdict import Verdict
 from tests.factories import epoch_ends, unseen_offsets
-from tests.unit.rules.catalogue.loss_looks import (
+from tests.unit.rules.catalogue.loss_observations import (
     RULES,
     UNCLEAN_ALLOWED,
     controller_wrote,
@@ -46,9 +46,9 @@ def nobody(*isr: int, epoch: int = 6, **more: Any) -> dict[str, Any]:
     return there | {"partitions": without}
 
 
-def forbidden(look: dict[str, Any]) -> dict[str, Any]:
-    never = replace(look["partitions"], unclean_election_enabled=Column.of([0]))
-    return look | {"partitions": never}
+def forbidden(observation: dict[str, Any]) -> dict[str, Any]:
+    never = replace(observation["partitions"], unclean_election_enabled=Column.of([0]))
+    return observation | {"partitions": never}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,139 +56,139 @@ class Case:
     """What was seen, and what has to be said; None: nothing."""
 
     because: str
-    looks: tuple[dict[str, Any], ...]
+    observations: tuple[dict[str, Any], ...]
     reason: str | None
 
 
 CASES: Final = {
     "nobody-led": Case(
         because="without a leader no ISR grows: broker 1 alone could be elected cleanly",
-        looks=(BOTH, nobody(1), after(7)),
+        observations=(BOTH, nobody(1), after(7)),
         reason=UNSEEN,
     ),
     "nobody-led-and-others-are-back": Case(
         because="whoever joined the new leader says nothing of its election",
-        looks=(ALL, nobody(1, **on(1, 2, 3)), after(7, isr=(2, 3), **on(1, 2, 3))),
+        observations=(ALL, nobody(1, **on(1, 2, 3)), after(7, isr=(2, 3), **on(1, 2, 3))),
         reason=UNSEEN,
     ),
     "nobody-led-and-there-was-a-tail": Case(
         because="what was seen above the high watermark is gone",
-        looks=(BOTH_AND_A_TAIL, nobody(1), after(7)),
+        observations=(BOTH_AND_A_TAIL, nobody(1), after(7)),
         reason=POSSIBLE,
     ),
     "nobody-led-for-long": Case(
         because="it makes no difference for how long",
-        looks=(BOTH, *(nobody(1) for _ in range(9)), after(7)),
+        observations=(BOTH, *(nobody(1) for _ in range(9)), after(7)),
         reason=UNSEEN,
     ),
     "nobody-led-and-who-was-in-sync-won": Case(
         because="it was in sync when nobody led",
-        looks=(ALL, nobody(2, **on(1, 2, 3)), after(7, isr=(2, 3), **on(1, 2, 3))),
+        observations=(ALL, nobody(2, **on(1, 2, 3)), after(7, isr=(2, 3), **on(1, 2, 3))),
         reason=None,
     ),
     "nobody-led-and-an-eligible-one-won": Case(
         because="a replica of the ELR has all that was committed",
-        looks=(BOTH, nobody(elr=Ragged.of([(2,)])), after(7)),
+        observations=(BOTH, nobody(elr=Ragged.of([(2,)])), after(7)),
         reason=NOT_KNOWN,
     ),
     "nobody-led-and-the-last-known-one-won": Case(
         because="it lacks nothing while its machine lives",
-        looks=(BOTH, nobody(last_known_elr=Ragged.of([(2,)])), after(7)),
+        observations=(BOTH, nobody(last_known_elr=Ragged.of([(2,)])), after(7)),
         reason=NOT_KNOWN,
     ),
     "nobody-led-and-more-happened-then": Case(
         because="another one may have led between",
-        looks=(BOTH, nobody(1), after(8)),
+        observations=(BOTH, nobody(1), after(8)),
         reason=NOT_KNOWN,
     ),
     "nobody-was-heard-of-in-the-same-epoch": Case(
         because="its address is not known for a moment: it leads nevertheless, and its ISR may grow",
-        looks=(BOTH, nobody(1, epoch=5), after(6, isr=(2, 1))),
+        observations=(BOTH, nobody(1, epoch=5), after(6, isr=(2, 1))),
         reason=None,
     ),
     "nobody-led-and-brokers-tell-no-elr": Case(
         because="who was eligible is not known",
-        looks=(BOTH, nobody(1, elr=Ragged.of([None])), after(7)),
+        observations=(BOTH, nobody(1, elr=Ragged.of([None])), after(7)),
         reason=NOT_KNOWN,
     ),
     "nobody-led-where-it-is-forbidden": Case(
         because="no unclean election can be",
-        looks=tuple(forbidden(look) for look in (BOTH, nobody(1), after(7))),
+        observations=tuple(forbidden(observation) for observation in (BOTH, nobody(1), after(7))),
         reason=None,
     ),
     "its-controller-wrote-of-none": Case(
         because="what the active controller did not write did not happen",
-        looks=(BOTH, nobody(1), after(7) | controller_wrote(40)),
+        observations=(BOTH, nobody(1), after(7) | controller_wrote(40)),
         reason=None,
     ),
     "died-alone": Case(
         because="it gave no answer, alone in sync, and the other one leads: as a killed leader does",
-        looks=(BOTH, silent(1), after()),
+        observations=(BOTH, silent(1), after()),
         reason=UNSEEN,
     ),
     "died-alone-with-a-tail": Case(
         because="what was seen above the high watermark is gone",
-        looks=(BOTH_AND_A_TAIL, silent(1), after()),
+        observations=(BOTH_AND_A_TAIL, silent(1), after()),
         reason=UNSEEN,
     ),
     "died-alone-and-was-silent-for-some-rounds": Case(
         because="the last round told it to be alone",
-        looks=(BOTH_AND_A_TAIL, silent(1), silent(1), silent(1), after()),
+        observations=(BOTH_AND_A_TAIL, silent(1), silent(1), silent(1), after()),
         reason=UNSEEN,
     ),
     "died-alone-and-came-back-before-the-end-was-told": Case(
         because="the round that saw the new leader first tells, as if the end had been told then",
-        looks=(BOTH, silent(1), after() | {"epoch_ends": epoch_ends()}, after(isr=(2, 1))),
+        observations=(BOTH, silent(1), after() | {"epoch_ends": epoch_ends()}, after(isr=(2, 1))),
         reason=UNSEEN,
     ),
     "its-successor-was-seen-before-it-answered": Case(
         because="it was told of with an ISR of its own",
-        looks=(BOTH, silent(1), after() | {"offsets": unseen_offsets(1)}, after(isr=(2, 1))),
+        observations=(BOTH, silent(1), after() | {"offsets": unseen_offsets(1)}, after(isr=(2, 1))),
         reason=UNSEEN,
     ),
     "slow-and-handed-over": Case(
         because="it is in sync with its successor: it was slow for a round, and moved cleanly",
-        looks=(BOTH, silent(1), after(isr=(2, 1))),
+        observations=(BOTH, silent(1), after(isr=(2, 1))),
         reason=NOT_KNOWN,
     ),
     "slow-and-handed-over-and-stopped-before-the-end-was-told": Case(
         because="the round that saw the new leader first tells",
-        looks=(BOTH, silent(1), after(isr=(2, 1)) | {"epoch_ends": epoch_ends()}, after()),
+        observations=(BOTH, silent(1), after(isr=(2, 1)) | {"epoch_ends": epoch_ends()}, after()),
         reason=NOT_KNOWN,
     ),
     "alone-and-it-answered": Case(
         because="a rolling restart of two: the other one came back, and this one was stopped then",
-        looks=(BOTH, led_by_1(isr=(1,), **ALLOWED, **on(1, 2)), after()),
+        observations=(BOTH, led_by_1(isr=(1,), **ALLOWED, **on(1, 2)), after()),
         reason=NOT_KNOWN,
     ),
     "silent-in-company": Case(
         because="the winner was in sync when last told",
-        looks=(BOTH, silent(1, 2), after()),
+        observations=(BOTH, silent(1, 2), after()),
         reason=None,
     ),
     "silent-and-then-in-company": Case(
         because="the other one came back beside it",
-        looks=(BOTH, silent(1), silent(1, 2), after()),
+        observations=(BOTH, silent(1), silent(1, 2), after()),
         reason=None,
     ),
     "silent-and-something-happened-between": Case(
         because="nobody led for a moment: it may have led again, in company",
-        looks=(BOTH, silent(1), after(7)),
+        observations=(BOTH, silent(1), after(7)),
         reason=NOT_KNOWN,
     ),
     "died-alone-and-an-eligible-one-won": Case(
         because="a replica of the ELR has all that was committed",
-        looks=(BOTH, silent(1, elr=Ragged.of([(2,)])), after()),
+        observations=(BOTH, silent(1, elr=Ragged.of([(2,)])), after()),
         reason=None,
     ),
     "silent-and-moved-elsewhere": Case(
         because="a reassignment is over when all that are to stay are in sync",
-        looks=(BOTH, silent(1), after(leader=4, isr=(4, 3), **on(4, 3))),
+        observations=(BOTH, silent(1), after(leader=4, isr=(4, 3), **on(4, 3))),
         reason=None,
     ),
     "died-alone-where-it-is-forbidden": Case(
         because="no unclean election can be",
-        looks=tuple(forbidden(look) for look in (BOTH, silent(1), after())),
+        observations=tuple(forbidden(observation) for observation in (BOTH, silent(1), after())),
         reason=None,
     ),
 }
@@ -196,7 +196,11 @@ CASES: Final = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case) -> None:
-    found = said(RULES["possibly"], *case.looks)
+    found = said(RULES["possibly"], *case.observations)
     assert (found.reason if found.verdict is Verdict.BREACH else None) == case.reason, case.because
-    later = (*case.looks[:-1], case.looks[-1] | {"epoch_ends": epoch_ends()}, case.looks[-1])
+    later = (
+        *case.observations[:-1],
+        case.observations[-1] | {"epoch_ends": epoch_ends()},
+        case.observations[-1],
+    )
     assert said(RULES["possibly"], *later).reason == found.reason, "told a round later"

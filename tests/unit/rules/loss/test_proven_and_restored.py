@@ -37,12 +37,12 @@ def read_to(offset: int, *, epoch: int = 5) -> dict[str, Any]:
     return {"groups": (group(),), "commits": commits((0, 0, offset), epochs=[epoch])}
 
 
-def why(*looks: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [(one.number, *one.why) for one in play(*looks)]
+def why(*observations: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [(one.number, *one.why) for one in play(*observations)]
 
 
 def test_what_a_group_had_read_is_proven_with_the_loss() -> None:
-    """The answer about the group's epoch is the answer about the last look's."""
+    """The answer about the group's epoch is the answer about the last observation's."""
     found = play(led_by_1(), led_by_2() | read_to(100))
     assert [one.why for one in found] == [LOST, PROVEN]
     told = found[1].finding.evidence
@@ -51,9 +51,9 @@ def test_what_a_group_had_read_is_proven_with_the_loss() -> None:
 
 
 def test_what_a_group_had_read_before_is_proven_when_the_old_leader_returns() -> None:
-    looks = (led_by_1(watermark=73), led_by_2() | read_to(95), LATER | read_to(95))
+    observations = (led_by_1(watermark=73), led_by_2() | read_to(95), LATER | read_to(95))
     lines = LATER | read_to(95) | written(started(), cut(), went_back(95))
-    assert why(*looks, lines, LATER | read_to(95)) == [
+    assert why(*observations, lines, LATER | read_to(95)) == [
         (1, *BEYOND),
         (3, COMMITTED, RETURNED, "critical"),
         (3, *PROVEN),
@@ -72,16 +72,19 @@ def test_what_a_group_had_read_of_another_epoch_is_another_loss() -> None:
 
 def test_a_range_that_grows_after_the_proof_is_told_by_the_proof_alone() -> None:
     first, second = written(started(90), cut(), went_back(85)), written(started(100, second=40.5))
-    looks = (led_by_1(watermark=73), led_by_2(), LATER | first, LATER | second)
-    assert [one[2:] for one in why(*looks) if one[0] == 2] == [(RETURNED, "critical"), PROVEN[1:]]
-    assert all(one[1] == COMMITTED for one in why(*looks) if one[0] == 3)
+    observations = (led_by_1(watermark=73), led_by_2(), LATER | first, LATER | second)
+    assert [one[2:] for one in why(*observations) if one[0] == 2] == [
+        (RETURNED, "critical"),
+        PROVEN[1:],
+    ]
+    assert all(one[1] == COMMITTED for one in why(*observations) if one[0] == 3)
 
 
 # ------------------------------------------------------------------ brought back
 def led_again(
     *told: tuple[int, int, int], leader: int = 1, epoch: int = 7, end: int = 100, **more: Any
 ) -> dict[str, Any]:
-    """Return a look at a later leader; `told` are epoch asked about, epoch found, its end."""
+    """Return a observe a later leader; `told` are epoch asked about, epoch found, its end."""
     answers = EpochEnds(
         row=np.zeros(len(told), np.int64),
         epoch=np.array([asked for asked, _, _ in told], np.int64),
@@ -109,8 +112,8 @@ LOSS: Final = (led_by_1(), led_by_2() | QUIET)
 BACK: Final = led_again((5, 5, 100), (6, 5, 100))
 
 
-def restored(*looks: dict[str, Any]) -> list[tuple[Any, ...]]:
-    return [one for one in why(*looks) if "restored" in one]
+def restored(*observations: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [one for one in why(*observations) if "restored" in one]
 
 
 def test_an_old_leader_that_leads_again_with_its_log_has_all_that_was_lost() -> None:
@@ -169,8 +172,8 @@ def test_what_was_written_meanwhile_is_a_loss_of_its_own() -> None:
 
 
 def test_later_leaders_are_asked_once_each() -> None:
-    def asked(memory: Any, number: int, look: dict[str, Any]) -> tuple[list[int], Any]:
-        view = view_of_round(snapshot(taken_at=at(15 * number), **look), memory)
+    def asked(memory: Any, number: int, observation: dict[str, Any]) -> tuple[list[int], Any]:
+        view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         questions = committed_records_lost.judge(view).questions
         epochs = [
             epoch

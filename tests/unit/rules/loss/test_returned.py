@@ -11,7 +11,7 @@ import pytest
 from rules.facts.broker_log import LogEvent
 from rules.facts.column import Column
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.loss_memory import LossMemory, ReplicaEvent
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.loss import remembered
@@ -37,7 +37,7 @@ from tests.unit.rules.loss.replica_lines import (
 )
 
 PROVEN: Final = (led_by_1(), led_by_2())  # 27 offsets are gone for certain
-UNSEEN: Final = (led_by_1(watermark=73), led_by_2())  # a burst that no look saw
+UNSEEN: Final = (led_by_1(watermark=73), led_by_2())  # a burst that no observation saw
 
 
 def exact(said: Said) -> tuple[object, object, object]:
@@ -62,7 +62,7 @@ CASES: Final = {
         told={COMMITTED: (73, 100, 27)},
     ),
     "beyond-what-was-seen": Case(
-        because="what was appended after the last look is counted by its own log",
+        because="what was appended after the last observation is counted by its own log",
         lines=(started(160), cut()),
         told={COMMITTED: (73, 160, 27)},
     ),
@@ -71,7 +71,7 @@ CASES: Final = {
         lines=(started(160), cut(), went_back(150)),
         told={COMMITTED: (73, 160, 77)},
     ),
-    "burst-that-no-look-saw": Case(
+    "burst-that-no-observation-saw": Case(
         because="how much is gone is known; nothing tells that it was acknowledged, or of an unclean election",
         change=UNSEEN,
         lines=(started(), cut()),
@@ -176,13 +176,13 @@ CASES: Final = {
         told={COMMITTED: (73, 100, 22)},
     ),
     "clean-but-for-the-isr": Case(
-        because="it was alone in sync after the last look, and only then what it had was lost",
+        because="it was alone in sync after the last observation, and only then what it had was lost",
         change=CLEAN,
         lines=(alone(), started(), cut()),
         told={POSSIBLY: (73, 100, None)},
     ),
-    "alone-before-the-last-look": Case(
-        because="its follower came back into the ISR, as the last look has seen",
+    "alone-before-the-last-observation": Case(
+        because="its follower came back into the ISR, as the last observation has seen",
         change=CLEAN,
         lines=(alone(-9), started(), cut()),
     ),
@@ -208,12 +208,12 @@ CASES: Final = {
         lines=(updated(2, second=9, broker=2), started(), cut()),
     ),
     "joined-although-it-seemed-alone": Case(
-        because="the last look saw it alone; its successor came back and has all that was committed",
+        because="the last observation saw it alone; its successor came back and has all that was committed",
         change=UNSEEN,
         lines=(alone(), updated(1, 2, second=8), started(), cut()),
     ),
-    "joined-before-the-last-look": Case(
-        because="the last look saw it alone after that, and who joined it since nothing tells",
+    "joined-before-the-last-observation": Case(
+        because="the last observation saw it alone after that, and who joined it since nothing tells",
         change=UNSEEN,
         lines=(alone(-20), updated(1, 2, second=-9), started(), cut()),
     ),
@@ -224,7 +224,7 @@ CASES: Final = {
     ),
     "clean-where-nothing-else-is-allowed": Case(
         because="such an election had its winner in sync, whatever a replica writes",
-        change=tuple(forbidden(look) for look in CLEAN),
+        change=tuple(forbidden(observation) for observation in CLEAN),
         lines=(started(), cut(), went_back(95)),
     ),
     "no-change": Case(
@@ -313,15 +313,15 @@ def test_what_is_told_says_who_when_and_that_nothing_is_unknown_any_more() -> No
         "exact_offsets": 27,
         "proven_committed_offsets": 27,
         "ex_leader": 1,
-        "alone_since": "2025-06-02T12:00:05.000+00:00",
-        "last_look": "2025-06-02T12:00:00.000+00:00",
+        "sole_in_sync_since": "2025-06-02T12:00:05.000+00:00",
+        "last_observation": "2025-06-02T12:00:00.000+00:00",
         "unknown_since": None,
         "advice": None,
     }
 
 
 def led_again(epoch: int, broker: int, *, ended: int) -> dict[str, Any]:
-    """Return a look in a later epoch, in which nothing was written since `ended` ended at 73."""
+    """Return an observation in a later epoch, in which nothing was written since `ended` ended at 73."""
     return {
         "partitions": partitions({"orders": 1}, leader=Column.of([broker]), **ALLOWED),
         "offsets": offsets(
@@ -368,30 +368,30 @@ def test_each_of_two_losses_is_settled_by_its_own_lines() -> None:
         "partitions": replace(LATER["partitions"], leader=Column.of([3])),
         "offsets": replace(LATER["offsets"], leader_epoch=Column.of([7])),
     }
-    looks = (*PROVEN, third | {"epoch_ends": epoch_ends((0, 6, 90))})
+    observations = (*PROVEN, third | {"epoch_ends": epoch_ends((0, 6, 90))})
     second: tuple[LogEvent, ...] = (
         replace(started(120, epoch=7), origin=replace(started().origin, broker_id=BrokerId(2))),
         replace(
             cut(90, epoch=6, epoch_end=90), origin=replace(cut().origin, broker_id=BrokerId(2))
         ),
     )
-    found = settled(*looks, third | written(started(), cut()), third | written(*second))
+    found = settled(*observations, third | written(started(), cut()), third | written(*second))
     assert [(one.number, exact(one)[:2]) for one in found] == [(3, (73, 100)), (4, (90, 120))]
 
 
 # ------------------------------------------------------------------ memory
-def memory_of(*looks: dict[str, Any]) -> Memory:
+def memory_of(*observations: dict[str, Any]) -> Memory:
     memory: Memory | None = None
-    for number, look in enumerate(looks):
-        memory = view_of_round(snapshot(taken_at=at(15 * number), **look), memory).memory
+    for number, observation in enumerate(observations):
+        memory = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory).memory
     assert memory is not None
     return memory
 
 
 def test_a_healthy_restart_leaves_nothing_behind_for_long() -> None:
     lines = (alone(), loaded(), started(), cut())
-    looks = (*map(forbidden, CLEAN), forbidden(LATER) | written(*lines))
-    memory = memory_of(*looks)
+    observations = (*map(forbidden, CLEAN), forbidden(LATER) | written(*lines))
+    memory = memory_of(*observations)
     assert (memory.losses.told, memory.losses.quiet) == ((), ())
     assert len(memory.losses.lines) == len(lines)
     later = snapshot(taken_at=at(3000), **forbidden(LATER))

@@ -1,4 +1,4 @@
-"""Elections under whose old leader nobody had looked, and what lines tell of them."""
+"""Elections under whose old leader nobody had observed, and what lines tell of them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AFTER_NOBODY: Final = elected(topic_id=ID, leader_before=None, elr_before=(Broke
 def led(
     broker: int, epoch: int | None, *, ends: Any = (), isr: tuple[int, ...] = (2,)
 ) -> dict[str, Any]:
-    """Return a look at the partition; without an epoch its leader gave no answer."""
+    """Return a observe the partition; without an epoch its leader gave no answer."""
     placed = replace(LATER["partitions"], leader=Column.of([broker]), isr=Ragged.of([isr]))
     ends_told = epoch_ends(*((0, older, end) for older, end in ends))
     end = [None if epoch is None else 50]
@@ -65,7 +65,7 @@ class Case:
     """Rounds, and what is said in them."""
 
     because: str
-    looks: tuple[dict[str, Any], ...]
+    observations: tuple[dict[str, Any], ...]
     said: list[tuple[int, str, str, str]] = field(default_factory=list)
 
 
@@ -76,37 +76,37 @@ def warned(number: int) -> tuple[int, str, str, str]:
 CASES: Final = {
     "new-topic": Case(
         because="it was made, written to and lost between two rounds",
-        looks=ON_TIME,
+        observations=ON_TIME,
         said=[warned(1)],
     ),
-    "line-before-the-look": Case(
+    "line-before-the-observation": Case(
         because="the new leader gives no answer yet in the round that reads the line",
-        looks=(ELSEWHERE, led(2, None) | written(LINE), LATER, LATER),
+        observations=(ELSEWHERE, led(2, None) | written(LINE), LATER, LATER),
         said=[warned(2)],
     ),
-    "line-after-the-look": Case(
+    "line-after-the-observation": Case(
         because="the line comes by a source that is behind",
-        looks=(ELSEWHERE, FIRST, LATER, LATER | written(LINE)),
+        observations=(ELSEWHERE, FIRST, LATER, LATER | written(LINE)),
         said=[warned(3)],
     ),
     "line-after-another-change": Case(
-        because="the leader has moved on, cleanly, since the first look",
-        looks=(ELSEWHERE, FIRST, led(2, 7, ends=[(6, 50)]), led(2, 7) | written(LINE)),
+        because="the leader has moved on, cleanly, since the first observation",
+        observations=(ELSEWHERE, FIRST, led(2, 7, ends=[(6, 50)]), led(2, 7) | written(LINE)),
         said=[warned(3)],
     ),
     "by-its-id-alone": Case(
         because="the line about the decision names no topic",
-        looks=(ELSEWHERE, FIRST | written(replace(LINE, topic=None))),
+        observations=(ELSEWHERE, FIRST | written(replace(LINE, topic=None))),
         said=[warned(1)],
     ),
     "twice": Case(
         because="each controller writes it, and the decision has a line of its own",
-        looks=(*ON_TIME, LATER | written(replace(LINE, topic=None)), LATER | written(LINE)),
+        observations=(*ON_TIME, LATER | written(replace(LINE, topic=None)), LATER | written(LINE)),
         said=[warned(1)],
     ),
     "new-partition": Case(
         because="a topic may grow",
-        looks=(
+        observations=(
             {"partitions": partitions({"orders": 0}), "offsets": offsets(0)},
             FIRST,
             LATER | written(LINE),
@@ -115,86 +115,89 @@ CASES: Final = {
     ),
     "created-again": Case(
         because="under another id it is another topic, whatever was known of its name",
-        looks=(
+        observations=(
             LATER | {"partitions": ANOTHER_ID},
             FIRST | written(LINE),
         ),
         said=[warned(1)],
     ),
     "another-leader-in-between": Case(
-        because="broker 3 was looked at, broker 1 led since, and it is broker 1 that died",
-        looks=(led(3, 4), led(2, 6, ends=[(4, 50)]) | written(LINE)),
+        because="broker 3 was observed, broker 1 led since, and it is broker 1 that died",
+        observations=(led(3, 4), led(2, 6, ends=[(4, 50)]) | written(LINE)),
         said=[warned(1)],
     ),
     "who-led-before-leads-again": Case(
-        because="broker 2 led at the last look, and lacks what broker 1 wrote since",
-        looks=(led(2, 4), led(2, 6, ends=[(4, 50)]) | written(LINE)),
+        because="broker 2 led at the last observation, and lacks what broker 1 wrote since",
+        observations=(led(2, 4), led(2, 6, ends=[(4, 50)]) | written(LINE)),
         said=[warned(1)],
     ),
     "late-line-of-a-change-that-seemed-clean": Case(
         because="the ISR had shrunk unseen, and the controller's line came a round too late",
-        looks=(*CLEAN, LATER, LATER | written(LINE)),
+        observations=(*CLEAN, LATER, LATER | written(LINE)),
         said=[warned(3)],
     ),
     "last-known-leader": Case(
         because="the controller calls it unclean, and it has all that it had",
-        looks=(ELSEWHERE, FIRST | written(replace(LINE, last_known_elr_before=(BrokerId(2),)))),
+        observations=(
+            ELSEWHERE,
+            FIRST | written(replace(LINE, last_known_elr_before=(BrokerId(2),))),
+        ),
     ),
     "in-the-elr": Case(
         because="so does one that was eligible",
-        looks=(ELSEWHERE, FIRST | written(replace(LINE, elr_before=(BrokerId(2),)))),
+        observations=(ELSEWHERE, FIRST | written(replace(LINE, elr_before=(BrokerId(2),)))),
     ),
     "still-recovering": Case(
         because="a change of the same leader elects nobody",
-        looks=(ELSEWHERE, FIRST | written(replace(LINE, leader_before=BrokerId(2)))),
+        observations=(ELSEWHERE, FIRST | written(replace(LINE, leader_before=BrokerId(2)))),
     ),
     "came-back": Case(
-        because="who led at the last look, and nobody since, has all that it had",
-        looks=(
+        because="who led at the last observation, and nobody since, has all that it had",
+        observations=(
             led(2, 4, isr=(2, 1)),
             led(2, 6, ends=[(4, 50)]) | written(elected(topic_id=ID, leader_before=None)),
         ),
     ),
     "controller-started": Case(
         because="it reads the metadata log anew, and writes of what was before the watch",
-        looks=(LATER, LATER, LATER | written(LINE)),
+        observations=(LATER, LATER, LATER | written(LINE)),
     ),
-    "controller-started-after-a-first-look": Case(
+    "controller-started-after-a-first-observation": Case(
         because="what is seen for the first time in the first round is not new",
-        looks=(LATER | written(LINE), LATER),
+        observations=(LATER | written(LINE), LATER),
     ),
-    "older-than-the-first-look": Case(
+    "older-than-the-first-observation": Case(
         because="of an earlier leader nothing is known, and the topic was there all the time",
-        looks=(LATER, LATER | written(replace(LINE, leader_epoch=3))),
+        observations=(LATER, LATER | written(replace(LINE, leader_epoch=3))),
     ),
     "of-an-older-topic": Case(
         because="the topic of that name is another one by now",
-        looks=(ELSEWHERE, FIRST | written(elected(topic_id=topic_id("orders", creation=1)))),
+        observations=(ELSEWHERE, FIRST | written(elected(topic_id=topic_id("orders", creation=1)))),
     ),
     "later-than-what-leads": Case(
         because="whoever was elected has not answered",
-        looks=(ELSEWHERE, led(2, 5) | written(LINE)),
+        observations=(ELSEWHERE, led(2, 5) | written(LINE)),
     ),
     "no-epoch": Case(
         because="nobody knows which change it is",
-        looks=(ELSEWHERE, FIRST | written(replace(LINE, leader_epoch=None))),
+        observations=(ELSEWHERE, FIRST | written(replace(LINE, leader_epoch=None))),
     ),
 }
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_case(case: Case) -> None:
-    found = [(one.number, *one.why) for one in play(*case.looks)]
+    found = [(one.number, *one.why) for one in play(*case.observations)]
     assert found == case.said, case.because
 
 
 # ------------------------------------------------------------------ the old leader comes back
 def returned(*lines: LogEvent, line: LogEvent = LINE) -> list[tuple[Any, ...]]:
     """Return what is said when these lines come in the round after the election's."""
-    looks = (ELSEWHERE, FIRST | written(line), LATER | written(*lines))
+    observations = (ELSEWHERE, FIRST | written(line), LATER | written(*lines))
     return [
         (*one.why, one.finding.evidence["exact_from"], one.finding.evidence["exact_to"])
-        for one in play(*looks)
+        for one in play(*observations)
         if one.number == 2
     ]
 
@@ -221,18 +224,18 @@ def test_its_own_high_watermark_proves_that_records_were_committed() -> None:
 
 
 def test_what_is_read_in_one_round_is_told_once() -> None:
-    looks = (ELSEWHERE, FIRST | written(LINE, *LINES, went_back(95)), LATER)
-    assert [one.why for one in play(*looks)] == [(COMMITTED, RETURNED, "critical")]
-    looks = (ELSEWHERE, FIRST | written(LINE, *LINES), LATER)
-    assert [one.why for one in play(*looks)] == [(POSSIBLY, RETURNED, "critical")]
+    observations = (ELSEWHERE, FIRST | written(LINE, *LINES, went_back(95)), LATER)
+    assert [one.why for one in play(*observations)] == [(COMMITTED, RETURNED, "critical")]
+    observations = (ELSEWHERE, FIRST | written(LINE, *LINES), LATER)
+    assert [one.why for one in play(*observations)] == [(POSSIBLY, RETURNED, "critical")]
 
 
 @pytest.mark.parametrize("number", range(4))
 def test_lines_may_come_one_by_one(number: int) -> None:
     lines: list[LogEvent] = [LINE, loaded(), started(), cut()]
     late = [*lines[:number], *lines[number + 1 :], lines[number]]
-    looks = (ELSEWHERE, FIRST, *(LATER | written(line) for line in late))
-    [*_, last] = play(*looks)
+    observations = (ELSEWHERE, FIRST, *(LATER | written(line) for line in late))
+    [*_, last] = play(*observations)
     assert (last.finding.evidence["exact_from"], last.finding.evidence["exact_to"]) == (73, 100)
 
 
@@ -261,8 +264,13 @@ def test_cuts_without_an_election_tell_nothing() -> None:
 def test_of_several_that_may_have_led_the_longest_log_counts() -> None:
     line = elected(topic_id=ID, leader_before=None, isr_before=(BrokerId(1), BrokerId(3)))
     shorter = (started(90, broker=3), cut(broker=3))
-    looks = (ELSEWHERE, FIRST | written(line), LATER | written(*shorter), LATER | written(*LINES))
-    found = play(*looks)
+    observations = (
+        ELSEWHERE,
+        FIRST | written(line),
+        LATER | written(*shorter),
+        LATER | written(*LINES),
+    )
+    found = play(*observations)
     assert [one.finding.evidence.get("exact_to") for one in found] == [None, 90, 100]
     assert [one.finding.evidence["leader_before"] for one in found] == [None, 3, 1]
 
@@ -273,8 +281,8 @@ def test_nobody_tells_who_had_led() -> None:
 
 
 def test_a_leader_in_between_that_comes_back_tells_what_only_it_had() -> None:
-    looks = (led(3, 4), led(2, 6, ends=[(4, 50)]) | written(LINE), LATER | written(*LINES))
-    [_, one] = play(*looks)
+    observations = (led(3, 4), led(2, 6, ends=[(4, 50)]) | written(LINE), LATER | written(*LINES))
+    [_, one] = play(*observations)
     told = one.finding.evidence
     assert (told["leader_before"], told["leader_epoch_before"]) == (1, 5)
     assert (told["exact_from"], told["exact_to"]) == (73, 100)
@@ -294,7 +302,7 @@ def test_what_is_told_says_what_to_save_and_that_nothing_was_seen() -> None:
         "leader": 2,
         "leader_epoch": 6,
         "unknown_since": "2025-06-02T12:00:00.000+00:00",
-        "never_looked_at": True,
+        "never_observed": True,
         "advice": None,
     }
 
@@ -319,13 +327,18 @@ def through_a_restart(memory: Memory) -> Memory:
     return kept
 
 
-LOOKS: Final = (ELSEWHERE, FIRST, LATER | written(LINE), LATER | written(*LINES, went_back(95)))
+OBSERVATIONS: Final = (
+    ELSEWHERE,
+    FIRST,
+    LATER | written(LINE),
+    LATER | written(*LINES, went_back(95)),
+)
 
 
-@pytest.mark.parametrize("rounds", range(1, len(LOOKS) + 1))
+@pytest.mark.parametrize("rounds", range(1, len(OBSERVATIONS) + 1))
 def test_it_survives_a_restart_at_any_moment(rounds: int) -> None:
-    before, memory = played(*LOOKS[:rounds])
-    after = play(*LOOKS[rounds:], LATER, memory=through_a_restart(memory), first=rounds)
+    before, memory = played(*OBSERVATIONS[:rounds])
+    after = play(*OBSERVATIONS[rounds:], LATER, memory=through_a_restart(memory), first=rounds)
     assert [(one.number, *one.why) for one in (*before, *after)] == [
         (2, *WARNED),
         (3, COMMITTED, RETURNED, "critical"),
@@ -334,7 +347,7 @@ def test_it_survives_a_restart_at_any_moment(rounds: int) -> None:
 
 
 def test_a_process_that_could_not_read_its_memory_at_first_tells_it_once() -> None:
-    _, stored = played(*LOOKS[:3])
+    _, stored = played(*OBSERVATIONS[:3])
     _, seen = played(LATER | written(*LINES), first=3)
     said = play(LATER, LATER, memory=laid_under(stored, seen), first=4)
     assert [(one.number, *one.why) for one in said] == [(4, POSSIBLY, RETURNED, "critical")]

@@ -55,11 +55,11 @@ def _one(marker_epoch: int, of: int, took: float, **more: Any) -> EndedTransacti
 
 def remembered(epochs: dict[int, int]) -> dict[str, Any]:
     """Return a round in which the new leader told every producer that it knows."""
-    return LATER | {"producers": replace(producers(rows=1, looked=[0]), epochs={0: epochs})}
+    return LATER | {"producers": replace(producers(rows=1, observed=[0]), epochs={0: epochs})}
 
 
 def shown(
-    *markers: tuple[int, int], since: float, of: int = 7, looked: tuple[int, int] = (50, 100)
+    *markers: tuple[int, int], since: float, of: int = 7, observed: tuple[int, int] = (50, 100)
 ) -> dict[str, Any]:
     """Return a round in which the log showed markers: (producer epoch, leader epoch)."""
     found = BatchesOf(
@@ -70,21 +70,21 @@ def shown(
             MarkerSeen(offset=60 + place, producer_epoch=epoch, leader_epoch=leader_epoch)
             for place, (epoch, leader_epoch) in enumerate(markers)
         ),
-        looked_from=looked[0],
-        looked_to=looked[1],
+        scanned_from=observed[0],
+        scanned_to=observed[1],
         since=at(since) - CLOCKS,
         largest_batch=None,
     )
     return LATER | {"batches": (found,)}
 
 
-def play(*looks: dict[str, Any]) -> tuple[list[list[str]], list[WantedBatches]]:
+def play(*observations: dict[str, Any]) -> tuple[list[list[str]], list[WantedBatches]]:
     """Return which transactions each round named, by the time of their end, and what it asks."""
     memory: Memory | None = None
     named: list[list[str]] = []
     wanted: list[WantedBatches] = []
-    for number, look in enumerate(looks):
-        view = view_of_round(snapshot(taken_at=at(15 * number), **look), memory)
+    for number, observation in enumerate(observations):
+        view = view_of_round(snapshot(taken_at=at(15 * number), **observation), memory)
         memory = view.memory
         judgement = committed_records_lost.judge(view)
         asked = [one for one in judgement.questions if isinstance(one, BatchesQuestion)]
@@ -116,13 +116,13 @@ def test_a_producer_that_has_gone_on_is_asked_about_from_its_last_transaction_on
 
 def test_what_no_marker_is_there_of_is_lost() -> None:
     """The log begins with transaction 1; 2 and 3 are gone, and the producer went on with 4."""
-    looks = (*CHANGED, WENT_ON, shown((5, 6), since=5), shown((1, 5), (5, 6), since=1))
-    named, wanted = play(*looks, LATER)
+    observations = (*CHANGED, WENT_ON, shown((5, 6), since=5), shown((1, 5), (5, 6), since=1))
+    named, wanted = play(*observations, LATER)
     assert named == [[], [], [], [], [], ["06", "04"], []], "all at once, and once"
     assert wanted == []
 
 
-def test_further_back_is_looked_as_long_as_the_last_one_is_not_there() -> None:
+def test_further_back_is_observed_as_long_as_the_last_one_is_not_there() -> None:
     _, wanted = play(*CHANGED, WENT_ON, shown((5, 6), since=5))
     assert [one.last_record_at for one in wanted] == [at(1) - CLOCKS]
 
@@ -138,7 +138,7 @@ def test_further_back_is_looked_as_long_as_the_last_one_is_not_there() -> None:
         ),
         pytest.param([LATER] * 3, [], id="no-answer-yet"),
         pytest.param([LATER, shown((3, 5), since=5)], [], id="answered-a-round-later"),
-        pytest.param([shown(since=5, looked=(50, 99))] * 3, [], id="not-to-the-end-of-the-log"),
+        pytest.param([shown(since=5, observed=(50, 99))] * 3, [], id="not-to-the-end-of-the-log"),
         pytest.param([shown(since=9)] * 3, [], id="not-from-that-time-on"),
         pytest.param([shown(since=5, of=8)] * 3, [], id="of-another-producer"),
         pytest.param([shown(since=5), shown(since=1)], ["06", "04", "02"], id="none-is-there"),
@@ -154,8 +154,8 @@ def test_case(answers: list[dict[str, Any]], names: list[str]) -> None:
 
 def test_what_was_deleted_with_the_beginning_of_the_log_is_not_lost() -> None:
     began = offsets(1, leader_epoch=[6], log_start_offset=[50])
-    looks = [shown(since=5) | {"offsets": began}] * 3
-    named, _ = play(*CHANGED, WENT_ON, *looks)
+    observations = [shown(since=5) | {"offsets": began}] * 3
+    named, _ = play(*CHANGED, WENT_ON, *observations)
     assert [one for one in named if one] == []
 
 
@@ -178,8 +178,8 @@ def test_a_topic_that_is_missing_from_answers_loses_nothing_that_was_known_of_it
     gone_for: int,
 ) -> None:
     """That 3 is missing is known when the topic goes from the list."""
-    looks = (*CHANGED, WENT_ON, shown((5, 6), since=5), *[GONE] * gone_for)
-    named, _ = play(*looks, shown((1, 5), (5, 6), since=1), LATER)
+    observations = (*CHANGED, WENT_ON, shown((5, 6), since=5), *[GONE] * gone_for)
+    named, _ = play(*observations, shown((1, 5), (5, 6), since=1), LATER)
     assert [one for one in named if one] == [["06", "04"]]
 
 
@@ -190,13 +190,13 @@ def test_a_topic_that_was_created_again_has_lost_nothing() -> None:
 
 
 def test_all_that_is_missing_is_told_together() -> None:
-    """Of producer 8 the leader knows nothing, which tells at once; of 7 the log has to be looked at."""
+    """Of producer 8 the leader knows nothing, which tells at once; of 7 the log has to be observed."""
     both = TransactionLog(is_read=True, ended=(_one(3, 7, 1.0), _one(4, 8, 1.0)))
-    looks = (led_by_1(), led_by_1() | {"transaction_log": both}, led_by_2(), WENT_ON)
-    named, _ = play(*looks, shown((5, 6), since=5))
+    observations = (led_by_1(), led_by_1() | {"transaction_log": both}, led_by_2(), WENT_ON)
+    named, _ = play(*observations, shown((5, 6), since=5))
     assert named == [[], [], [], [], ["08", "06"]]
 
 
 def test_before_v2_the_log_is_not_asked() -> None:
-    looks = (led_by_1(), led_by_1() | committed(3, producer_epoch=3), led_by_2(), WENT_ON)
-    assert play(*looks) == ([[], [], [], []], [])
+    observations = (led_by_1(), led_by_1() | committed(3, producer_epoch=3), led_by_2(), WENT_ON)
+    assert play(*observations) == ([[], [], [], []], [])

@@ -12,7 +12,7 @@ from rules.facts.broker_log import (
 from rules.facts.identity import BrokerId
 from tests.factories import at, topic_id
 from tests.unit.rules.loss.replica_lines import elected
-from tests.unit.rules.sequence.case_looks import (
+from tests.unit.rules.sequence.case_observations import (
     ALONE,
     CONFIRMED,
     OLD_BATCH,
@@ -30,7 +30,7 @@ from tests.unit.rules.sequence.lines import (
 )
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
-    Look,
+    Observation,
     batch,
     found,
     marker,
@@ -39,18 +39,18 @@ from tests.unit.rules.sequence.stage import (
 AFTER_CHANGES: Final = {
     # ---------------------------------------------------------------- loss
     "textbook-just-seen": Case(
-        because="what the new leader lacks is proven, and nobody has looked whether it came since",
-        looks=(ALONE, line_of_2()),
+        because="what the new leader lacks is proven, and nobody has observed whether it came since",
+        observations=(ALONE, line_of_2()),
         says=("loss", SUSPECTED, "looking"),
     ),
     "textbook": Case(
         because="expected 3, got 27: 24 records that broker 1 had acknowledged are gone",
-        looks=(ALONE, line_of_2(), of_2(12, found=[found(OLD_BATCH)])),
+        observations=(ALONE, line_of_2(), of_2(12, found=[found(OLD_BATCH)])),
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     "textbook-and-java-goes-on": Case(
         because="Java raises its epoch and tells nobody",
-        looks=(
+        observations=(
             ALONE,
             line_of_2(),
             of_2(12, found=[found(OLD_BATCH, batch(100, 0, 5, leader_epoch=6, epoch=1))]),
@@ -59,7 +59,7 @@ AFTER_CHANGES: Final = {
     ),
     "textbook-and-java-comes-to-the-same-number": Case(
         because="sequence 3 of the next epoch is not the missing one",
-        looks=(
+        observations=(
             ALONE,
             line_of_2(),
             of_2(
@@ -77,7 +77,7 @@ AFTER_CHANGES: Final = {
     ),
     "loss-at-an-epoch's-start": Case(
         because="the same text as of a reordering, and the start never comes",
-        looks=(
+        observations=(
             ALONE,
             replace(line_of_2(), lines=(new_epoch(6, 1, broker=2),)),
             of_2(12, found=[found(OLD_BATCH)]),
@@ -86,7 +86,7 @@ AFTER_CHANGES: Final = {
     ),
     "loss-at-a-transaction's-start": Case(
         because="an aborted transaction that is followed by another one did not heal",
-        looks=(
+        observations=(
             ALONE,
             replace(line_of_2(), lines=(expected_zero(6, broker=2),)),
             of_2(
@@ -104,16 +104,16 @@ AFTER_CHANGES: Final = {
     ),
     "loss-of-all-that-a-producer-had": Case(
         because="the log has nothing of it, from before the change up to the rejection",
-        looks=(
+        observations=(
             ALONE,
             replace(line_of_2(), lines=(expected_zero(6, broker=2, offset=110),)),
-            of_2(12, found=[found(looked=(50, 200))]),
+            of_2(12, found=[found(observed=(50, 200))]),
         ),
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     "the-old-leader's-line": Case(
         because="what broker 1 rejected before it died has nothing to do with its death",
-        looks=(
+        observations=(
             ALONE,
             replace(line_of_2(), lines=(rejected(6, 2),)),
             *(of_2(12 + n, found=[found(OLD_BATCH)]) for n in range(4)),
@@ -122,7 +122,7 @@ AFTER_CHANGES: Final = {
     ),
     "appended-after-the-loss": Case(
         because="a reordering after a loss is a reordering",
-        looks=(
+        observations=(
             ALONE,
             replace(line_of_2(), lines=(rejected(6, 2, broker=2, offset=110),)),
             of_2(12, found=[found(batch(105, 0, 3, leader_epoch=6))]),
@@ -131,17 +131,17 @@ AFTER_CHANGES: Final = {
     ),
     "unclean-and-waiting": Case(
         because="a client tries again for two minutes",
-        looks=(
-            Look(second=0, isr=(1,)),
+        observations=(
+            Observation(second=0, isr=(1,)),
             replace(line_of_2(4), lines=(*line_of_2(4).lines, elected())),
             of_2(12, found=[found(OLD_BATCH)]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
     "unclean-and-unhealed": Case(
-        because="what was appended after the last look is gone: the gap bounds it",
-        looks=(
-            Look(second=0, isr=(1,)),
+        because="what was appended after the last observation is gone: the gap bounds it",
+        observations=(
+            Observation(second=0, isr=(1,)),
             replace(line_of_2(4), lines=(*line_of_2(4).lines, elected())),
             of_2(12, found=[found(OLD_BATCH)]),
             of_2(11 + PATIENCE, found=[found(OLD_BATCH)]),
@@ -150,8 +150,8 @@ AFTER_CHANGES: Final = {
     ),
     "unclean-and-healed": Case(
         because="what was missing came within the time of a client",
-        looks=(
-            Look(second=0, isr=(1,)),
+        observations=(
+            Observation(second=0, isr=(1,)),
             replace(line_of_2(4), ends=((0, 5, 100),)),
             of_2(12, found=[found(OLD_BATCH, batch(100, 3, 2, leader_epoch=6))]),
         ),
@@ -159,9 +159,9 @@ AFTER_CHANGES: Final = {
     ),
     "not-known-how-it-was-elected": Case(
         because="nothing that was seen is missing, and the ISR may have shrunk unseen",
-        looks=(
-            Look(second=0),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(
                 second=11,
                 leader=2,
                 epoch=7,
@@ -169,16 +169,16 @@ AFTER_CHANGES: Final = {
                 ends=((0, 5, 100),),
                 lines=(rejected(27, 2, broker=2),),
             ),
-            Look(second=12, leader=2, epoch=7, found=[found(OLD_BATCH)]),
-            Look(second=11 + PATIENCE, leader=2, epoch=7, found=[found(OLD_BATCH)]),
+            Observation(second=12, leader=2, epoch=7, found=[found(OLD_BATCH)]),
+            Observation(second=11 + PATIENCE, leader=2, epoch=7, found=[found(OLD_BATCH)]),
         ),
         says=("loss", SUSPECTED, "change_not_known"),
     ),
     "the-controller's-line": Case(
         because="the controller says that the election was unclean, which the offsets do not",
-        looks=(
-            Look(second=0),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(
                 second=11,
                 leader=2,
                 epoch=7,
@@ -195,17 +195,17 @@ AFTER_CHANGES: Final = {
                     ),
                 ),
             ),
-            Look(second=12, leader=2, epoch=7, found=[found(OLD_BATCH)]),
-            Look(second=11 + PATIENCE, leader=2, epoch=7, found=[found(OLD_BATCH)]),
+            Observation(second=12, leader=2, epoch=7, found=[found(OLD_BATCH)]),
+            Observation(second=11 + PATIENCE, leader=2, epoch=7, found=[found(OLD_BATCH)]),
         ),
         says=("loss", CONFIRMED, "unclean_and_unhealed"),
     ),
     # ---------------------------------------------------------------- the client's own
     "clean-changes": Case(
         because="what was acknowledged is there: the client gave up a batch of its own",
-        looks=(
-            Look(second=0, is_unclean_allowed=False),
-            Look(
+        observations=(
+            Observation(second=0, is_unclean_allowed=False),
+            Observation(
                 second=11,
                 leader=2,
                 epoch=6,
@@ -213,18 +213,18 @@ AFTER_CHANGES: Final = {
                 ends=((0, 5, 100),),
                 lines=(rejected(4, 2, broker=2),),
             ),
-            Look(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
+            Observation(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
         ),
         says=("client_failure", SUSPECTED, "clean_changes"),
     ),
     "seemingly-clean": Case(
         because="where elections may be unclean an ISR may shrink unseen in the moment before",
-        looks=SEEMINGLY_CLEAN,
+        observations=SEEMINGLY_CLEAN,
         says=("loss", SUSPECTED, "seemingly_clean"),
     ),
     "seemingly-clean-and-a-small-gap": Case(
         because="nothing speaks for a loss",
-        looks=(
+        observations=(
             SEEMINGLY_CLEAN[0],
             replace(SEEMINGLY_CLEAN[1], lines=(rejected(4, 2, broker=2),)),
             SEEMINGLY_CLEAN[2],
@@ -233,7 +233,7 @@ AFTER_CHANGES: Final = {
     ),
     "seemingly-clean-and-the-old-leader-returns": Case(
         because="broker 1 cuts 24 records, and sets back its high watermark: they were committed",
-        looks=(
+        observations=(
             *SEEMINGLY_CLEAN,
             replace(SEEMINGLY_CLEAN[2], second=60, lines=RETURNED, found=()),
         ),
@@ -241,10 +241,10 @@ AFTER_CHANGES: Final = {
     ),
     "changes-before-the-watch": Case(
         because="how broker 1 came to lead in epoch 5 was not seen",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(27, 2),)),
-            Look(second=12, found=[found(batch(97, 0, 3, leader_epoch=4))]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(27, 2),)),
+            Observation(second=12, found=[found(batch(97, 0, 3, leader_epoch=4))]),
         ),
         says=("loss", SUSPECTED, "changes_unseen"),
     ),

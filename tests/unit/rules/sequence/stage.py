@@ -1,6 +1,6 @@
 """Rounds over one partition, orders-0, that broker 1 leads in epoch 5, one second apart.
 
-A look says what a round sees; lines are read after the look of their round, as in the service.
+An observation says what a round sees; lines are read after the observation of their round, as in the service.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PATIENCE: Final = 130.0  # seconds: above the delivery timeout
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class Observation:
     """One round; by default nothing happened."""
 
     second: float
@@ -79,19 +79,19 @@ class Look:
 def _producers(states: dict[int, ProducerState] | None) -> Producers:
     if states is None:
         return Producers.none(1)
-    return Producers(looked=np.array([True]), open=(), states={0: states})
+    return Producers(observed=np.array([True]), open=(), states={0: states})
 
 
 def play(
-    looks: Iterable[Look],
+    observations: Iterable[Observation],
     only_failed: Callable[..., str | None] = nobody_tells,
     between: Callable[[Memory], Memory] = lambda memory: memory,
 ) -> list[View]:
     """Return what the rules are given in each round; `between` two the memory may go elsewhere."""
     views: list[View] = []
     before: Memory | None = None
-    for look in looks:
-        seen = look.snapshot()
+    for observation in observations:
+        seen = observation.snapshot()
         memory = advance(seen, before)
         view = View(snapshot=seen, memory=memory, before=before, now=seen.taken_at)
         view = replace(view, memory=replace(memory, losses=remember_losses(view)))
@@ -100,15 +100,15 @@ def play(
     return views
 
 
-def watched(*looks: Look) -> Episode:
+def watched(*observations: Observation) -> Episode:
     """Return the only episode after these rounds."""
-    [episode] = play(looks)[-1].memory.sequences.episodes
+    [episode] = play(observations)[-1].memory.sequences.episodes
     return episode
 
 
-def verdict(*looks: Look) -> tuple[str, str, str]:
+def verdict(*observations: Observation) -> tuple[str, str, str]:
     """Return class, phase and reason of the only episode after these rounds."""
-    said = watched(*looks).verdict
+    said = watched(*observations).verdict
     return str(said.class_), str(said.phase), str(said.reason)
 
 
@@ -136,7 +136,7 @@ def marker(offset: int, *, leader_epoch: int = 5, epoch: int = 0) -> MarkerSeen:
 def found(
     *batches: BatchSeen,
     markers: tuple[MarkerSeen, ...] = (),
-    looked: tuple[int, int] = (0, 1000),
+    observed: tuple[int, int] = (0, 1000),
     producer_id: int = 7,
     largest: int | None = 1,
 ) -> BatchesOf:
@@ -146,8 +146,8 @@ def found(
         producer_id=producer_id,
         batches=batches,
         markers=markers,
-        looked_from=looked[0],
-        looked_to=looked[1],
+        scanned_from=observed[0],
+        scanned_to=observed[1],
         largest_batch=largest,
     )
 

@@ -10,11 +10,11 @@ import pytest
 from rules.sequence.explained import explain_episode
 from rules.sequence.words import NOTHING
 from tests.unit.rules.catalogue.sequence_rules import breaches
-from tests.unit.rules.sequence.case_looks import NOT_READABLE
+from tests.unit.rules.sequence.case_observations import NOT_READABLE
 from tests.unit.rules.sequence.lines import earliest_seen, expected_zero, new_epoch, rejected
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
-    Look,
+    Observation,
     batch,
     found,
     marker,
@@ -25,10 +25,10 @@ from tests.unit.rules.sequence.stage import (
 
 BEFORE: Final = batch(97, 0, 3)
 REJECTED: Final = (
-    Look(second=0),
-    Look(second=11, lines=[rejected(33, 2, second=4 + n) for n in range(6)]),
+    Observation(second=0),
+    Observation(second=11, lines=[rejected(33, 2, second=4 + n) for n in range(6)]),
 )
-UNREAD: Final = Look(second=11 + PATIENCE)
+UNREAD: Final = Observation(second=11 + PATIENCE)
 LATE: Final = 12 + PATIENCE
 
 
@@ -37,7 +37,7 @@ class Case:
     """What the rounds saw, what is said of the batch, and how many records did not come."""
 
     because: str
-    looks: tuple[Look, ...]
+    observations: tuple[Observation, ...]
     arrival: str
     reason: str
     unwritten: int | None = None
@@ -46,17 +46,17 @@ class Case:
 CASES: Final = {
     "not-yet": Case(
         because="its client may still send it",
-        looks=(*REJECTED, Look(second=12, found=[found(BEFORE)])),
+        observations=(*REJECTED, Observation(second=12, found=[found(BEFORE)])),
         arrival="awaited",
         reason="same_leader_epoch",
     ),
     "given-up": Case(
         because="nothing came up to the end of the log, in the time of a client: 30 records and it",
-        looks=(
+        observations=(
             *REJECTED,
-            Look(second=12, found=[found(BEFORE)]),
+            Observation(second=12, found=[found(BEFORE)]),
             UNREAD,
-            Look(second=LATE, found=[found(BEFORE)]),
+            Observation(second=LATE, found=[found(BEFORE)]),
         ),
         arrival="not_arrived",
         reason="not_arrived",
@@ -64,12 +64,12 @@ CASES: Final = {
     ),
     "given-up-at-the-start-of-an-epoch": Case(
         because="likewise, where the epoch is told",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(new_epoch(8, 1),)),
-            Look(second=12, found=[found(BEFORE)]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(new_epoch(8, 1),)),
+            Observation(second=12, found=[found(BEFORE)]),
             UNREAD,
-            Look(second=LATE, found=[found(BEFORE)]),
+            Observation(second=LATE, found=[found(BEFORE)]),
         ),
         arrival="not_arrived",
         reason="not_arrived",
@@ -77,52 +77,55 @@ CASES: Final = {
     ),
     "healed": Case(
         because="a later entry of the same epoch holds it",
-        looks=(
+        observations=(
             *REJECTED,
-            Look(second=12, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
+            Observation(second=12, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
         ),
         arrival="arrived",
         reason="filled",
     ),
-    "healed-at-the-second-look": Case(
+    "healed-at-the-second-observation": Case(
         because="continuity was proven before it came",
-        looks=(
+        observations=(
             *REJECTED,
-            Look(second=12, found=[found(BEFORE)]),
-            Look(second=13, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
+            Observation(second=12, found=[found(BEFORE)]),
+            Observation(second=13, found=[found(BEFORE, batch(100, 3, 30), batch(130, 33, 30))]),
         ),
         arrival="arrived",
         reason="filled",
     ),
     "healed-by-the-state": Case(
         because="the leader remembers a later sequence",
-        looks=(
+        observations=(
             *REJECTED,
-            Look(second=12, states=remembered(2)),
-            Look(second=13, states=remembered(62)),
+            Observation(second=12, states=remembered(2)),
+            Observation(second=13, states=remembered(62)),
         ),
         arrival="arrived",
         reason="filled",
     ),
     "only-what-was-missing": Case(
         because="the batch itself has not come yet",
-        looks=(*REJECTED, Look(second=12, found=[found(BEFORE, batch(100, 3, 30))])),
+        observations=(*REJECTED, Observation(second=12, found=[found(BEFORE, batch(100, 3, 30))])),
         arrival="awaited",
         reason="filled",
     ),
     "under-a-newer-epoch": Case(
         because="whether the client sent it once more is not told by the log",
-        looks=(*REJECTED, Look(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))])),
+        observations=(
+            *REJECTED,
+            Observation(second=12, found=[found(BEFORE, batch(100, 0, 40, epoch=1))]),
+        ),
         arrival="newer_epoch",
         reason="same_leader_epoch",
         unwritten=31,
     ),
     "a-transaction-that-was-aborted": Case(
         because="its marker is the next that the producer has there",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(8),)),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(8),)),
+            Observation(
                 second=12,
                 found=[
                     found(
@@ -140,10 +143,10 @@ CASES: Final = {
     ),
     "a-transaction-of-a-producer-that-wrote-elsewhere": Case(
         because="its epoch is above the one of the last marker here",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(8),)),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(8),)),
+            Observation(
                 second=12,
                 found=[
                     found(
@@ -161,10 +164,10 @@ CASES: Final = {
     ),
     "the-first-transaction-of-a-later-epoch": Case(
         because="likewise, of a producer that never wrote here",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(8),)),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(8),)),
+            Observation(
                 second=12,
                 found=[found(batch(100, 0, 8, epoch=7), batch(108, 8, 2, epoch=7))],
                 states=remembered(9, epoch=7),
@@ -175,10 +178,10 @@ CASES: Final = {
     ),
     "earliest-seen-of-a-new-instance": Case(
         because="the line tells no epoch, and the one before is of an older instance",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(earliest_seen(3, 0),)),
-            Look(
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(earliest_seen(3, 0),)),
+            Observation(
                 second=12,
                 found=[found(BEFORE, batch(100, 0, 3, epoch=1), batch(103, 3, 3, epoch=1))],
             ),
@@ -187,12 +190,12 @@ CASES: Final = {
         reason="earliest_seen",
     ),
     "nobody-may-read": Case(
-        because="the lines prove that nothing is lost, and nobody could look for the batch",
-        looks=(
-            Look(second=0, epoch=0),
-            Look(second=11, epoch=0, lines=(rejected(33, 2),)),
+        because="the lines prove that nothing is lost, and nobody could search for the batch",
+        observations=(
+            Observation(second=0, epoch=0),
+            Observation(second=11, epoch=0, lines=(rejected(33, 2),)),
             *(
-                Look(second=second, epoch=0, gaps=(NOT_READABLE,))
+                Observation(second=second, epoch=0, gaps=(NOT_READABLE,))
                 for second in (12, 13, 14, 15, 150, 151, 152, 400)
             ),
         ),
@@ -204,7 +207,7 @@ CASES: Final = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case) -> None:
-    said = explain_episode(watched(*case.looks))
+    said = explain_episode(watched(*case.observations))
     assert (said.phase, said.reason) == ("confirmed", case.reason), case.because
     assert (said.evidence["arrival"], said.evidence["unwritten_records"]) == (
         case.arrival,
@@ -214,7 +217,7 @@ def test_case(case: Case) -> None:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) -> None:
-    said = explain_episode(watched(*case.looks))
+    said = explain_episode(watched(*case.observations))
     assert (said.check == NOTHING) == (case.arrival == "arrived")
     if case.unwritten is not None:
         assert f"at least {case.unwritten} records" in said.means
@@ -222,18 +225,18 @@ def test_nothing_has_to_be_done_only_where_it_is_known_to_have_come(case: Case) 
 
 
 def test_both_are_told_and_the_second_when_it_is_known() -> None:
-    assert breaches(play((*CASES["given-up"].looks, Look(second=LATE + 1)))) == [
+    assert breaches(play((*CASES["given-up"].observations, Observation(second=LATE + 1)))) == [
         (2, "reordering", "reordered"),
         (4, "reordering", "not_arrived"),
     ]
-    assert breaches(play(CASES["healed-at-the-second-look"].looks)) == [
+    assert breaches(play(CASES["healed-at-the-second-observation"].observations)) == [
         (2, "reordering", "reordered"),
         (3, "reordering", "reordered"),
     ]
-    assert breaches(play(CASES["healed"].looks)) == [(2, "reordering", "reordered")]
+    assert breaches(play(CASES["healed"].observations)) == [(2, "reordering", "reordered")]
 
 
 def test_a_batch_that_is_rejected_once_more_is_awaited_again() -> None:
-    again = Look(second=LATE + 5, lines=(rejected(33, 2, second=LATE + 4),))
-    said = explain_episode(watched(*CASES["given-up"].looks, again))
+    again = Observation(second=LATE + 5, lines=(rejected(33, 2, second=LATE + 4),))
+    said = explain_episode(watched(*CASES["given-up"].observations, again))
     assert (said.reason, said.evidence["arrival"]) == ("same_leader_epoch", "awaited")

@@ -16,7 +16,7 @@ from rules.facts.broker_log import (
 from rules.facts.sequence_verdicts import Phase, SequenceClass
 from rules.sequence.explained import explain_episode
 from tests.factories import unseen_offsets
-from tests.unit.rules.sequence.case_looks import (
+from tests.unit.rules.sequence.case_observations import (
     ALONE,
     OLD_BATCH,
     REORDERED,
@@ -30,7 +30,7 @@ from tests.unit.rules.sequence.lines import (
     rejected,
 )
 from tests.unit.rules.sequence.stage import (
-    Look,
+    Observation,
     batch,
     found,
     play,
@@ -41,12 +41,12 @@ from tests.unit.rules.sequence.stage import (
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case) -> None:
-    assert verdict(*case.looks) == case.says, case.because
+    assert verdict(*case.observations) == case.says, case.because
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_loss_is_bounded_by_its_gap_and_nothing_else_is(name: str) -> None:
-    for view in play(CASES[name].looks):
+    for view in play(CASES[name].observations):
         for episode in view.memory.sequences.episodes:
             is_loss = episode.verdict.class_ is SequenceClass.LOSS
             assert (episode.verdict.at_most_records is not None) == is_loss
@@ -61,10 +61,10 @@ def test_the_textbook_case_says_24() -> None:
 
 
 def test_an_old_leader_that_returns_tells_the_exact_range() -> None:
-    said = watched(*CASES["seemingly-clean-and-the-old-leader-returns"].looks).verdict
+    said = watched(*CASES["seemingly-clean-and-the-old-leader-returns"].observations).verdict
     assert (said.lost_from, said.lost_to, said.lost_offsets) == (100, 124, 24)
-    looks = [*CASES["textbook"].looks, of_2(60, lines=_returned_with(130))]
-    said = watched(*looks).verdict
+    observations = [*CASES["textbook"].observations, of_2(60, lines=_returned_with(130))]
+    said = watched(*observations).verdict
     assert (said.lost_from, said.lost_to) == (100, 130)
 
 
@@ -73,7 +73,7 @@ def _returned_with(end: int) -> tuple[LogEvent, ...]:
 
 
 def test_an_unclean_change_bounds_a_loss_by_the_gap_alone() -> None:
-    said = watched(*CASES["unclean-and-unhealed"].looks).verdict
+    said = watched(*CASES["unclean-and-unhealed"].observations).verdict
     assert (said.lost_offsets, said.at_most_records) == (None, 1)
 
 
@@ -81,21 +81,23 @@ def test_a_loss_and_a_later_reordering_are_a_loss() -> None:
     """Java raises its epoch after a true loss, goes on, and then a batch overtakes another."""
     later = rejected(12, 8, broker=2, second=30, offset=120)
     again = batch(100, 0, 9, leader_epoch=6, epoch=1)
-    looks = (
+    observations = (
         ALONE,
         line_of_2(),
         of_2(12, found=[found(OLD_BATCH)]),
         of_2(31, lines=(later,)),
         of_2(32, found=[found(OLD_BATCH, again)]),
     )
-    episode = watched(*looks)
+    episode = watched(*observations)
     assert episode.verdict.class_ is SequenceClass.LOSS
     assert [one.proof for one in episode.rejections] == [None, "same_leader_epoch"]
 
 
 def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
     for name in ("same-leader-epoch", "clean-changes"):
-        [episode] = play(CASES[name].looks, lambda *_: "producer-1")[-1].memory.sequences.episodes
+        [episode] = play(CASES[name].observations, lambda *_: "producer-1")[
+            -1
+        ].memory.sequences.episodes
         assert episode.verdict.class_ is SequenceClass.CLIENT_FAILURE
         assert episode.verdict.phase is Phase.CONFIRMED
     for name in (
@@ -106,7 +108,9 @@ def test_exactly_one_failing_producer_makes_it_the_client_s() -> None:
         "epochs-above-zero",
         "just-seen",
     ):
-        [episode] = play(CASES[name].looks, lambda *_: "producer-1")[-1].memory.sequences.episodes
+        [episode] = play(CASES[name].observations, lambda *_: "producer-1")[
+            -1
+        ].memory.sequences.episodes
         assert (episode.verdict.class_, episode.verdict.reason) == (
             CASES[name].says[0],
             CASES[name].says[2],
@@ -117,9 +121,9 @@ def test_two_producers_on_one_partition_are_two_episodes() -> None:
     lines = (rejected(27, 2), rejected(6, 2, producer_id=8))
     views = play(
         [
-            Look(second=0),
-            Look(second=11, lines=lines),
-            Look(second=12, found=[found(batch(97, 0, 3), producer_id=8)]),
+            Observation(second=0),
+            Observation(second=11, lines=lines),
+            Observation(second=12, found=[found(batch(97, 0, 3), producer_id=8)]),
         ]
     )
     said = {one.producer_id: one.verdict.reason for one in views[-1].memory.sequences.episodes}
@@ -129,17 +133,19 @@ def test_two_producers_on_one_partition_are_two_episodes() -> None:
 def test_batches_of_a_hundred_make_a_gap_of_300_small() -> None:
     late = batch(0, 0, 100, leader_epoch=4)
     episode = watched(
-        Look(second=0),
-        Look(second=11, lines=(rejected(400, 99),)),
-        Look(second=12, found=[found(late, largest=100)]),
+        Observation(second=0),
+        Observation(second=11, lines=(rejected(400, 99),)),
+        Observation(second=12, found=[found(late, largest=100)]),
     )
     assert episode.largest_batch == 100
     assert episode.verdict.class_ is SequenceClass.REORDERING
 
 
 def test_what_is_unseen_is_never_confirmed() -> None:
-    unseen = Look(second=12, leader=None, epoch=None, more={"offsets": unseen_offsets(1)})
-    said = watched(Look(second=0), REORDERED, replace(unseen, found=[found(batch(97, 0, 3))]))
+    unseen = Observation(second=12, leader=None, epoch=None, more={"offsets": unseen_offsets(1)})
+    said = watched(
+        Observation(second=0), REORDERED, replace(unseen, found=[found(batch(97, 0, 3))])
+    )
     assert not said.verdict.is_confirmed
 
 
@@ -153,5 +159,5 @@ def test_what_is_unseen_is_never_confirmed() -> None:
     ],
 )
 def test_a_leader_is_said_to_have_changed_only_if_it_has(name: str, *, is_told: bool) -> None:
-    said = str(explain_episode(watched(*CASES[name].looks)).evidence)
+    said = str(explain_episode(watched(*CASES[name].observations)).evidence)
     assert ("the leader has changed since" in said) == is_told

@@ -12,7 +12,7 @@ from rules.facts.broker_log import EpochRejected, Origin
 from rules.facts.column import Column
 from rules.facts.episodes import ChangeKind, Episode, SequenceMemory, sequences_under
 from rules.facts.identity import BrokerId
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, laid_under, shifted
 from rules.facts.rejections import TIMES_KEPT
 from rules.question import BatchesQuestion
@@ -21,13 +21,13 @@ from rules.sequence.gathering import KEPT_FIRST, KEPT_LAST
 from rules.sequence.keeping import MAX_ASKING, MAX_ENDED, MAX_OPEN
 from rules.view import View
 from tests.factories import at, partitions, topic_id
-from tests.unit.rules.sequence.case_looks import ALONE, OLD_BATCH, line_of_2, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, OLD_BATCH, line_of_2, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.lines import rejected
 from tests.unit.rules.sequence.stage import (
     NAME,
     PATIENCE,
-    Look,
+    Observation,
     batch,
     found,
     play,
@@ -38,11 +38,11 @@ from tests.unit.rules.sequence.stage import (
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
 DAY: Final = 86_400.0
-HARMLESS: Final = CASES["same-leader-epoch"].looks
+HARMLESS: Final = CASES["same-leader-epoch"].observations
 
 
-def after(*looks: Look) -> SequenceMemory:
-    return play(looks)[-1].memory.sequences
+def after(*observations: Observation) -> SequenceMemory:
+    return play(observations)[-1].memory.sequences
 
 
 def test_a_batch_of_an_older_producer_epoch_opens_nothing() -> None:
@@ -56,29 +56,31 @@ def test_a_batch_of_an_older_producer_epoch_opens_nothing() -> None:
         producer_epoch=0,
         current_epoch=1,
     )
-    assert after(Look(second=0), Look(second=11, lines=(late,))).episodes == ()
+    assert after(Observation(second=0), Observation(second=11, lines=(late,))).episodes == ()
 
 
 def test_the_same_line_by_another_way_and_later_is_the_same_line() -> None:
     line = rejected(6, 2)
     by_http = replace(line, origin=replace(line.origin, source="shipper"))
     [episode] = after(
-        Look(second=0), Look(second=11, lines=(line,)), Look(second=20, lines=(by_http,))
+        Observation(second=0),
+        Observation(second=11, lines=(line,)),
+        Observation(second=20, lines=(by_http,)),
     ).episodes
     assert (episode.rejection_count, len(episode.rejections)) == (1, 1)
     assert episode.last_seen_us == microseconds(at(11))
 
 
 def test_a_line_that_comes_by_another_way_after_the_end_opens_no_episode() -> None:
-    late = Look(second=20 * MINUTE, lines=(rejected(6, 2),))
-    memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
+    late = Observation(second=20 * MINUTE, lines=(rejected(6, 2),))
+    memory = after(*HARMLESS, Observation(second=10 * MINUTE), late)
     assert memory.open == {}
     assert len(memory.ended) == 1
 
 
 def test_another_rejection_after_the_end_is_another_episode() -> None:
-    late = Look(second=20 * MINUTE, lines=(rejected(9, 5, second=1190, offset=130),))
-    memory = after(*HARMLESS, Look(second=10 * MINUTE), late)
+    late = Observation(second=20 * MINUTE, lines=(rejected(9, 5, second=1190, offset=130),))
+    memory = after(*HARMLESS, Observation(second=10 * MINUTE), late)
     [first], [second] = memory.ended, memory.open.values()
     assert first.id != second.id
     assert first.key == second.key
@@ -96,29 +98,32 @@ def test_another_rejection_after_the_end_is_another_episode() -> None:
 def test_an_episode_ends_when_nothing_more_comes(
     name: str, seconds: float, *, is_over: bool
 ) -> None:
-    last = CASES[name].looks[-1]
+    last = CASES[name].observations[-1]
     quiet = replace(last, second=seconds, lines=(), found=(), ends=())
-    [episode] = after(*CASES[name].looks, quiet).episodes
+    [episode] = after(*CASES[name].observations, quiet).episodes
     assert (episode.ended_us is not None) == is_over
     assert episode.verdict.is_confirmed
 
 
 def test_what_cannot_be_found_out_ends_too() -> None:
     unseen = {"partitions": partitions({"other": 1})}
-    looks = (Look(second=0, more=unseen), Look(second=11, lines=(rejected(4, 2),), more=unseen))
-    memory = after(*looks, Look(second=10 * MINUTE, more=unseen))
+    observations = (
+        Observation(second=0, more=unseen),
+        Observation(second=11, lines=(rejected(4, 2),), more=unseen),
+    )
+    memory = after(*observations, Observation(second=10 * MINUTE, more=unseen))
     assert [str(one.verdict.class_) for one in memory.ended] == ["undetermined"]
 
 
 def test_what_ended_is_kept_for_a_day() -> None:
-    looks = (*HARMLESS, Look(second=10 * MINUTE))
-    assert len(after(*looks, Look(second=23 * HOUR)).ended) == 1
-    assert after(*looks, Look(second=25 * HOUR)).ended == ()
+    observations = (*HARMLESS, Observation(second=10 * MINUTE))
+    assert len(after(*observations, Observation(second=23 * HOUR)).ended) == 1
+    assert after(*observations, Observation(second=25 * HOUR)).ended == ()
 
 
 def test_a_storm_keeps_the_first_and_the_latest_and_counts_all() -> None:
     lines = [rejected(3 * n + 6, 3 * n + 2, second=n / 100, offset=100 + n) for n in range(1000)]
-    [episode] = after(Look(second=0), Look(second=11, lines=lines)).episodes
+    [episode] = after(Observation(second=0), Observation(second=11, lines=lines)).episodes
     assert episode.rejection_count == 1000
     assert len(episode.rejections) == KEPT_FIRST + KEPT_LAST
     assert episode.rejections[0].offset == 100
@@ -127,10 +132,12 @@ def test_a_storm_keeps_the_first_and_the_latest_and_counts_all() -> None:
 
 def test_the_same_batch_rejected_for_ever_stays_small() -> None:
     rounds = [
-        Look(second=second, lines=[rejected(27, 2, second=second - 1 + n / 10) for n in range(5)])
+        Observation(
+            second=second, lines=[rejected(27, 2, second=second - 1 + n / 10) for n in range(5)]
+        )
         for second in range(11, 41)
     ]
-    [episode] = after(Look(second=0), *rounds).episodes
+    [episode] = after(Observation(second=0), *rounds).episodes
     assert episode.rejection_count == 150
     [rejection] = episode.rejections
     assert (rejection.count, len(rejection.times_us)) == (150, TIMES_KEPT)
@@ -138,7 +145,7 @@ def test_the_same_batch_rejected_for_ever_stays_small() -> None:
 
 def test_the_newest_of_many_ask_and_the_others_wait() -> None:
     lines = [rejected(6, 2, producer_id=number) for number in range(MAX_ASKING + 5)]
-    views = play([Look(second=0), Look(second=11, lines=lines)])
+    views = play([Observation(second=0), Observation(second=11, lines=lines)])
     known = views[-1].memory.sequences.episodes
     assert sum(one.is_asking for one in known) == MAX_ASKING
     waiting = [one for one in known if one.is_waiting]
@@ -154,8 +161,8 @@ def test_many_that_ended_are_bounded() -> None:
     def crowded(memory: Memory) -> Memory:
         return replace(memory, sequences=replace(memory.sequences, ended=ended))
 
-    looks = [*HARMLESS, Look(second=10 * MINUTE)]
-    last = play(looks, between=crowded)[-1].memory.sequences
+    observations = [*HARMLESS, Observation(second=10 * MINUTE)]
+    last = play(observations, between=crowded)[-1].memory.sequences
     assert len(last.ended) == MAX_ENDED
     assert last.ended[0].id == "1"
 
@@ -168,23 +175,23 @@ def test_a_loss_is_kept_where_harmless_episodes_have_to_go() -> None:
         many = [replace(harmless, id=str(n), producer_id=9 + n) for n in range(MAX_ENDED)]
         return replace(memory, sequences=replace(memory.sequences, ended=(*lost, *many)))
 
-    looks = [*CASES["textbook"].looks, of_2(4000), of_2(4001), of_2(4002)]
-    ended = play(looks, between=crowded)[-1].memory.sequences.ended
+    observations = [*CASES["textbook"].observations, of_2(4000), of_2(4001), of_2(4002)]
+    ended = play(observations, between=crowded)[-1].memory.sequences.ended
     assert len(ended) == MAX_ENDED
     assert (ended[0].producer_id, ended[0].verdict.class_) == (7, "loss")
 
 
 def test_of_too_many_open_ones_those_that_are_proven_go_first() -> None:
-    """A confirmed loss is looked at for an hour, and an unexplained gap needs the place more."""
+    """A confirmed loss is observed for an hour, and an unexplained gap needs the place more."""
     lines = [rejected(600, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN)]
-    memory = after(*HARMLESS, Look(second=21, lines=lines))
+    memory = after(*HARMLESS, Observation(second=21, lines=lines))
     assert [one.producer_id for one in memory.ended] == [7]
     assert (len(memory.open), memory.untold) == (MAX_OPEN, 0)
 
 
 def test_what_ends_before_it_is_explained_is_undetermined() -> None:
     lines = [rejected(4, 2, producer_id=100 + n, second=20) for n in range(MAX_OPEN + 1)]
-    [first] = after(Look(second=0), Look(second=21, lines=lines)).ended
+    [first] = after(Observation(second=0), Observation(second=21, lines=lines)).ended
     assert str(first.verdict.class_) == "undetermined"
     assert first.told is not None
 
@@ -194,10 +201,10 @@ def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_on
     again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
     lines = (rejected(6, 2, topic_id=topic_id("orders")),)
     memory = after(
-        Look(second=0),
-        Look(second=11, lines=lines),
-        Look(second=12, found=[found(batch(97, 0, 3))], more=again),
-        Look(second=13, lines=(rejected(4, 2, topic_id=new_id, second=12.5),), more=again),
+        Observation(second=0),
+        Observation(second=11, lines=lines),
+        Observation(second=12, found=[found(batch(97, 0, 3))], more=again),
+        Observation(second=13, lines=(rejected(4, 2, topic_id=new_id, second=12.5),), more=again),
     )
     [old], [new] = memory.ended, memory.open.values()
     assert (old.verdict.reason, old.topic_id) == ("topic_recreated", topic_id("orders"))
@@ -207,12 +214,12 @@ def test_the_log_of_a_topic_that_was_created_again_settles_nothing_of_the_old_on
 def test_what_was_proven_in_one_leader_epoch_is_proven_again_in_another() -> None:
     """The same batch at the same offset, rejected by the same broker that leads anew."""
     again = rejected(6, 2, second=40)
-    looks = (
+    observations = (
         *HARMLESS,
-        Look(second=30, epoch=7, ends=((0, 5, 100),)),
-        Look(second=41, epoch=7, lines=(again,)),
+        Observation(second=30, epoch=7, ends=((0, 5, 100),)),
+        Observation(second=41, epoch=7, lines=(again,)),
     )
-    [episode] = after(*looks).episodes
+    [episode] = after(*observations).episodes
     assert [one.proof for one in episode.rejections] == [None]
     assert episode.is_asking
 
@@ -221,13 +228,13 @@ def test_who_was_not_asked_about_is_not_forgotten() -> None:
     """Of the producers of a partition only those are told that somebody asked about."""
     lines = (rejected(6, 2), rejected(7, 2, producer_id=8))
     healed = found(batch(97, 0, 3), batch(100, 3, 3), batch(103, 6, 3))
-    looks = (
-        Look(second=0),
-        Look(second=11, lines=lines),
-        Look(second=12, found=[healed], states=remembered(2)),
-        Look(second=13, states={}),
+    observations = (
+        Observation(second=0),
+        Observation(second=11, lines=lines),
+        Observation(second=12, found=[healed], states=remembered(2)),
+        Observation(second=13, states={}),
     )
-    by_id = {one.producer_id: one for one in after(*looks).episodes}
+    by_id = {one.producer_id: one for one in after(*observations).episodes}
     assert by_id[7].last_state is not None
     assert by_id[7].last_state.state is not None, "it asked no more, and nobody told of it"
     assert by_id[8].last_state is not None
@@ -245,8 +252,8 @@ def test_a_bad_change_is_kept_for_rejections_that_come_after_it() -> None:
 
 
 def test_a_bad_change_that_is_forgotten_breaks_the_watch() -> None:
-    def watch(*looks: Look) -> tuple[int | None, int | None]:
-        known = after(*looks).leaderships
+    def watch(*observations: Observation) -> tuple[int | None, int | None]:
+        known = after(*observations).leaderships
         return known.watched_from[0], known.epoch[0]
 
     changed = (ALONE, replace(line_of_2(), lines=()))
@@ -263,20 +270,20 @@ def test_a_bad_change_that_is_forgotten_breaks_the_watch() -> None:
 def test_a_change_is_clean_for_certain_only_where_others_are_forbidden(
     *, is_unclean_allowed: bool, clean_from: int
 ) -> None:
-    before = Look(second=0, is_unclean_allowed=is_unclean_allowed)
+    before = Observation(second=0, is_unclean_allowed=is_unclean_allowed)
     changed = replace(before, second=11, leader=2, epoch=6, ends=((0, 5, 100),))
     known = after(before, changed).leaderships
     assert (known.watched_from[0], known.clean_from[0]) == (5, clean_from)
 
 
 def test_a_leader_that_knows_nothing_of_the_older_epoch_breaks_the_watch() -> None:
-    changed = Look(second=11, leader=2, epoch=6, ends=((0, 5, None),))
-    assert after(Look(second=0), changed).leaderships.watched_from[0] == 6
+    changed = Observation(second=11, leader=2, epoch=6, ends=((0, 5, None),))
+    assert after(Observation(second=0), changed).leaderships.watched_from[0] == 6
 
 
 def test_the_watch_goes_on_while_a_leader_is_silent() -> None:
-    silent = Look(second=11, leader=None, epoch=None)
-    known = after(Look(second=0), silent, Look(second=20)).leaderships
+    silent = Observation(second=11, leader=None, epoch=None)
+    known = after(Observation(second=0), silent, Observation(second=20)).leaderships
     assert (known.epoch[0], known.watched_from[0]) == (5, 5)
     assert known.since_us[0] == microseconds(at(0))
 
@@ -284,16 +291,16 @@ def test_the_watch_goes_on_while_a_leader_is_silent() -> None:
 # ------------------------------------------------------------------ the clock, and late memories
 def test_a_clock_that_was_set_makes_nobody_wait_longer() -> None:
     step = timedelta(hours=3) // timedelta(microseconds=1)
-    looks = CASES["unclean-and-waiting"].looks
+    observations = CASES["unclean-and-waiting"].observations
     late = of_2(11 + PATIENCE, found=[found(OLD_BATCH)])
 
     def set_back(memory: Memory) -> Memory:
         return shifted(shifted(memory, step), -step)
 
-    [stayed] = play([*looks, late])[-1].memory.sequences.episodes
-    [moved] = play([*looks, late], between=set_back)[-1].memory.sequences.episodes
+    [stayed] = play([*observations, late])[-1].memory.sequences.episodes
+    [moved] = play([*observations, late], between=set_back)[-1].memory.sequences.episodes
     assert moved == stayed
-    view = play(looks)[-1]
+    view = play(observations)[-1]
     [ahead] = shifted(view.memory, step).sequences.episodes
     assert ahead.last_seen_us == view.memory.sequences.episodes[0].last_seen_us + step
 
@@ -301,15 +308,15 @@ def test_a_clock_that_was_set_makes_nobody_wait_longer() -> None:
 def test_times_of_the_future_are_pulled_back() -> None:
     """The clock was set back while nobody watched."""
     memory = play(HARMLESS)[-1].memory
-    early = Look(second=-100).snapshot()
+    early = Observation(second=-100).snapshot()
     view = View(snapshot=early, memory=memory, before=memory, now=early.taken_at)
     assert view.memory.sequences.episodes[0].last_seen_us > microseconds(early.taken_at)
-    [episode] = play([*HARMLESS, Look(second=-100)])[-1].memory.sequences.episodes
+    [episode] = play([*HARMLESS, Observation(second=-100)])[-1].memory.sequences.episodes
     assert episode.last_seen_us == microseconds(at(-100))
 
 
 def test_a_memory_that_is_read_late_is_laid_under() -> None:
-    stored = play(CASES["textbook"].looks)[-1].memory
+    stored = play(CASES["textbook"].observations)[-1].memory
     seen = play([of_2(20, lines=(rejected(9, 8, producer_id=8, broker=2, second=19),))])[-1].memory
     both = laid_under(stored, seen).sequences
     assert {one.producer_id for one in both.episodes} == {7, 8}
@@ -318,13 +325,13 @@ def test_a_memory_that_is_read_late_is_laid_under() -> None:
     assert sequences_under(SequenceMemory(), seen.sequences).open == seen.sequences.open
 
 
-def both_memories(stored: list[Look], seen: list[Look]) -> SequenceMemory:
-    one, other = (play(looks)[-1].memory.sequences for looks in (stored, seen))
+def both_memories(stored: list[Observation], seen: list[Observation]) -> SequenceMemory:
+    one, other = (play(observations)[-1].memory.sequences for observations in (stored, seen))
     return sequences_under(one, other)
 
 
 def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_rejection() -> None:
-    stored = [*CASES["textbook"].looks]
+    stored = [*CASES["textbook"].observations]
     seen = [of_2(20, lines=(rejected(9, 8, broker=2, second=19, offset=120),))]
     [episode] = both_memories(stored, seen).episodes
     assert (str(episode.verdict.class_), episode.verdict.is_confirmed) == ("loss", True)
@@ -337,10 +344,10 @@ def test_a_loss_that_is_read_late_is_not_replaced_by_the_same_producers_newer_re
 
 
 def test_a_line_that_two_processes_read_is_counted_once() -> None:
-    stored = [*CASES["textbook"].looks]
+    stored = [*CASES["textbook"].observations]
     [episode] = both_memories(stored, [replace(stored[1], second=20)]).episodes
     assert (len(episode.rejections), episode.rejection_count) == (1, 1)
-    assert episode.rejections[0].before is not None, "what was looked up before is kept"
+    assert episode.rejections[0].before is not None, "what was resolved before is kept"
 
 
 def test_an_episode_of_an_older_topic_is_over_when_it_is_read_late() -> None:
@@ -349,15 +356,17 @@ def test_an_episode_of_an_older_topic_is_over_when_it_is_read_late() -> None:
     new_id = topic_id("orders", creation=1)
     again = {"partitions": partitions({"orders": 1}, topic_ids=(new_id,))}
     line = rejected(4, 2, topic_id=new_id, second=19)
-    memory = both_memories(stored, [Look(second=20, lines=(line,), more=again)])
+    memory = both_memories(stored, [Observation(second=20, lines=(line,), more=again)])
     [old], [new] = memory.ended, memory.open.values()
     assert (str(old.verdict.class_), old.ended_us) == ("loss", new.first_seen_us)
     assert new.topic_id == new_id
 
 
 def test_the_watch_of_a_partition_that_only_one_of_two_memories_knows() -> None:
-    stored = play([Look(second=0)])[-1].memory.sequences.leaderships
-    other = play([Look(second=9, more={"partitions": partitions({"audit": 1, "orders": 1})})])
+    stored = play([Observation(second=0)])[-1].memory.sequences.leaderships
+    other = play(
+        [Observation(second=9, more={"partitions": partitions({"audit": 1, "orders": 1})})]
+    )
     seen = replace(other[-1].memory.sequences.leaderships, epoch=Column.of([None, None]))
     both = sequences_under(
         SequenceMemory(leaderships=stored), SequenceMemory(leaderships=seen)
@@ -369,7 +378,7 @@ def test_an_episode_shows_the_rejection_that_decides() -> None:
     later = rejected(12, 8, broker=2, second=30, offset=120)
     went_on = batch(100, 0, 9, leader_epoch=6, epoch=1)
     episode: Episode = watched(
-        *CASES["textbook"].looks,
+        *CASES["textbook"].observations,
         of_2(31, lines=(later,)),
         of_2(32, found=[found(OLD_BATCH, went_on)]),
     )

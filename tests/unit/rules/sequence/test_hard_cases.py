@@ -1,4 +1,4 @@
-"""Cases in which a wrong verdict lies near: a loss that looks healed, a reordering that looks lost.
+"""Cases in which a wrong verdict lies near: a loss that observations healed, a reordering that observations lost.
 
 The stage is that of `test_classes`: producer 7 writes to orders-0.
 """
@@ -18,7 +18,7 @@ from rules.sequence.words import WORDS
 from rules.verdict import Verdict
 from tests.factories import at, partitions, topic_id
 from tests.unit.rules.loss.replica_lines import elected
-from tests.unit.rules.sequence.case_looks import (
+from tests.unit.rules.sequence.case_observations import (
     ALONE,
     CONFIRMED,
     LOST,
@@ -33,7 +33,7 @@ from tests.unit.rules.sequence.cases import CASES as CLASSES
 from tests.unit.rules.sequence.lines import expected_zero, new_epoch, rejected
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
-    Look,
+    Observation,
     batch,
     found,
     marker,
@@ -46,7 +46,7 @@ from tests.unit.rules.sequence.unseen_cases import WROTE_BEFORE
 
 MARKED_BY_2: Final = found(markers=(marker(100, leader_epoch=6),))
 BEGUN_ANEW: Final = batch(100, 0, 3, leader_epoch=6, epoch=1)
-UNCLEAN: Final = CLASSES["unclean-and-waiting"].looks
+UNCLEAN: Final = CLASSES["unclean-and-waiting"].observations
 FILLING: Final = batch(100, 3, 6, leader_epoch=6)
 OVERTAKEN: Final = (
     ALONE,
@@ -66,37 +66,39 @@ def again() -> dict[str, Any]:
     return {"partitions": placed}
 
 
-def of_2_in_1(second: float, **more: Any) -> Look:
+def of_2_in_1(second: float, **more: Any) -> Observation:
     """Return a round in which broker 2 leads in the epoch after the first one."""
-    return Look(second=second, leader=2, epoch=1, isr=(2,), **more)
+    return Observation(second=second, leader=2, epoch=1, isr=(2,), **more)
 
 
 CASES: Final = {
     # ---------------------------------------------------------------- the topic is another one
     "line-of-a-topic-that-is-gone": Case(
         because="that the new topic never had another leader says nothing of the old one",
-        looks=(
-            Look(second=0, epoch=0, more=again()),
-            Look(second=11, epoch=0, more=again(), lines=(rejected(5000, 2, topic_id=OLD_ID),)),
-            Look(second=12, epoch=0, more=again()),
+        observations=(
+            Observation(second=0, epoch=0, more=again()),
+            Observation(
+                second=11, epoch=0, more=again(), lines=(rejected(5000, 2, topic_id=OLD_ID),)
+            ),
+            Observation(second=12, epoch=0, more=again()),
         ),
         says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
     "loss-of-a-topic-that-is-gone": Case(
         because="the old topic lost its records, whatever the new one's leader epoch is",
-        looks=(
+        observations=(
             replace(ALONE, epoch=0),
             of_2_in_1(11, ends=((0, 0, 100),), lines=(rejected(27, 2, broker=2, topic_id=OLD_ID),)),
             of_2_in_1(12, found=[found(batch(97, 0, 3, leader_epoch=0))]),
-            Look(second=60, epoch=0, end=0, more=again()),
-            Look(second=61, epoch=0, end=0, more=again()),
+            Observation(second=60, epoch=0, end=0, more=again()),
+            Observation(second=61, epoch=0, end=0, more=again()),
         ),
         says=("loss", CONFIRMED, "loss_proven"),
     ),
     # ---------------------------------------------------------------- another producer epoch
     "the-state-of-another-epoch": Case(
         because="Java goes on under epoch 1, and comes to the same numbers",
-        looks=(
+        observations=(
             *UNCLEAN[:1],
             replace(UNCLEAN[1], lines=(rejected(27, 2, broker=2), elected())),
             of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
@@ -106,7 +108,7 @@ CASES: Final = {
     ),
     "the-state-of-an-epoch-that-is-not-known": Case(
         because="which epoch was rejected is not known, and the leader remembers a later one",
-        looks=(
+        observations=(
             *UNCLEAN[:1],
             replace(UNCLEAN[1], lines=(rejected(27, 2, broker=2), elected())),
             of_2(12, states=remembered(2, epoch=1)),
@@ -116,7 +118,7 @@ CASES: Final = {
     ),
     "another-epoch-begins-at-0": Case(
         because="the leader knew nothing of the producer, which then begins a new epoch",
-        looks=(
+        observations=(
             *UNCLEAN[:1],
             replace(UNCLEAN[1], lines=(expected_zero(24, broker=2), elected())),
             of_2(12, found=[found(OLD_BATCH, BEGUN_ANEW)], states=remembered(2, epoch=1)),
@@ -125,22 +127,24 @@ CASES: Final = {
     ),
     "another-epoch-begins-at-0-where-none-is-known": Case(
         because="likewise, where nothing older is found",
-        looks=(
+        observations=(
             *UNCLEAN[:1],
             replace(UNCLEAN[1], lines=(rejected(24, -1, broker=2), elected())),
-            of_2(12, found=[found(BEGUN_ANEW, looked=(90, 200))]),
+            of_2(12, found=[found(BEGUN_ANEW, observed=(90, 200))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
     "remembered-after-a-change-that-came-later": Case(
         because="the leader that had the last batch rejected the next one: no change lies between",
-        looks=(
-            Look(second=0, is_unclean_allowed=False),
-            Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
-            Look(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
-            Look(second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)),
+        observations=(
+            Observation(second=0, is_unclean_allowed=False),
+            Observation(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
+            Observation(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
+            Observation(
+                second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)
+            ),
             *(
-                Look(
+                Observation(
                     second=second,
                     leader=2,
                     epoch=6,
@@ -153,35 +157,38 @@ CASES: Final = {
         ),
         says=("undetermined", SUSPECTED, "changed_since"),
     ),
-    # ---------------------------------------------------------------- nothing came, where it was looked
-    "looked-up-to-the-rejected-batch-alone": Case(
-        because="what is missing may have come in the part that was not looked through",
-        looks=(
+    # ---------------------------------------------------------------- nothing came, where it was observed
+    "observed-up-to-the-rejected-batch-alone": Case(
+        because="what is missing may have come in the part that was not scanned",
+        observations=(
             *UNCLEAN[:2],
-            of_2(12, end=5_000_000, found=[found(OLD_BATCH, looked=(0, 100))]),
-            of_2(11 + PATIENCE, end=9_000_000, found=[found(OLD_BATCH, looked=(0, 101))]),
+            of_2(12, end=5_000_000, found=[found(OLD_BATCH, observed=(0, 100))]),
+            of_2(11 + PATIENCE, end=9_000_000, found=[found(OLD_BATCH, observed=(0, 101))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
-    "looked-behind-the-rejected-batch-alone": Case(
+    "observed-behind-the-rejected-batch-alone": Case(
         because="what came right after the rejection is deleted",
-        looks=(
+        observations=(
             *UNCLEAN[:2],
-            of_2(12, found=[found(OLD_BATCH, looked=(0, 100))]),
-            of_2(11 + PATIENCE, end=400, found=[found(looked=(150, 400))]),
+            of_2(12, found=[found(OLD_BATCH, observed=(0, 100))]),
+            of_2(11 + PATIENCE, end=400, found=[found(observed=(150, 400))]),
         ),
         says=("loss", SUSPECTED, "unclean_change"),
     ),
-    "looked-to-the-end-over-many-rounds": Case(
-        because="the look goes on as long as it comes further",
-        looks=(
+    "observed-to-the-end-over-many-rounds": Case(
+        because="the observation goes on as long as it comes further",
+        observations=(
             *UNCLEAN[:2],
-            *(of_2(12 + n, end=9_000, found=[found(OLD_BATCH, looked=(0, 101))]) for n in range(3)),
+            *(
+                of_2(12 + n, end=9_000, found=[found(OLD_BATCH, observed=(0, 101))])
+                for n in range(3)
+            ),
             *(
                 of_2(
                     11 + PATIENCE + n,
                     end=9_000,
-                    found=[found(OLD_BATCH, looked=(0, 1_000 * n))] if n else (),
+                    found=[found(OLD_BATCH, observed=(0, 1_000 * n))] if n else (),
                 )
                 for n in range(10)
             ),
@@ -190,9 +197,9 @@ CASES: Final = {
     ),
     "the-state-is-past-the-gap": Case(
         because="the leader had the last sequence, and has a later one: it took all in between",
-        looks=(
+        observations=(
             *UNCLEAN[:2],
-            of_2(12, end=5_000_000, found=[found(OLD_BATCH, looked=(0, 101))]),
+            of_2(12, end=5_000_000, found=[found(OLD_BATCH, observed=(0, 101))]),
             of_2(13, end=5_000_000, states=remembered(8)),
         ),
         says=("reordering", CONFIRMED, "filled"),
@@ -200,12 +207,12 @@ CASES: Final = {
     # ---------------------------------------------------------------- a loss that is none of this producer
     "overtaken-behind-a-loss-of-others": Case(
         because="what is gone is other producers': the client sends its own batches within its time",
-        looks=OVERTAKEN,
+        observations=OVERTAKEN,
         says=("reordering", CONFIRMED, "filled"),
     ),
     "overtaken-behind-a-loss-of-others-and-sent-late": Case(
-        because="the last look is made when the client has given up",
-        looks=(
+        because="the last observation is made when the client has given up",
+        observations=(
             *OVERTAKEN[:3],
             of_2(11 + PATIENCE),
             of_2(12 + PATIENCE, found=[found(OLD_BATCH, FILLING)]),
@@ -215,21 +222,21 @@ CASES: Final = {
     # ---------------------------------------------------------------- behind
     "stale-retry-and-the-next-batch": Case(
         because="a client that goes on does not hide that it sent a batch again",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(0, 5),)),
-            Look(second=12, found=[found(*(batch(94 + n, n) for n in range(7)))]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(0, 5),)),
+            Observation(second=12, found=[found(*(batch(94 + n, n) for n in range(7)))]),
         ),
         says=("stale_retry", CONFIRMED, "persisted"),
     ),
     # ---------------------------------------------------------------- the leader knows nothing
     "no-state-of-a-leader-that-may-have-lost-all": Case(
         because="elections may be unclean, and the new leader may lack all that it wrote",
-        looks=(
-            Look(second=0),
+        observations=(
+            Observation(second=0),
             replace(SEEMINGLY_CLEAN[1], lines=(expected_zero(5000, broker=2),)),
             *(
-                Look(second=second, leader=2, epoch=6, states={}, found=[found()])
+                Observation(second=second, leader=2, epoch=6, states={}, found=[found()])
                 for second in (12, 140, 141, 142)
             ),
         ),
@@ -237,15 +244,15 @@ CASES: Final = {
     ),
     "no-state-after-a-clean-change": Case(
         because="where elections are clean for certain the new leader had all that was acknowledged",
-        looks=(
-            Look(second=0, is_unclean_allowed=False),
+        observations=(
+            Observation(second=0, is_unclean_allowed=False),
             replace(
                 SEEMINGLY_CLEAN[1],
                 is_unclean_allowed=False,
                 lines=(expected_zero(5000, broker=2),),
             ),
             *(
-                Look(
+                Observation(
                     second=second,
                     leader=2,
                     epoch=6,
@@ -260,24 +267,26 @@ CASES: Final = {
     ),
     "no-state-and-then-silence": Case(
         because="whether it is still so is not told, and at a transaction's start the numbers say nothing",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(5000),)),
-            Look(second=12, states={}),
-            *(Look(second=13 + n) for n in range(4)),
-            *(Look(second=140 + n) for n in range(6)),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(5000),)),
+            Observation(second=12, states={}),
+            *(Observation(second=13 + n) for n in range(4)),
+            *(Observation(second=140 + n) for n in range(6)),
         ),
         says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
     "no-state-and-a-change-after-it": Case(
         because="a leader that changed after the rejection does not lie between",
-        looks=(
-            Look(second=0, is_unclean_allowed=False),
-            Look(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
-            Look(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
-            Look(second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)),
+        observations=(
+            Observation(second=0, is_unclean_allowed=False),
+            Observation(second=11, is_unclean_allowed=False, lines=(expected_zero(7),)),
+            Observation(second=12, is_unclean_allowed=False, states={}, found=[found(OLD_BATCH)]),
+            Observation(
+                second=20, is_unclean_allowed=False, leader=2, epoch=6, ends=((0, 5, 100),)
+            ),
             *(
-                Look(
+                Observation(
                     second=second,
                     leader=2,
                     epoch=6,
@@ -293,7 +302,7 @@ CASES: Final = {
     # ---------------------------------------------------------------- markers
     "marker-of-a-new-leader": Case(
         because="broker 2 ends a transaction of which it lost all batches: its marker proves nothing",
-        looks=(
+        observations=(
             ALONE,
             of_2(5, ends=LOST),
             of_2(11, lines=(rejected(24, -1, broker=2, offset=101),)),
@@ -303,7 +312,7 @@ CASES: Final = {
     ),
     "marker-of-a-new-leader-and-no-state": Case(
         because="likewise, where the leader says that it knows nothing of the producer",
-        looks=(
+        observations=(
             ALONE,
             of_2(5, ends=LOST),
             of_2(11, lines=(expected_zero(24, broker=2, offset=101),)),
@@ -313,16 +322,16 @@ CASES: Final = {
     ),
     "batch-and-marker-of-one-leader-epoch": Case(
         because="what the transaction before it wrote is of the present epoch: all came later",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(3, -1),)),
-            Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99, epoch=1),))]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(3, -1),)),
+            Observation(second=12, found=[found(batch(96, 0, 3), markers=(marker(99, epoch=1),))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
     ),
     "marker-of-an-older-producer-epoch": Case(
         because="an epoch is given out when the markers of the older ones are written",
-        looks=(
+        observations=(
             ALONE,
             of_2(5, ends=LOST),
             of_2(11, lines=(new_epoch(3, 1, broker=2, offset=101),)),
@@ -332,16 +341,16 @@ CASES: Final = {
     ),
     "reordering-behind-a-marker": Case(
         because="of transactions v1 the sequence goes on behind a marker: the batch decides",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(600, 2),)),
-            Look(second=12, found=[found(batch(96, 0, 3), markers=(marker(99),))]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(600, 2),)),
+            Observation(second=12, found=[found(batch(96, 0, 3), markers=(marker(99),))]),
         ),
         says=("reordering", CONFIRMED, "same_leader_epoch"),
     ),
     "loss-behind-a-marker": Case(
         because="likewise",
-        looks=(
+        observations=(
             ALONE,
             of_2(5, ends=LOST),
             of_2(11, lines=(rejected(27, 2, broker=2, offset=101),)),
@@ -354,21 +363,21 @@ CASES: Final = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=list(CASES))
 def test_case(case: Case) -> None:
-    assert verdict(*case.looks) == case.says, case.because
+    assert verdict(*case.observations) == case.says, case.because
 
 
-def test_a_confirmed_loss_is_looked_at_until_its_client_has_given_up() -> None:
+def test_a_confirmed_loss_is_observed_at_until_its_client_has_given_up() -> None:
     asked = [*range(22, 122, 11), 131]  # and answered a second later
-    looks = [
+    observations = [
         *OVERTAKEN[:3],
         *(
             of_2(second, found=[found(OLD_BATCH)] if second - 1 in asked else ())
             for second in range(13, 400)
         ),
     ]
-    views = play(looks)
+    views = play(observations)
     assert [view.now for view in views[2:] if questions_of(view)] == [at(one) for one in asked]
-    assert watched(*looks).verdict.is_confirmed
+    assert watched(*observations).verdict.is_confirmed
 
 
 def test_a_loss_that_is_refuted_is_told_as_a_reordering() -> None:

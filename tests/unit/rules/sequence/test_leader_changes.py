@@ -11,9 +11,9 @@ from rules.facts.broker_log import Origin, UncleanChange
 from rules.facts.identity import BrokerId
 from rules.sequence import changes
 from tests.factories import at, offsets, topic_id
-from tests.unit.rules.sequence.case_looks import ALONE, LOST, OLD_BATCH, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, LOST, OLD_BATCH, of_2
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import NAME, PATIENCE, Look, found, play, verdict
+from tests.unit.rules.sequence.stage import NAME, PATIENCE, Observation, found, play, verdict
 
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
 LATE: Final = 12 + PATIENCE
@@ -32,7 +32,9 @@ def elected(leader: int, leader_epoch: int, **more: Any) -> UncleanChange:
     )
 
 
-def unhealed(before: Look, change: Look, *, incoming: int = 6) -> tuple[Look, ...]:
+def unhealed(
+    before: Observation, change: Observation, *, incoming: int = 6
+) -> tuple[Observation, ...]:
     """Return the rounds of a change, a rejection after it, and what did not come in time."""
     later = replace(change, lines=(), ends=())
     rejection = rejected(incoming, 2, broker=change.leader or 1)
@@ -56,15 +58,15 @@ class Case:
     """What the rounds saw, and what is said after the last one."""
 
     because: str
-    looks: tuple[Look, ...]
+    observations: tuple[Observation, ...]
     says: tuple[str, str, str]  # class, phase, reason
 
 
-FORBIDDEN: Final = Look(second=0, isr=(1,), is_unclean_allowed=False)
+FORBIDDEN: Final = Observation(second=0, isr=(1,), is_unclean_allowed=False)
 LINES: Final = {
     "the-last-known-leader": Case(
         because="it is called unclean, and loses nothing that the same broker has on its disk",
-        looks=unhealed(
+        observations=unhealed(
             FORBIDDEN,
             replace(
                 FORBIDDEN,
@@ -77,10 +79,10 @@ LINES: Final = {
         says=("loss", SUSPECTED, "change_not_known"),
     ),
     "another-last-known-leader": Case(
-        because="it led unseen between the looks, and was elected again",
-        looks=unhealed(
-            Look(second=0, is_unclean_allowed=False),
-            Look(
+        because="it led unseen between the observations, and was elected again",
+        observations=unhealed(
+            Observation(second=0, is_unclean_allowed=False),
+            Observation(
                 second=6,
                 leader=2,
                 epoch=8,
@@ -94,39 +96,39 @@ LINES: Final = {
     ),
     "an-eligible-one": Case(
         because="a replica of the ELR has all that was committed",
-        looks=unhealed(
-            Look(second=0),
-            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
+        observations=unhealed(
+            Observation(second=0),
+            Observation(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
                  lines=(elected(2, 7, elr_before=TWO),)),
         ),
         says=("loss", SUSPECTED, "change_not_known"),
     ),
-    "who-led-at-the-last-look": Case(
-        because="the line says nothing of who was last known, and the last look does",
-        looks=unhealed(
+    "who-led-at-the-last-observation": Case(
+        because="the line says nothing of who was last known, and the last observation does",
+        observations=unhealed(
             FORBIDDEN, replace(FORBIDDEN, second=6, epoch=7, ends=ENDS, lines=(elected(1, 7),))
         ),
         says=("loss", SUSPECTED, "change_not_known"),
     ),
     "another-one-than-the-last-known": Case(
         because="another broker was the last known leader: who was elected may lack what it had",
-        looks=unhealed(
-            Look(second=0),
-            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
+        observations=unhealed(
+            Observation(second=0),
+            Observation(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS,
                  lines=(elected(2, 7, last_known_elr_before=ONE),)),
         ),
         says=("loss", CONFIRMED, "unclean_and_unhealed"),
     ),
-    "a-line-that-comes-after-the-look": Case(
-        because="a look of the epoch that the line tells of does not say who led before it",
-        looks=(
-            Look(second=0),
-            Look(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS),
-            Look(second=7, leader=2, epoch=7, isr=(2,), lines=(elected(2, 7),)),
-            Look(second=11, leader=2, epoch=7, isr=(2,), lines=(rejected(6, 2, broker=2),)),
-            Look(second=12, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
-            Look(second=LATE - 1, leader=2, epoch=7, isr=(2,)),
-            Look(second=LATE, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
+    "a-line-that-comes-after-the-observation": Case(
+        because="an observation of the epoch that the line tells of does not say who led before it",
+        observations=(
+            Observation(second=0),
+            Observation(second=6, leader=2, epoch=7, isr=(2,), ends=ENDS),
+            Observation(second=7, leader=2, epoch=7, isr=(2,), lines=(elected(2, 7),)),
+            Observation(second=11, leader=2, epoch=7, isr=(2,), lines=(rejected(6, 2, broker=2),)),
+            Observation(second=12, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
+            Observation(second=LATE - 1, leader=2, epoch=7, isr=(2,)),
+            Observation(second=LATE, leader=2, epoch=7, isr=(2,), found=[found(OLD_BATCH)]),
         ),
         says=("loss", CONFIRMED, "unclean_and_unhealed"),
     ),
@@ -135,12 +137,12 @@ LINES: Final = {
 
 @pytest.mark.parametrize("case", LINES.values(), ids=LINES)
 def test_a_controller_s_line_is_taken_for_what_it_says(case: Case) -> None:
-    assert verdict(*case.looks) == case.says, case.because
+    assert verdict(*case.observations) == case.says, case.because
 
 
 # ------------------------------------------------------------------ since when it is watched
 def unstable(end: int) -> dict[str, Any]:
-    """Return offsets of which the last stable one is missing: no look to compare with."""
+    """Return offsets of which the last stable one is missing: no observation to compare with."""
     return {
         "offsets": offsets(
             1,
@@ -152,9 +154,11 @@ def unstable(end: int) -> dict[str, Any]:
     }
 
 
-def moved(second: float, **more: Any) -> Look:
+def moved(second: float, **more: Any) -> Observation:
     """Return a round in which broker 2 leads; unclean elections are forbidden by default."""
-    return Look(**{"second": second, "leader": 2, "epoch": 6, "is_unclean_allowed": False} | more)
+    return Observation(
+        **{"second": second, "leader": 2, "epoch": 6, "is_unclean_allowed": False} | more
+    )
 
 
 SAME_PLACES: Final = {"partitions": moved(11).snapshot().partitions}
@@ -162,17 +166,17 @@ REJECTED_BY_2: Final = (rejected(27, 2, broker=2),)
 FOUND_BY_2: Final = moved(12, found=[found(OLD_BATCH)])
 WATCHED: Final = {
     "compared": Case(
-        because="the last look, and the new leader's answer, show that nothing is gone",
-        looks=(
+        because="the last observation, and the new leader's answer, show that nothing is gone",
+        observations=(
             replace(FORBIDDEN, isr=(1, 2)),
             moved(11, ends=ENDS, lines=REJECTED_BY_2),
             FOUND_BY_2,
         ),
         says=("client_failure", SUSPECTED, "clean_changes"),
     ),
-    "no-complete-look-before": Case(
+    "no-complete-observation-before": Case(
         because="nobody could compare: the change is as good as unseen",
-        looks=(
+        observations=(
             replace(FORBIDDEN, more=unstable(124)),
             moved(11, ends=LOST, lines=REJECTED_BY_2),
             FOUND_BY_2,
@@ -180,10 +184,10 @@ WATCHED: Final = {
         ),
         says=("loss", SUSPECTED, "changes_unseen"),
     ),
-    "no-complete-look-before-where-unclean-elections-are-allowed": Case(
+    "no-complete-observation-before-where-unclean-elections-are-allowed": Case(
         because="broker 1 was alone, broker 2 may lack all that it had acknowledged",
-        looks=(
-            Look(second=0, isr=(1,), more=unstable(124)),
+        observations=(
+            Observation(second=0, isr=(1,), more=unstable(124)),
             moved(11, isr=(2,), is_unclean_allowed=True, ends=LOST, lines=REJECTED_BY_2),
             replace(FOUND_BY_2, is_unclean_allowed=True),
             moved(LATE, is_unclean_allowed=True),
@@ -192,7 +196,7 @@ WATCHED: Final = {
     ),
     "a-leader-that-tells-late-that-it-knows-nothing-of-the-epoch": Case(
         because="it may lack all of it, whichever round asked",
-        looks=(
+        observations=(
             replace(FORBIDDEN, isr=(1, 2)),
             moved(11, lines=REJECTED_BY_2, more=SAME_PLACES),
             moved(12, ends=((0, 5, None),), found=[found(OLD_BATCH)], more=SAME_PLACES),
@@ -205,29 +209,29 @@ WATCHED: Final = {
 
 @pytest.mark.parametrize("case", WATCHED.values(), ids=WATCHED)
 def test_only_a_change_that_was_compared_is_clean(case: Case) -> None:
-    assert verdict(*case.looks) == case.says, case.because
+    assert verdict(*case.observations) == case.says, case.because
 
 
 # ------------------------------------------------------------------ too many at once
 OTHERS: Final = tuple(replace(elected(2, 7), topic=f"other-{n}", topic_id=None) for n in range(4))
 CROWDED: Final = {
     "rejected-in-the-same-round": (
-        Look(second=0),
-        Look(second=11, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7), *REJECTED_BY_2)),
+        Observation(second=0),
+        Observation(second=11, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7), *REJECTED_BY_2)),
     ),
     "rejected-before": (
-        Look(second=0),
-        Look(second=11, lines=(rejected(27, 2),)),
-        Look(second=12, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7))),
+        Observation(second=0),
+        Observation(second=11, lines=(rejected(27, 2),)),
+        Observation(second=12, leader=2, epoch=7, lines=(*OTHERS, elected(2, 7))),
     ),
     "lost": (ALONE, of_2(11, ends=LOST), of_2(12, lines=OTHERS)),
 }
 
 
-@pytest.mark.parametrize("looks", CROWDED.values(), ids=CROWDED)
+@pytest.mark.parametrize("observations", CROWDED.values(), ids=CROWDED)
 def test_of_too_many_changes_those_that_matter_are_kept(
-    looks: tuple[Look, ...], monkeypatch: pytest.MonkeyPatch
+    observations: tuple[Observation, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(changes, "CHANGES_KEPT", 2)
-    kept = play(looks)[-1].memory.sequences.changes
+    kept = play(observations)[-1].memory.sequences.changes
     assert (NAME in kept, len(kept)) == (True, 2)

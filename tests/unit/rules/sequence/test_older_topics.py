@@ -9,7 +9,7 @@ import pytest
 from rules.facts.broker_log import SequenceRejected
 from tests.factories import topic_id
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import Look, play
+from tests.unit.rules.sequence.stage import Observation, play
 
 OLDER, PRESENT = topic_id("orders"), topic_id("orders", creation=1)
 LINES = (
@@ -24,21 +24,23 @@ LINES = (
 def test_the_present_topic_s_stay_open_in_whatever_order_they_come(
     lines: tuple[SequenceRejected, ...], *, is_known: bool
 ) -> None:
-    first = Look(second=4, lines=(rejected(9, 2, topic_id=OLDER, second=3),) if is_known else ())
-    memory = play((first, Look(second=11, creation=1, lines=lines)))[-1].memory.sequences
+    first = Observation(
+        second=4, lines=(rejected(9, 2, topic_id=OLDER, second=3),) if is_known else ()
+    )
+    memory = play((first, Observation(second=11, creation=1, lines=lines)))[-1].memory.sequences
     [present], [older] = memory.open.values(), memory.ended
     assert (present.topic_id, present.rejection_count) == (PRESENT, 1)
     assert (older.topic_id, older.rejection_count) == (OLDER, 3 if is_known else 2)
 
 
 def test_late_lines_of_the_older_topic_leave_the_present_one_s_open() -> None:
-    looks = (
-        Look(second=9, creation=1),
-        Look(second=11, creation=1, lines=LINES[2:]),
-        Look(second=12, creation=1, lines=LINES[:2]),
-        Look(second=13, creation=1, lines=LINES[:2]),
+    observations = (
+        Observation(second=9, creation=1),
+        Observation(second=11, creation=1, lines=LINES[2:]),
+        Observation(second=12, creation=1, lines=LINES[:2]),
+        Observation(second=13, creation=1, lines=LINES[:2]),
     )
-    views = play(looks)
+    views = play(observations)
     first, last = (views[number].memory.sequences for number in (1, 3))
     assert [one.id for one in last.open.values()] == [one.id for one in first.open.values()]
     assert [one.rejection_count for one in last.ended] == [2]

@@ -1,4 +1,4 @@
-"""Which gaps of a round tell why an episode's partition was not looked through."""
+"""Which gaps of a round tell why an episode's partition was not scanned."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from rules.facts.gap import GapCause, GapScope
 from tests.factories import gap
-from tests.unit.rules.sequence.case_looks import ALONE, line_of_2, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, line_of_2, of_2
 from tests.unit.rules.sequence.stage import verdict
 
 
@@ -22,9 +22,9 @@ from tests.unit.rules.sequence.stage import verdict
         pytest.param({"topic": "payments"}, "looking", id="of-another-topic"),
     ],
 )
-def test_only_a_gap_of_its_own_tells_why_it_was_not_looked_at(
+def test_only_a_gap_of_its_own_tells_why_it_was_not_observed_at(
     of: dict[str, Any], reason: str
 ) -> None:
     missing = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED, **of)
-    looks = (of_2(12 + n, gaps=(missing,)) for n in range(4))
-    assert verdict(ALONE, line_of_2(), *looks) == ("loss", "suspected", reason)
+    observations = (of_2(12 + n, gaps=(missing,)) for n in range(4))
+    assert verdict(ALONE, line_of_2(), *observations) == ("loss", "suspected", reason)

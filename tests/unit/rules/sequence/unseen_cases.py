@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from tests.factories import partitions, topic_id, unseen_offsets
-from tests.unit.rules.sequence.case_looks import (
+from tests.unit.rules.sequence.case_observations import (
     ALONE,
     CONFIRMED,
     NOT_READABLE,
@@ -23,7 +23,7 @@ from tests.unit.rules.sequence.lines import (
 )
 from tests.unit.rules.sequence.stage import (
     PATIENCE,
-    Look,
+    Observation,
     batch,
     found,
     marker,
@@ -39,93 +39,93 @@ UNSEEN: Final = {
     # ---------------------------------------------------------------- the state is gone
     "no-state": Case(
         because="it may still come in order",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(7),)),
-            Look(second=12, states={}, found=[WROTE_BEFORE]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(7),)),
+            Observation(second=12, states={}, found=[WROTE_BEFORE]),
         ),
         says=("producer_state_lost", SUSPECTED, "healing"),
     ),
     "no-state-in-the-first-leader-epoch": Case(
         because="nothing is lost, and yet the producer cannot go on",
-        looks=(
-            Look(second=0, epoch=0),
-            Look(second=11, epoch=0, lines=(expected_zero(7),)),
-            Look(second=12, epoch=0, states={}, found=[WROTE_IN_0]),
-            Look(second=11 + PATIENCE, epoch=0),
-            Look(second=12 + PATIENCE, epoch=0, states={}, found=[WROTE_IN_0]),
+        observations=(
+            Observation(second=0, epoch=0),
+            Observation(second=11, epoch=0, lines=(expected_zero(7),)),
+            Observation(second=12, epoch=0, states={}, found=[WROTE_IN_0]),
+            Observation(second=11 + PATIENCE, epoch=0),
+            Observation(second=12 + PATIENCE, epoch=0, states={}, found=[WROTE_IN_0]),
         ),
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
     "no-state-for-good": Case(
         because="it did not come within the time of a client",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(7),)),
-            Look(second=12, states={}, found=[WROTE_BEFORE]),
-            Look(second=11 + PATIENCE),
-            Look(second=12 + PATIENCE, states={}, found=[WROTE_BEFORE]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(7),)),
+            Observation(second=12, states={}, found=[WROTE_BEFORE]),
+            Observation(second=11 + PATIENCE),
+            Observation(second=12 + PATIENCE, states={}, found=[WROTE_BEFORE]),
         ),
         says=("producer_state_lost", CONFIRMED, "no_state"),
     ),
     "no-state-before-the-first-transaction": Case(
         because="it never wrote here: there is no state that could be lost",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(7),)),
-            Look(second=12, states={}, found=[found(largest=None)]),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(7),)),
+            Observation(second=12, states={}, found=[found(largest=None)]),
         ),
         says=("reordering", SUSPECTED, "transaction_start"),
     ),
     "no-state-and-the-first-transaction-never-came": Case(
         because="likewise, and nothing is known of what was missing",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(expected_zero(7),)),
-            *(Look(second=12 + n, states={}, found=[found()]) for n in range(4)),
-            *(Look(second=12 + PATIENCE + n, states={}, found=[found()]) for n in range(5)),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(expected_zero(7),)),
+            *(Observation(second=12 + n, states={}, found=[found()]) for n in range(4)),
+            *(Observation(second=12 + PATIENCE + n, states={}, found=[found()]) for n in range(5)),
         ),
         says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
     # ---------------------------------------------------------------- what is missing
     "no-offsets": Case(
         because="there is only the line: that nothing is seen is no ground to suspect a loss",
-        looks=tuple(
-            Look(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
+        observations=tuple(
+            Observation(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
             for second, lines in ((0, ()), (11, (rejected(27, 2),)), (12, ()), (300, ()))
         ),
         says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
     "no-offsets-and-a-small-gap": Case(
         because="nothing speaks for a loss, and nothing is proven",
-        looks=tuple(
-            Look(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
+        observations=tuple(
+            Observation(second=second, lines=lines, more={"partitions": partitions({"other": 1})})
             for second, lines in ((0, ()), (11, (rejected(4, 2),)), (12, ()), (300, ()))
         ),
         says=("undetermined", SUSPECTED, "partition_not_seen"),
     ),
     "leader-away": Case(
         because="the leader tells no epoch",
-        looks=(
-            Look(second=0),
+        observations=(
+            Observation(second=0),
             REORDERED,
-            Look(second=12, more={"offsets": unseen_offsets(1)}),
+            Observation(second=12, more={"offsets": unseen_offsets(1)}),
         ),
         says=("reordering", SUSPECTED, "partition_not_seen"),
     ),
     "no-read": Case(
         because="without READ it stays open in which epoch the last batch was appended",
-        looks=(
-            Look(second=0),
+        observations=(
+            Observation(second=0),
             REORDERED,
-            *(Look(second=12 + n, gaps=(NOT_READABLE,)) for n in range(4)),
-            *(Look(second=12 + PATIENCE + n, gaps=(NOT_READABLE,)) for n in range(5)),
+            *(Observation(second=12 + n, gaps=(NOT_READABLE,)) for n in range(4)),
+            *(Observation(second=12 + PATIENCE + n, gaps=(NOT_READABLE,)) for n in range(5)),
         ),
         says=("undetermined", SUSPECTED, "not_readable"),
     ),
     "no-read-and-a-loss": Case(
         because="what is lost is proven by itself; that it is this producer's is suspected",
-        looks=(
+        observations=(
             ALONE,
             line_of_2(),
             *(of_2(12 + n, gaps=(NOT_READABLE,)) for n in range(4)),
@@ -135,40 +135,48 @@ UNSEEN: Final = {
     ),
     "leader-does-not-answer": Case(
         because="the leader did not tell its batches",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(27, 2),)),
-            *(Look(second=12 + n, gaps=(SILENT,)) for n in range(4)),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(27, 2),)),
+            *(Observation(second=12 + n, gaps=(SILENT,)) for n in range(4)),
         ),
-        says=("undetermined", SUSPECTED, "look_failed"),
+        says=("undetermined", SUSPECTED, "scan_failed"),
     ),
     "batch-not-found": Case(
-        because="the last batch is not where it was looked for",
-        looks=(
-            Look(second=0),
+        because="the last batch is not where it was searched for",
+        observations=(
+            Observation(second=0),
             REORDERED,
-            *(Look(second=12 + n, found=[found()]) for n in range(4)),
-            *(Look(second=12 + PATIENCE + n, found=[found()]) for n in range(5)),
+            *(Observation(second=12 + n, found=[found()]) for n in range(4)),
+            *(Observation(second=12 + PATIENCE + n, found=[found()]) for n in range(5)),
         ),
         says=("undetermined", SUSPECTED, "batch_not_found"),
     ),
     "topic-recreated": Case(
         because="the line is of a topic that is gone",
-        looks=(
-            Look(second=0),
-            Look(second=11, lines=(rejected(27, 2, topic_id=topic_id("orders", creation=1)),)),
-            Look(second=12, found=[found(batch(97, 0, 3))]),
+        observations=(
+            Observation(second=0),
+            Observation(
+                second=11, lines=(rejected(27, 2, topic_id=topic_id("orders", creation=1)),)
+            ),
+            Observation(second=12, found=[found(batch(97, 0, 3))]),
         ),
         says=("undetermined", SUSPECTED, "topic_recreated"),
     ),
     "partition-not-told": Case(
         because="a broker before 2.2 does not tell it",
-        looks=(Look(second=0), Look(second=11, lines=(rejected(27, 2, topic=None),))),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(rejected(27, 2, topic=None),)),
+        ),
         says=("undetermined", SUSPECTED, "partition_not_told"),
     ),
     "producer-not-told": Case(
         because="a broker before 2.2 does not tell it either",
-        looks=(Look(second=0), Look(second=11, lines=(new_epoch(3, 1, producer_id=None),))),
+        observations=(
+            Observation(second=0),
+            Observation(second=11, lines=(new_epoch(3, 1, producer_id=None),)),
+        ),
         says=("reordering", SUSPECTED, "producer_not_told"),
     ),
 }

@@ -10,7 +10,7 @@ import pytest
 from rules.facts.groups import GroupType
 from rules.facts.snapshot import Snapshot
 from rules.time_lag import EndHistory, TimeLag, WhyAbsent, time_lags
-from tests.ends import looked, remembered
+from tests.ends import observed, remembered
 from tests.factories import commits, group, offsets, partitions, snapshot, topic_id
 
 PLACED = partitions({"orders": 1})
@@ -36,16 +36,16 @@ def seen(
             last_stable_offset=[end if stable is None else stable],
         ),
         groups=(group(),),
-        commits=commits((0, 0, committed), nothing_to_read=[nothing], look_failed=[hidden]),
+        commits=commits((0, 0, committed), nothing_to_read=[nothing], scan_failed=[hidden]),
     )
 
 
-def uncommitted(history: EndHistory, look: Snapshot) -> TimeLag:
-    return time_lags(history, look).read_uncommitted
+def uncommitted(history: EndHistory, observation: Snapshot) -> TimeLag:
+    return time_lags(history, observation).read_uncommitted
 
 
-def committed(history: EndHistory, look: Snapshot) -> TimeLag:
-    return time_lags(history, look).read_committed
+def committed(history: EndHistory, observation: Snapshot) -> TimeLag:
+    return time_lags(history, observation).read_committed
 
 
 def told(lag: TimeLag) -> float | WhyAbsent:
@@ -56,91 +56,91 @@ def told(lag: TimeLag) -> float | WhyAbsent:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """One commit after looks at 100 (noon), 110 (10 s later), 110 (600 s) and 120 (610 s)."""
+    """One commit after observes 100 (noon), 110 (10 s later), 110 (600 s) and 120 (610 s)."""
 
     reason: str
-    look: Snapshot
+    observation: Snapshot
     read_committed: float | WhyAbsent
     read_uncommitted: float | WhyAbsent
 
 
-LOOKS = (seen(100), (10.0, seen(110)), (600.0, seen(110)))
+OBSERVATIONS = (seen(100), (10.0, seen(110)), (600.0, seen(110)))
 CASES = [
     Case(
         reason="all is read",
-        look=seen(120, 120),
+        observation=seen(120, 120),
         read_committed=0,
         read_uncommitted=0,
     ),
     Case(
-        reason="115 came between the last two looks, as the sixth of ten",
-        look=seen(120, 115),
+        reason="115 came between the last two observations, as the sixth of ten",
+        observation=seen(120, 115),
         read_committed=5,
         read_uncommitted=5,
     ),
     Case(
         reason="110 came when the end moved again, and not evenly since it was at 110 first",
-        look=seen(120, 110),
+        observation=seen(120, 110),
         read_committed=9,
         read_uncommitted=9,
     ),
     Case(
         reason="109 has been readable for ten minutes; an idle producer does not stop the clock",
-        look=seen(120, 109),
+        observation=seen(120, 109),
         read_committed=601,
         read_uncommitted=601,
     ),
     Case(
-        reason="99 was there before the first look",
-        look=seen(120, 99),
+        reason="99 was there before the first observation",
+        observation=seen(120, 99),
         read_committed=OLDER,
         read_uncommitted=OLDER,
     ),
     Case(
         reason="what is below the log start is gone: the oldest unread is 115",
-        look=seen(120, 3, start=115),
+        observation=seen(120, 3, start=115),
         read_committed=5,
         read_uncommitted=5,
     ),
     Case(
         reason="all that was unread has expired",
-        look=seen(120, 3, start=120),
+        observation=seen(120, 3, start=120),
         read_committed=0,
         read_uncommitted=0,
     ),
     Case(
         reason="a transaction holds back the last stable offset: what is above it is not readable",
-        look=seen(120, 110, stable=110),
+        observation=seen(120, 110, stable=110),
         read_committed=0,
         read_uncommitted=9,
     ),
     Case(
         reason="a read_uncommitted reader stands above the last stable offset",
-        look=seen(120, 115, stable=110),
+        observation=seen(120, 115, stable=110),
         read_committed=WhyAbsent.BEYOND_END,
         read_uncommitted=5,
     ),
     Case(
         reason="markers alone follow; for a reader of aborted records nobody can say so of ten",
-        look=seen(120, 110, nothing=1),
+        observation=seen(120, 110, nothing=1),
         read_committed=0,
         read_uncommitted=9,
     ),
     Case(
         reason="one offset that is nothing to read is a marker",
-        look=seen(120, 119, nothing=1),
+        observation=seen(120, 119, nothing=1),
         read_committed=0,
         read_uncommitted=0,
     ),
     Case(
-        reason="the log may not be looked into: ten offsets may be markers",
-        look=seen(120, 110, hidden=True),
+        reason="the log may not be inspected: ten offsets may be markers",
+        observation=seen(120, 110, hidden=True),
         read_committed=WhyAbsent.PERHAPS_NOTHING_TO_READ,
         read_uncommitted=9,
     ),
     Case(
         reason="the leader gave no answer",
-        look=seen(None, 110),
+        observation=seen(None, 110),
         read_committed=WhyAbsent.END_UNKNOWN,
         read_uncommitted=WhyAbsent.END_UNKNOWN,
     ),
@@ -149,26 +149,30 @@ CASES = [
 
 @pytest.mark.parametrize("case", CASES, ids=[case.reason for case in CASES])
 def test_what_is_told_of_a_commit(case: Case) -> None:
-    history = remembered(*LOOKS, (610.0, case.look))
-    assert told(committed(history, case.look)) == case.read_committed
-    assert told(uncommitted(history, case.look)) == case.read_uncommitted
+    history = remembered(*OBSERVATIONS, (610.0, case.observation))
+    assert told(committed(history, case.observation)) == case.read_committed
+    assert told(uncommitted(history, case.observation)) == case.read_uncommitted
 
 
 def test_a_share_group_has_none_because_its_start_offset_is_no_commit() -> None:
-    look = replace(seen(120, 115), groups=(group(group_type=GroupType.SHARE),))
-    assert told(uncommitted(remembered(*LOOKS, (610.0, look)), look)) is WhyAbsent.SHARE_GROUP
+    observation = replace(seen(120, 115), groups=(group(group_type=GroupType.SHARE),))
+    assert (
+        told(uncommitted(remembered(*OBSERVATIONS, (610.0, observation)), observation))
+        is WhyAbsent.SHARE_GROUP
+    )
 
 
 def test_what_is_older_than_history_has_a_lower_bound() -> None:
-    look = seen(120, 50)
-    lag = uncommitted(remembered(*LOOKS, (610.0, look)), look)
+    observation = seen(120, 50)
+    lag = uncommitted(remembered(*OBSERVATIONS, (610.0, observation)), observation)
     assert (lag.at_least_us[0], lag.lag_us[0]) == (610_000_000, None)
 
 
 def test_a_replay_is_as_far_behind_as_the_record_that_is_read_again() -> None:
     history = remembered(seen(100), (100.0, seen(200)), (200.0, seen(300)))
     lags = [
-        told(uncommitted(looked(history, 200, seen(300, c)), seen(300, c))) for c in (300, 250, 100)
+        told(uncommitted(observed(history, 200, seen(300, c)), seen(300, c)))
+        for c in (300, 250, 100)
     ]
     assert lags == [0, 50, 199]
 
@@ -189,9 +193,9 @@ def test_a_topic_that_was_created_again_is_another_one() -> None:
             partitions=placed, offsets=offsets(1), groups=(group(),), commits=commits((0, 0, 99))
         )
 
-    look = created(2)
-    history = remembered(created(1), (10.0, look))
-    assert uncommitted(history, look).at_least_us[0] == 0
+    observation = created(2)
+    history = remembered(created(1), (10.0, observation))
+    assert uncommitted(history, observation).at_least_us[0] == 0
 
 
 def test_partitions_keep_their_ends_when_topics_come_and_go() -> None:
@@ -208,28 +212,30 @@ def test_partitions_keep_their_ends_when_topics_come_and_go() -> None:
         (10.0, of({"audit": 1, "orders": 1}, [9, 110], 1)),
     )
     for second in range(20, 100, 10):
-        history = looked(history, second, of({"orders": 2}, [110, 50], 0))
-    look = of({"new": 3, "orders": 2}, [1, 2, 3, 110, 50], 3)
-    history = looked(history, 100, look)
-    assert told(uncommitted(history, look)) == 95
+        history = observed(history, second, of({"orders": 2}, [110, 50], 0))
+    observation = of({"new": 3, "orders": 2}, [1, 2, 3, 110, 50], 3)
+    history = observed(history, 100, observation)
+    assert told(uncommitted(history, observation)) == 95
 
 
 # ------------------------------------------------------------------ bounds and clocks
-def test_ends_beyond_four_billion_between_two_looks_are_kept() -> None:
+def test_ends_beyond_four_billion_between_two_observations_are_kept() -> None:
     far = 10**12
     history = remembered(seen(0), (10.0, seen(far)), (20.0, seen(far + 10)), (30.0, seen(far + 10)))
     assert told(uncommitted(history, seen(far + 10, far + 5))) == 15
     assert told(uncommitted(history, seen(far + 10, far // 2))) == 25
 
 
-def test_old_looks_are_thinned_and_then_forgotten() -> None:
+def test_old_observations_are_thinned_and_then_forgotten() -> None:
     history = None
     for second in range(3000):
-        history = looked(history, second, seen(second))
+        history = observed(history, second, seen(second))
     assert history is not None
     assert len(history.blocks) < 20
     late, early = seen(2999, 2990), seen(2999, 2900)
-    exact, coarse = (uncommitted(history, look).within_us[0] for look in (late, early))
+    exact, coarse = (
+        uncommitted(history, observation).within_us[0] for observation in (late, early)
+    )
     assert exact == 500_000
     assert exact < coarse < 64 * 10**6
     gone = uncommitted(history, seen(2999, 10))
@@ -239,12 +245,12 @@ def test_old_looks_are_thinned_and_then_forgotten() -> None:
 
 def test_a_clock_that_was_set_back_while_nobody_watched_changes_no_duration() -> None:
     history = remembered(seen(100), (3600.0, seen(110)), (3610.0, seen(110)))
-    history = looked(history, -1000, seen(110, 105))
+    history = observed(history, -1000, seen(110, 105))
     assert told(uncommitted(history, seen(110, 105))) == 1646
 
 
 def test_another_cluster_is_another_memory() -> None:
-    look = snapshot(cluster_id="another", groups=(group(),), commits=commits((0, 0, 99)))
-    history = remembered(snapshot(), (10.0, look))
+    observation = snapshot(cluster_id="another", groups=(group(),), commits=commits((0, 0, 99)))
+    history = remembered(snapshot(), (10.0, observation))
     assert history.cluster_id == "another"
-    assert uncommitted(history, look).at_least_us[0] == 0
+    assert uncommitted(history, observation).at_least_us[0] == 0

@@ -42,14 +42,14 @@ EMPTY: Final = transaction(state=TransactionState.EMPTY, partitions=frozenset[To
 PLACED: Final = partitions({"orders": 3, "__transaction_state": 1})
 
 
-def look(number: int = 0, **overrides: Any) -> Snapshot:
-    """Return the look of a round in which the first partition is held from offset 90 on."""
+def observe(number: int = 0, **overrides: Any) -> Snapshot:
+    """Return the observation of a round in which the first partition is held from offset 90 on."""
     return snapshot(**{"offsets": HELD, "taken_at": at(number * 15), **overrides})
 
 
 def twice(**overrides: Any) -> View:
     """Return the view of the second of two rounds that saw the same."""
-    return view_of([look(0, **overrides), look(1, **overrides)])
+    return view_of([observe(0, **overrides), observe(1, **overrides)])
 
 
 def only(view: View) -> ListedTransaction:
@@ -63,13 +63,13 @@ def blocked_by(seen: Snapshot | View, place: Place) -> list[BlockedGroup] | None
 
 
 HANGS: Final[dict[str, Any]] = {
-    "transactions": transactions(EMPTY, looked_up=frozenset({7})),
+    "transactions": transactions(EMPTY, resolved=frozenset({7})),
     "producers": producers(open_producer()),
 }
 
 
 def test_an_open_transaction_is_told_with_the_offset_at_which_it_begins() -> None:
-    seen = look(transactions=transactions(transaction()), producers=producers(open_producer()))
+    seen = observe(transactions=transactions(transaction()), producers=producers(open_producer()))
     entry = only(view_of([seen]))
     [place] = entry.places
     assert (entry.class_, entry.doubt, entry.is_listed) == (TransactionClass.OPEN, None, True)
@@ -81,20 +81,20 @@ def test_an_open_transaction_is_told_with_the_offset_at_which_it_begins() -> Non
 
 
 def test_where_no_leader_was_asked_the_offset_is_absent_and_not_a_guess() -> None:
-    [place] = only(view_of([look(transactions=transactions(transaction()))])).places
+    [place] = only(view_of([observe(transactions=transactions(transaction()))])).places
     assert (place.start_offset, place.holds_last_stable_offset) == (None, None)
-    assert blocked_by(look(), place) is None
+    assert blocked_by(observe(), place) is None
 
 
 def test_a_partition_on_which_nothing_is_open_yet_holds_up_nobody() -> None:
-    quiet = look(offsets=offsets(3), transactions=transactions(transaction()))
+    quiet = observe(offsets=offsets(3), transactions=transactions(transaction()))
     [place] = only(view_of([quiet])).places
     assert place.holds_last_stable_offset is False
     assert blocked_by(quiet, place) == []
 
 
 def test_what_a_leader_did_not_tell_is_absent() -> None:
-    blind = look(offsets=unseen_offsets(3), transactions=transactions(transaction()))
+    blind = observe(offsets=unseen_offsets(3), transactions=transactions(transaction()))
     [place] = only(view_of([blind])).places
     assert (place.open_span, place.holds_last_stable_offset) == (None, None)
     assert blocked_by(blind, place) is None
@@ -102,11 +102,11 @@ def test_what_a_leader_did_not_tell_is_absent() -> None:
 
 def test_a_partition_of_a_deleted_topic_is_told_by_name_alone() -> None:
     gone = transaction(partitions=frozenset({TopicPartition("deleted", 4)}))
-    [place] = only(view_of([look(transactions=transactions(gone))])).places
+    [place] = only(view_of([observe(transactions=transactions(gone))])).places
     assert (place.name.topic, place.row, place.leader, place.open_span) == (
         "deleted", None, None, None,
     )  # fmt: skip
-    assert blocked_by(look(), place) is None
+    assert blocked_by(observe(), place) is None
 
 
 def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
@@ -121,14 +121,14 @@ def test_a_transaction_that_hangs_is_told_with_its_repair() -> None:
 
 
 def test_what_was_seen_once_is_unknown_and_has_no_repair() -> None:
-    entry = only(view_of([look(**HANGS)]))
+    entry = only(view_of([observe(**HANGS)]))
     assert (entry.class_, entry.doubt) == (TransactionClass.UNKNOWN, Doubt.CONFIRMING)
     assert entry.repair is None
 
 
 def test_an_open_transaction_of_the_same_id_does_not_hide_the_one_that_hangs() -> None:
     elsewhere = transaction(partitions=frozenset({TopicPartition("orders", 2)}))
-    known = transactions(elsewhere, looked_up=frozenset({7}))
+    known = transactions(elsewhere, resolved=frozenset({7}))
     hanging, running = listing(twice(transactions=known, producers=HANGS["producers"])).transactions
     assert (hanging.class_, hanging.is_listed) == (TransactionClass.HANGING, False)
     assert [place.name.partition for place in hanging.places] == [0]
@@ -144,8 +144,10 @@ def test_an_id_that_was_not_described_keeps_what_its_partitions_show() -> None:
 
 
 def test_a_coordinator_that_falls_silent_does_not_shorten_the_list() -> None:
-    first = look(0, transactions=transactions(transaction()), producers=producers(open_producer()))
-    silent = look(
+    first = observe(
+        0, transactions=transactions(transaction()), producers=producers(open_producer())
+    )
+    silent = observe(
         1,
         transactions=transactions(is_complete=False),
         producers=producers(open_producer()),
@@ -160,11 +162,11 @@ def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> No
     waits = offsets(3, last_stable_offset=[90, 100, 100], log_end_offset=[101, 100, 100])
     seen: dict[str, Any] = {
         "offsets": waits,
-        "producers": producers(looked=[0]),
+        "producers": producers(observed=[0]),
         "groups": (group(),),
         "commits": commits((0, 0, 90)),
     }
-    assert listing(view_of([look(**seen)])).transactions == (), "it may have ended meanwhile"
+    assert listing(view_of([observe(**seen)])).transactions == (), "it may have ended meanwhile"
     view = twice(**seen)
     entry = only(view)
     assert (entry.class_, entry.producer_id) == (TransactionClass.MARKER_NOT_REPLICATED, None)
@@ -174,13 +176,13 @@ def test_a_marker_that_waits_for_replicas_is_an_entry_without_a_producer() -> No
 
 
 def test_an_offset_that_nobody_holds_is_odd_only_if_it_stands() -> None:
-    nobody: dict[str, Any] = {"producers": producers(looked=[0])}
-    assert listing(view_of([look(**nobody)])).transactions == ()
+    nobody: dict[str, Any] = {"producers": producers(observed=[0])}
+    assert listing(view_of([observe(**nobody)])).transactions == ()
     assert only(twice(**nobody)).doubt is Doubt.NOBODY_FOUND
 
 
 def test_whom_it_blocks_counts_from_where_it_begins() -> None:
-    seen = look(
+    seen = observe(
         transactions=transactions(transaction()),
         producers=producers(open_producer()),
         groups=(group("waits"), group("behind"), group("beyond")),
@@ -188,7 +190,7 @@ def test_whom_it_blocks_counts_from_where_it_begins() -> None:
     )
     [place] = only(view_of([seen])).places
     blocked = blocked_by(seen, place) or []
-    assert [(one.group_id, one.is_waiting, one.still_to_read) for one in blocked] == [
+    assert [(one.group_id, one.is_waiting, one.lag_before_transaction) for one in blocked] == [
         ("waits", True, 0), ("behind", False, 50),
     ]  # fmt: skip
 
@@ -205,7 +207,7 @@ def test_the_worst_comes_first_and_then_the_oldest() -> None:
         EMPTY,
     ]
     view = twice(
-        transactions=transactions(*known, looked_up=frozenset({7})), producers=HANGS["producers"]
+        transactions=transactions(*known, resolved=frozenset({7})), producers=HANGS["producers"]
     )
     assert [entry.transactional_id for entry in listing(view).transactions] == [
         "payments", "hidden", "committed", "aborted", "late", "old", "young", "two-phase",
@@ -257,8 +259,8 @@ def test_a_filter_that_leaves_the_state_topic_out_proves_nothing() -> None:
 
 
 def test_what_hangs_is_not_taken_for_one_whose_coordinator_is_away() -> None:
-    ran = view_of([look(transactions=transactions(transaction()))])
-    nobody_lists_it = transactions(looked_up=frozenset({7}))
+    ran = view_of([observe(transactions=transactions(transaction()))])
+    nobody_lists_it = transactions(resolved=frozenset({7}))
     view = twice(**HANGS | {"transactions": nobody_lists_it})
     away = {name: replace(one, is_seen=False) for name, one in ran.memory.transactions.open.items()}
     remembered = replace(view.memory.transactions, open=away)
@@ -271,14 +273,14 @@ def test_what_hangs_is_not_taken_for_one_whose_coordinator_is_away() -> None:
 
 def test_a_coordinator_whose_clock_is_ahead_makes_no_negative_age() -> None:
     ahead = transaction(started_at=at(20))
-    entry = only(view_of([look(transactions=transactions(ahead))]))
+    entry = only(view_of([observe(transactions=transactions(ahead))]))
     assert (entry.running(at(0)), entry.running(at(21))) == (None, timedelta(seconds=1))
     evidence = of_transaction(ahead, at(0))
     assert (evidence["running_ms"], of_transaction(ahead, at(21))["running_ms"]) == (None, 1000)
 
 
 def test_what_is_confirming_names_the_command_that_decides() -> None:
-    entry = only(view_of([look(**HANGS)]))
+    entry = only(view_of([observe(**HANGS)]))
     assert entry.doubt is Doubt.CONFIRMING
     assert "`tidemark tx hanging`" in next_step(entry.class_, entry.doubt)
 
@@ -289,7 +291,7 @@ def test_what_is_confirming_names_the_command_that_decides() -> None:
 def test_those_that_hold_up_a_group_are_found_by_its_id(
     pattern: str, held_up_by: list[str]
 ) -> None:
-    seen = look(
+    seen = observe(
         transactions=transactions(
             transaction(),
             transaction(
@@ -305,19 +307,22 @@ def test_those_that_hold_up_a_group_are_found_by_its_id(
 
 
 @pytest.mark.parametrize(
-    ("looks", "unasked"),
+    ("observations", "unasked"),
     [
-        ([look(0)], 1),  # the first round asks no leader
-        ([look(0), look(1)], 1),
-        ([look(0), look(1, producers=producers(looked=[0]))], 0),
-        ([look(0, offsets=offsets(3)), look(1)], 0),  # it has just begun
-        ([look(0, offsets=offsets(3, last_stable_offset=[80, 100, 100])), look(1)], 0),  # it moves
-        ([look(0), look(1, transactions=transactions(transaction()))], 0),
+        ([observe(0)], 1),  # the first round asks no leader
+        ([observe(0), observe(1)], 1),
+        ([observe(0), observe(1, producers=producers(observed=[0]))], 0),
+        ([observe(0, offsets=offsets(3)), observe(1)], 0),  # it has just begun
+        (
+            [observe(0, offsets=offsets(3, last_stable_offset=[80, 100, 100])), observe(1)],
+            0,
+        ),  # it moves
+        ([observe(0), observe(1, transactions=transactions(transaction()))], 0),
     ],
 )
 def test_what_is_held_by_nobody_in_the_list_makes_it_incomplete(
-    looks: list[Snapshot], unasked: int
+    observations: list[Snapshot], unasked: int
 ) -> None:
-    found = listing(view_of(looks))
-    assert found.unasked_partitions == unasked
+    found = listing(view_of(observations))
+    assert found.partitions_not_queried == unasked
     assert found.is_complete is (unasked == 0)

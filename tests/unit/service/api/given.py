@@ -1,4 +1,4 @@
-"""An application on fakes, and what is looked at."""
+"""An application on fakes, and what is observed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from service.api.core.rights import Tokens
 from service.api.document import openapi_page
 from service.metrics.exposition import Exposition
 from service.observe.log_submissions import Delivery, Rejection
-from service.rounds.latest import Latest, Look, RoundOutcome
+from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import KeepingState, KeepingStatus
 from service.storage.alerting.alert_lists import AlertList
 from service.storage.alerting.silences import SilenceList
@@ -50,8 +50,8 @@ async def at_once(function: Callable[[], T], /) -> T:
     return function()
 
 
-def look(**overrides: Any) -> Look:
-    """Return a look after one complete round at noon, all stored."""
+def service_state(**overrides: Any) -> ServiceState:
+    """Return an observation after one complete round at noon, all stored."""
     base: dict[str, Any] = {
         "cluster": "default",
         "version": "1.2.3",
@@ -64,12 +64,12 @@ def look(**overrides: Any) -> Look:
         "snapshot": snapshot(),
         "keeping": KeepingStatus(state=KeepingState.STORED, stored_at=NOON, took_seconds=0.01),
     }
-    return Look(**base | overrides)
+    return ServiceState(**base | overrides)
 
 
-def no_look() -> Look:
-    """Return the look before the first round."""
-    return look(
+def no_service_state() -> ServiceState:
+    """Return the observation before the first round."""
+    return service_state(
         rounds=0, at=None, outcome=None, took_seconds=None, snapshot=None, keeping=KeepingStatus()
     )
 
@@ -92,7 +92,7 @@ def open_finding(topic: str = "orders", *, since: float = 0, **overrides: Any) -
 
 
 def opened(*entries: OpenFinding) -> dict[Identity, OpenFinding]:
-    """Return open findings as a look holds them."""
+    """Return open findings as an observation holds them."""
     return {entry.identity: entry for entry in entries}
 
 
@@ -217,7 +217,7 @@ def away_desk() -> Desk:
 class World:
     """Everything around an application."""
 
-    latest: Latest = field(default_factory=lambda: Latest(look()))
+    latest: Latest = field(default_factory=lambda: Latest(service_state()))
     exposition: Exposition = field(default_factory=Exposition)
     history: FakeHistory = field(default_factory=FakeHistory)
     tokens: FakeTokens = field(default_factory=FakeTokens)
@@ -266,12 +266,12 @@ def _quiet() -> tuple[World, TestClient]:
 
 
 def client_of(**overrides: Any) -> TestClient:
-    """Return a client of an application that shows this look until the next call.
+    """Return a client of an application that shows this observation until the next call.
 
     All share one application, because to build one takes longer than all that a test asks it.
     """
     world, client = _quiet()
-    world.latest.publish(look(**overrides))
+    world.latest.publish(service_state(**overrides))
     return client
 
 

@@ -37,6 +37,6 @@ class AppApi:
 
 
 def judgements(view: View | None = None) -> tuple[Judgement, ...]:
-    """Return what all rules say of a look that sees everything."""
+    """Return what all rules say of an observation that sees everything."""
     seen = view or view_of([snapshot()])
     return tuple(rule.judge(seen) for rule in RULES)

@@ -105,7 +105,7 @@ def test_the_table_has_a_line_per_setting(config: Path, capsys: pytest.CaptureFi
     assert ["http.token", '"***"', "environment"] in lines
 
 
-def test_what_looks_wrong_is_told_and_is_no_failure(
+def test_what_observations_wrong_is_told_and_is_no_failure(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, _, err = check(capsys, "--config", config)

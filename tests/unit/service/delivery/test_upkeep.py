@@ -1,4 +1,4 @@
-"""What is looked after beside sending: who is late, who is no more, and the Watchdog."""
+"""What is observed after beside sending: who is late, who is no more, and the Watchdog."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ class Care:
             log=self.told.log,
         )
 
-    def look(self, seconds: float = 0) -> None:
+    def observe(self, seconds: float = 0) -> None:
         self.clock.seconds = seconds
-        asyncio.run(self.upkeep.look())
+        asyncio.run(self.upkeep.observe())
 
     def _wake(self) -> None:
         self.woken += 1
@@ -96,7 +96,7 @@ class Care:
 
 def test_how_much_waits_is_counted() -> None:
     care = Care()
-    care.look()
+    care.observe()
     told = care.stats.told(at(0)).receivers["team"]
     assert (told.waiting, told.dead, told.oldest_seconds) == (2, 1, 5.0)
     assert care.woken == 0
@@ -119,7 +119,7 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
             state="waiting",
         )
     ]
-    care.look()
+    care.observe()
     (message,) = care.store.posted
     assert (message.receiver, message.fallback_of, message.cluster) == ("backup", 7, 1)
     assert message.is_firing
@@ -131,10 +131,10 @@ def test_what_is_late_is_told_to_the_fallback_receiver() -> None:
 def test_the_watchdog_speaks_while_rounds_are_made() -> None:
     care = Care(watchdog=BACKUP)
     care.is_watching = False
-    care.look(0)
+    care.observe(0)
     care.is_watching = True
     for seconds in (1, 2, 60, 61, 62):
-        care.look(seconds)
+        care.observe(seconds)
     assert [message.at for message in care.store.posted] == [at(1), at(61)]
     assert {message.reason for message in care.store.posted} == {"watchdog"}
     assert {message.group_key for message in care.store.posted} == {'{}:{alertname="Watchdog"}'}
@@ -144,14 +144,14 @@ def test_the_watchdog_speaks_while_rounds_are_made() -> None:
 def test_what_was_for_a_receiver_that_is_no_more_is_logged() -> None:
     care = Care()
     care.store.buried = ["old"]
-    care.look()
+    care.observe()
     assert care.told.of(Event.RECEIVER_REMOVED)[0]["receiver"] == "old"
 
 
 def test_a_database_that_is_away_ends_nothing() -> None:
     care = Care(watchdog=BACKUP)
     care.store.away = AWAY
-    care.look()
+    care.observe()
     care.store.away = None
-    care.look(1)
+    care.observe(1)
     assert len(care.store.posted) == 1

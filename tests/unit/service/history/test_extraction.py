@@ -35,8 +35,10 @@ class Rounds:
         self.memory: Memory | None = None
         self.labels: dict[int, bytes] = {}
 
-    def make(self, seconds: float, step: timedelta | None = None, **looks: Any) -> RoundSamples:
-        seen: Snapshot = snapshot(**{"taken_at": at(seconds), **looks})
+    def make(
+        self, seconds: float, step: timedelta | None = None, **observations: Any
+    ) -> RoundSamples:
+        seen: Snapshot = snapshot(**{"taken_at": at(seconds), **observations})
         found = self.extraction.samples(
             JudgedRound(snapshot=seen, before=self.memory, clock_step=step)
         )

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from rules.errors import StoreError
-from service.jobs.retention import KEPT, LOOKED_BACK_ON, Retention
+from service.jobs.retention import KEPT, WITH_HISTORY, Retention
 from service.runtime.events import Event
 from service.scheduling.job import RunContext, Stats
 from service.storage.jobs.retention import STATEMENTS, Kind
@@ -49,7 +49,7 @@ def test_every_kind_has_its_limit() -> None:
     assert run(rows, NOON) == {"transitions": 7}
     assert rows.limits is not None
     assert rows.limits.keys() == set(Kind) == STATEMENTS.keys()
-    assert {rows.limits[kind] for kind in LOOKED_BACK_ON} == {NOON - 40 * DAY}
+    assert {rows.limits[kind] for kind in WITH_HISTORY} == {NOON - 40 * DAY}
     assert all(rows.limits[kind] == NOON - keep for kind, keep in KEPT.items())
 
 

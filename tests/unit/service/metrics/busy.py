@@ -59,7 +59,12 @@ TOTALS_OF_A_DAY = SelfMetrics(
     open_findings={("log_stuck", Severity.CRITICAL): 2},
     store=StoreStats(is_up=True, waiting_rounds=7, lost_transitions=8, last_success=NOON),
     risk=RiskStats(
-        at_risk=500, watched=400, unseen=3, looks=86_400, took_seconds=0.25, requests=LIGHT_REQUESTS
+        at_risk=500,
+        watched=400,
+        unseen=3,
+        observations=86_400,
+        took_seconds=0.25,
+        requests=LIGHT_REQUESTS,
     ),
     alerting=ALERTS,
     deliveries=DELIVERIES,

@@ -278,8 +278,8 @@ def risk_samples(totals: SelfMetrics) -> Iterator[Sample]:
         yield "tidemark_risk_partitions", {}, risk.at_risk
         yield "tidemark_risk_watched_partitions", {}, risk.watched
         yield "tidemark_risk_unseen_partitions", {}, risk.unseen
-        yield "tidemark_risk_looks_total", {}, risk.looks
-        yield "tidemark_risk_look_duration_seconds", {}, risk.took_seconds
+        yield "tidemark_at_risk_observations_total", {}, risk.observations
+        yield "tidemark_at_risk_observation_duration_seconds", {}, risk.took_seconds
 
 
 def scrape_samples(totals: SelfMetrics) -> Iterator[Sample]:

@@ -31,7 +31,11 @@ def test_batches_that_a_rule_asks_for_are_worth_a_round_unless_they_are_rejected
     gaps: tuple[Gap, ...], *, is_early: bool
 ) -> None:
     judgement = decide(
-        RULE, NamedSubjects(RULE.subject, ()), (), (Verdict.OK, Why.FIRST_LOOK), questions=(ASKED,)
+        RULE,
+        NamedSubjects(RULE.subject, ()),
+        (),
+        (Verdict.OK, Why.FIRST_OBSERVATION),
+        questions=(ASKED,),
     )
     made = WatchedRound(
         at=NOON, snapshot=snapshot(gaps=gaps), judged=Judged(judgements=(judgement,))

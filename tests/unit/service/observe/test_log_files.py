@@ -1,4 +1,4 @@
-"""Log files as a feed: what a look gives goes into the round, and a disk that hangs holds up none."""
+"""Log files as a feed: what an observation gives goes into the round, and a disk that hangs holds up none."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tail:
         self.is_closed = True
 
 
-def test_what_a_look_gives_goes_into_the_round() -> None:
+def test_what_a_observation_gives_goes_into_the_round() -> None:
     tail = Tail()
     files = LogFiles(tail, ["kafka"])
     assert files.read("here") == Fed(sources=FOUND.sources, position="there", is_behind=True)

@@ -1,4 +1,4 @@
-"""Looks between two rounds: when there are any, and what the next round is given of them."""
+"""Observations between two rounds: when there are any, and what the next round is given of them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 import numpy as np
 import pytest
 
-from collectors.risk_looks import RiskLook, RiskTargets
+from collectors.at_risk_observations import AtRiskObservation, RiskTargets
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column, Ragged
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from service.metrics.totals import RiskStats
 from service.observe.risk_watch import RiskPace, RiskWatch
@@ -34,7 +34,7 @@ QUIET = snapshot()
 
 
 class Leaders:
-    """Answers for every partition that is looked at; `level` is where all of them end."""
+    """Answers for every partition that is observed; `level` is where all of them end."""
 
     def __init__(self) -> None:
         self.level = 110
@@ -45,8 +45,8 @@ class Leaders:
         self.meanwhile: Callable[[], object] = lambda: None
         self.closed = 0
 
-    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
-        """Look once."""
+    def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
+        """Observation once."""
         self.seconds.append(seconds)
         self.asked.append(targets.rows.tolist())
         self.meanwhile()
@@ -54,15 +54,15 @@ class Leaders:
         level = Column.known(np.full(len(rows), self.level, np.int64))
         everywhere = Column.known(np.full(len(targets.partitions), self.level, np.int64))
         seen = np.isin(np.arange(len(targets.partitions)), rows)
-        return RiskLook(
-            looks=RiskLooks(
+        return AtRiskObservation(
+            observations=AtRiskObservations(
                 partitions=targets.partitions,
                 row=rows,
                 leader_epoch=np.full(len(rows), self.epoch, np.int64),
                 last_stable_offset=level,
                 high_watermark=level,
                 log_end_offset=level,
-                looked_at_us=np.full(len(rows), now_us, np.int64),
+                observed_at_us=np.full(len(rows), now_us, np.int64),
             ),
             high_watermark=everywhere.where(seen),
             log_end_offset=Column.known(everywhere.values + 5).where(seen),
@@ -94,13 +94,13 @@ class Watched:
         """Let a round tell what is at risk."""
         self.watch.note(replace(seen, **change))  # type: ignore[arg-type]
 
-    def look(self, *, after: float = 1.0) -> None:
-        """Let time pass, and look."""
+    def observe(self, *, after: float = 1.0) -> None:
+        """Let time pass, and observation."""
         self.uptime += after
         self.wall += timedelta(seconds=after)
-        self.watch.look_once()
+        self.watch.observe_once()
 
-    def taken(self) -> RiskLooks:
+    def taken(self) -> AtRiskObservations:
         """Return what the next round is given."""
         found = self.watch.take()
         assert found is not None
@@ -113,96 +113,96 @@ def at_us(seconds: float) -> int:
 
 def test_where_nothing_is_at_risk_nobody_is_asked() -> None:
     watched = Watched()
-    watched.look()
+    watched.observe()
     watched.round(QUIET)
-    watched.look()
+    watched.observe()
     assert watched.leaders.asked == []
     assert watched.watch.take() is None
     assert watched.watch.stats() == RiskStats(
-        at_risk=0, watched=0, unseen=0, looks=0, took_seconds=None, requests={}
+        at_risk=0, watched=0, unseen=0, observations=0, took_seconds=None, requests={}
     )
 
 
-def test_the_next_round_is_given_the_latest_look_once() -> None:
+def test_the_next_round_is_given_the_latest_observation_once() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     watched.leaders.level = 120
-    watched.look()
+    watched.observe()
     found = watched.taken()
     assert watched.leaders.asked == [[0, 2], [0, 2]]
     assert found.row.tolist() == [0, 2]
     assert found.high_watermark.to_list() == [120, 120]
-    assert found.looked_at_us.tolist() == [at_us(2)] * 2
+    assert found.observed_at_us.tolist() == [at_us(2)] * 2
     assert watched.watch.take() is None
 
 
-def test_looks_at_an_older_epoch_survive_a_leader_change() -> None:
+def test_observations_at_an_older_epoch_survive_a_leader_change() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     watched.leaders.epoch, watched.leaders.level = 6, 104
-    watched.look()
+    watched.observe()
     found = watched.taken()
     assert found.row.tolist() == [0, 2, 0, 2]
     assert found.leader_epoch.tolist() == [5, 5, 6, 6]
     assert found.high_watermark.to_list() == [110, 110, 104, 104]
 
 
-def test_a_clock_that_is_set_does_not_date_looks_wrongly() -> None:
+def test_a_clock_that_is_set_does_not_date_observations_wrongly() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     watched.uptime += 4
     watched.wall += timedelta(hours=-1, seconds=4)
-    assert watched.taken().looked_at_us.tolist() == [at_us(1 - 3600)] * 2
+    assert watched.taken().observed_at_us.tolist() == [at_us(1 - 3600)] * 2
 
 
-def test_looks_made_during_a_round_wait_for_the_one_after_it() -> None:
+def test_observations_made_during_a_round_wait_for_the_one_after_it() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     watched.taken()  # a round begins
-    watched.look()
+    watched.observe()
     watched.round(AT_RISK, offsets=offsets(high_watermark=[105] * 3, log_end_offset=[110] * 3))
     assert watched.taken().high_watermark.to_list() == [110, 110]
 
 
-def test_a_look_that_was_surpassed_by_the_round_it_fell_into_is_forgotten() -> None:
+def test_a_observation_that_was_surpassed_by_the_round_it_fell_into_is_forgotten() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     ends = offsets(high_watermark=[111, 100, 105], log_end_offset=[111, 100, 110])
     watched.round(AT_RISK, offsets=ends)
     assert watched.taken().row.tolist() == [2]
 
 
-def test_a_round_that_ends_during_a_look_moves_its_rows() -> None:
+def test_a_round_that_ends_during_a_observation_moves_its_rows() -> None:
     watched = Watched()
     watched.round(AT_RISK)
     grown = partitions({"audit": 1, "orders": 3}, isr=Ragged.of([(1, 2, 3)] * 3 + [(1,)]))
     watched.leaders.meanwhile = lambda: watched.round(snapshot(partitions=grown))
-    watched.look()
+    watched.observe()
     found = watched.taken()
     assert found.partitions is grown
     assert found.row.tolist() == [1, 3]
-    watched.look()
+    watched.observe()
     assert watched.leaders.asked[-1] == [3]
 
 
-def test_a_high_watermark_that_stands_between_two_looks_stays_under_watch() -> None:
+def test_a_high_watermark_that_stands_between_two_observations_stays_under_watch() -> None:
     watched = Watched()
     watched.round(AT_RISK)
-    watched.look()
-    watched.look()
+    watched.observe()
+    watched.observe()
     watched.round(QUIET)
     assert watched.watch.stats().at_risk == 2
     watched.leaders.level += 1
-    watched.look()
+    watched.observe()
     watched.round(QUIET)
     assert watched.watch.stats().at_risk == 0
     asked = len(watched.leaders.asked)
-    watched.look()
+    watched.observe()
     assert len(watched.leaders.asked) == asked
 
 
@@ -215,14 +215,24 @@ def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None
         watched.uptime += 0.25
 
     watched.leaders.meanwhile = takes_a_while
-    watched.look()
+    watched.observe()
     assert watched.watch.stats() == RiskStats(
-        at_risk=2, watched=1, unseen=1, looks=1, took_seconds=0.25, requests={"ListOffsets": 3}
+        at_risk=2,
+        watched=1,
+        unseen=1,
+        observations=1,
+        took_seconds=0.25,
+        requests={"ListOffsets": 3},
     )
     assert watched.watch.take() is None
     watched.round(QUIET)
     assert watched.watch.stats() == RiskStats(
-        at_risk=0, watched=0, unseen=0, looks=1, took_seconds=None, requests={"ListOffsets": 3}
+        at_risk=0,
+        watched=0,
+        unseen=0,
+        observations=1,
+        took_seconds=None,
+        requests={"ListOffsets": 3},
     )
 
 
@@ -230,17 +240,17 @@ def test_the_stats_tell_what_is_not_seen_and_what_the_limit_leaves_out() -> None
     ("interval", "request_seconds", "expected"),
     [(1.0, 5.0, 0.8), (1.0, 0.5, 0.5), (60.0, 5.0, 5.0)],
 )
-def test_a_look_is_over_before_the_next_is_due(
+def test_a_observation_is_over_before_the_next_is_due(
     interval: float, request_seconds: float, expected: float
 ) -> None:
     pace = RiskPace(interval_seconds=interval, request_seconds=request_seconds, max_partitions=2000)
     watched = Watched(pace)
     watched.round(AT_RISK)
-    watched.look()
+    watched.observe()
     assert watched.leaders.seconds == [pytest.approx(expected)]
 
 
-def test_closing_waits_for_the_look_that_goes_on() -> None:
+def test_closing_waits_for_the_observation_that_goes_on() -> None:
     watched = Watched(replace(PACE, interval_seconds=60.0))  # so that closing waits long enough
     goes_on, may_end = threading.Event(), threading.Event()
     watched.round(AT_RISK)
@@ -252,43 +262,43 @@ def test_closing_waits_for_the_look_that_goes_on() -> None:
         closed_within.append(watched.leaders.closed)
 
     watched.leaders.meanwhile = slow
-    looking = threading.Thread(target=watched.look)
-    looking.start()
+    observing = threading.Thread(target=watched.observe)
+    observing.start()
     assert goes_on.wait(10)
     closing = threading.Thread(target=watched.watch.close)
     closing.start()
     may_end.set()
     assert wait_until(lambda: watched.leaders.closed == 1, timeout_seconds=10)
-    looking.join(10)
+    observing.join(10)
     closing.join(10)
     assert closed_within == [0]
 
 
 # ------------------------------------------------------------------ the task
 class Driven:
-    """The task under a supervisor, on a clock of its own, until its n-th look."""
+    """The task under a supervisor, on a clock of its own, until its n-th observation."""
 
-    def __init__(self, *, looks: int) -> None:
+    def __init__(self, *, observations: int) -> None:
         self.loop, self.told = InstantLoop(), Told()
         self.leaders, self.stop = Leaders(), asyncio.Event()
         self.begins: list[float] = []
         self.takes: Callable[[int], float] = lambda _: 0.0
         self.fails_in: set[int] = set()
-        self._last = looks
-        self.leaders.meanwhile = self._look
+        self._last = observations
+        self.leaders.meanwhile = self._observe
         self.watch = RiskWatch(
             self.leaders, PACE, utc_now=lambda: NOON, monotonic=self.loop.time, stop=self.stop
         )
         self.supervisor = Supervisor(self.told.log, self.stop, monotonic=self.loop.time)
 
     def run(self) -> list[float]:
-        """Return when the looks began."""
-        task = Task(name="risk_looks", run=self.watch.run)
+        """Return when the observations began."""
+        task = Task(name="at_risk_observations", run=self.watch.run)
         with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
             runner.run(self.supervisor.keep(task))
         return self.begins
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         self.begins.append(self.loop.time())
         number = len(self.begins)
         self.loop.jump(self.takes(number))
@@ -298,33 +308,33 @@ class Driven:
             raise ValueError("a defect of ours")
 
 
-def test_looks_begin_every_second_from_start_to_start() -> None:
-    driven = Driven(looks=3)
+def test_observations_begin_every_second_from_start_to_start() -> None:
+    driven = Driven(observations=3)
     driven.watch.note(AT_RISK)
     driven.takes = lambda number: 0.3 * number
     assert driven.run() == pytest.approx([0, 1, 2])
 
 
-def test_a_look_that_takes_longer_is_followed_at_once_and_none_is_made_up_for() -> None:
-    driven = Driven(looks=3)
+def test_a_observation_that_takes_longer_is_followed_at_once_and_none_is_made_up_for() -> None:
+    driven = Driven(observations=3)
     driven.watch.note(AT_RISK)
     driven.takes = lambda number: 7.5 if number == 1 else 0.0
     assert driven.run() == pytest.approx([0, 7.5, 8.5])
 
 
-def test_a_look_that_died_is_counted_and_the_next_one_is_made() -> None:
-    driven = Driven(looks=3)
+def test_a_observation_that_died_is_counted_and_the_next_one_is_made() -> None:
+    driven = Driven(observations=3)
     driven.watch.note(AT_RISK)
     driven.fails_in = {2}
     assert len(driven.run()) == 3
-    assert driven.supervisor.restarts == {"risk_looks": 1}
+    assert driven.supervisor.restarts == {"at_risk_observations": 1}
     [died] = driven.told.of(Event.TASK_DIED)
-    assert died["task"] == "risk_looks"
-    assert driven.watch.stats().looks == 2
+    assert died["task"] == "at_risk_observations"
+    assert driven.watch.stats().observations == 2
 
 
 def test_it_begins_when_a_round_tells_of_a_risk_and_ends_with_the_service() -> None:
-    driven = Driven(looks=1)
+    driven = Driven(observations=1)
     driven.watch.note(QUIET)
 
     async def body() -> None:
@@ -340,8 +350,8 @@ def test_it_begins_when_a_round_tells_of_a_risk_and_ends_with_the_service() -> N
     assert driven.supervisor.restarts == {}
 
 
-def test_no_look_begins_once_the_service_stops() -> None:
-    driven = Driven(looks=1)
+def test_no_observation_begins_once_the_service_stops() -> None:
+    driven = Driven(observations=1)
     driven.watch.note(AT_RISK)
     driven.stop.set()
     assert driven.run() == []

@@ -56,10 +56,10 @@ class Endpoints:
         self.side_by_side = 0
         self.most_side_by_side = 0
         self.defect: Exception | None = None
-        self.failing: dict[Endpoint, range] = {}  # the looks that fail
+        self.failing: dict[Endpoint, range] = {}  # the observations that fail
 
     def fail(self, endpoint: Endpoint, *, after: int, times: int) -> None:
-        """Let some looks at an endpoint give nothing."""
+        """Let some observes an endpoint give nothing."""
         self.failing[endpoint] = range(after + 1, after + times + 1)
 
     async def ask(self, endpoint: Endpoint) -> Body | ScrapeFailure:

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column
-from rules.facts.last_look import LastLooks
+from rules.facts.last_observation import LastObservations
 from rules.facts.memory import advance
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.times import MICROSECOND
 from rules.question import ReadableQuestion
 from rules.verdict import Verdict
@@ -42,7 +42,7 @@ def watch(
 ) -> list[WatchedRound]:
     """Make all rounds of a script; `after_1` sets the clock after the first of them."""
     watcher, made = watcher_of(script, remembered), []
-    for number in range(1, len(script.looks) + 1):
+    for number in range(1, len(script.observations) + 1):
         made.append(watcher.make_round())
         script.pass_time(clock_set_by=clock_set_by.get(f"after_{number}", timedelta(0)))
     return made
@@ -65,10 +65,10 @@ def test_memory_is_carried_from_round_to_round() -> None:
     assert breaches(third) == [STANDS]
 
 
-def test_what_waits_for_a_second_look_does_not_wait_for_long() -> None:
+def test_what_waits_for_a_second_observation_does_not_wait_for_long() -> None:
     hangs: dict[str, Any] = {
         "offsets": offsets(last_stable_offset=[90, 100, 100]),
-        "transactions": transactions(looked_up=frozenset({7})),
+        "transactions": transactions(resolved=frozenset({7})),
         "producers": producers(open_producer()),
     }
     calm, seen_once, told = watch(Script({}, hangs, hangs))
@@ -142,9 +142,13 @@ def test_a_restart_with_a_clock_set_back_still_tells_in_time() -> None:
     assert breaches(third) == [STANDS]
     memory = watcher.remembered.memory
     assert memory is not None
-    ahead = memory.looks.looked_at_us
-    looks = advance(snapshot(taken_at=NOON - HOUR, offsets=unseen_offsets()), memory).looks
-    assert looks.looked_at_us.values.tolist() == (ahead.values - HOUR // MICROSECOND).tolist()
+    ahead = memory.observations.observed_at_us
+    observations = advance(
+        snapshot(taken_at=NOON - HOUR, offsets=unseen_offsets()), memory
+    ).observations
+    assert (
+        observations.observed_at_us.values.tolist() == (ahead.values - HOUR // MICROSECOND).tolist()
+    )
 
 
 def test_a_question_is_given_to_the_next_round_and_outlives_one_that_cannot_be_made() -> None:
@@ -190,59 +194,59 @@ def test_rounds_are_counted_from_start_to_start_and_never_overlap(
     assert next_due(began, ended, interval_seconds=INTERVAL, early=early) == due
 
 
-class LightLooks:
+class LightObservations:
     """What is seen between two rounds: one partition's high watermark in epoch 5, at a second."""
 
     def __init__(self) -> None:
         self.seen: tuple[int, float] | None = None  # high watermark, second
 
-    def take(self) -> RiskLooks | None:
-        """Give the look once."""
+    def take(self) -> AtRiskObservations | None:
+        """Give the observation once."""
         if self.seen is None:
             return None
         (mark, second), self.seen = self.seen, None
-        return RiskLooks(
+        return AtRiskObservations(
             partitions=partitions(),
             row=ints(1),
             leader_epoch=ints(5),
             last_stable_offset=Column.of([mark]),
             high_watermark=Column.of([mark]),
             log_end_offset=Column.of([mark]),
-            looked_at_us=ints(round(at(second).timestamp() * 10**6)),
+            observed_at_us=ints(round(at(second).timestamp() * 10**6)),
         )
 
 
-def looks_of(watcher: Watcher) -> LastLooks:
+def observations_of(watcher: Watcher) -> LastObservations:
     assert watcher.remembered.memory is not None
-    return watcher.remembered.memory.looks
+    return watcher.remembered.memory.observations
 
 
 @pytest.mark.parametrize("is_seen", [True, False], ids=["leader-changes", "cannot-be-asked"])
 def test_what_was_seen_between_two_rounds_is_remembered_when_the_next_begins(
     *, is_seen: bool
 ) -> None:
-    """A new leader's epoch does not hide the last look at the old one: a loss is proven with it."""
-    light = LightLooks()
+    """A new leader's epoch does not hide the last observe the old one: a loss is proven with it."""
+    light = LightObservations()
     moved = {"offsets": offsets(high_watermark=[100, 90, 100], leader_epoch=[5, 6, 5])}
     script = Script({}, moved if is_seen else None)
-    watcher = watcher_of(script, light_looks=light.take)
+    watcher = watcher_of(script, light_observations=light.take)
     watcher.make_round()
     light.seen = (130, 7)
     script.pass_time()
     made = watcher.make_round()
     if made.view is not None:
         assert made.view.before is not None
-        assert made.view.before.looks.high_watermark.to_list() == [100, 130, 100]
-    last = looks_of(watcher)[1]
+        assert made.view.before.observations.high_watermark.to_list() == [100, 130, 100]
+    last = observations_of(watcher)[1]
     assert last is not None
     assert (last.leader_epoch, last.high_watermark) == (5, 130)
-    assert last.looked_at_us == round(at(7).timestamp() * 10**6)
-    assert looks_of(watcher).high_watermark.to_list() == [100, 130, 100]
+    assert last.observed_at_us == round(at(7).timestamp() * 10**6)
+    assert observations_of(watcher).high_watermark.to_list() == [100, 130, 100]
 
 
-def test_a_look_before_anything_is_remembered_is_none() -> None:
-    light = LightLooks()
+def test_a_observation_before_anything_is_remembered_is_none() -> None:
+    light = LightObservations()
     light.seen = (130, -1)
-    watcher = watcher_of(Script({}), light_looks=light.take)
+    watcher = watcher_of(Script({}), light_observations=light.take)
     watcher.make_round()
-    assert looks_of(watcher).high_watermark.to_list() == [100, 100, 100]
+    assert observations_of(watcher).high_watermark.to_list() == [100, 100, 100]

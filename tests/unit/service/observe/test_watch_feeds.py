@@ -95,7 +95,7 @@ def test_without_feeds_nothing_is_missing_from_a_round() -> None:
 
 def test_a_round_takes_what_metrics_said_and_tells_what_they_did_not() -> None:
     silent = ScrapeFailure(cause=GapCause.TIMEOUT, why="no whole answer within 5 s")
-    told = scrapes(client_reading(), endpoints=(endpoint_state(errors=(silent,)),))
+    told = scrapes(client_reading(), endpoints=(endpoint_state(failures=(silent,)),))
     made = watcher_of(Script({}), scraped=lambda: told).make_round()
     assert made.snapshot is not None
     assert made.snapshot.scrapes is told

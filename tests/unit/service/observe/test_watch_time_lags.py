@@ -16,8 +16,8 @@ from tests.unit.service.observe.watchers import INTERVAL, Script, watcher_of
 HOUR = timedelta(hours=1)
 
 
-def look(end: int, *, read_after: float = 0.0) -> dict[str, Any]:
-    """Return a look at a partition of which a group has read 104 offsets."""
+def observe(end: int, *, read_after: float = 0.0) -> dict[str, Any]:
+    """Return a observe a partition of which a group has read 104 offsets."""
     return {
         "partitions": partitions({"orders": 1}),
         "offsets": offsets(1, high_watermark=[end], last_stable_offset=[end]),
@@ -27,11 +27,13 @@ def look(end: int, *, read_after: float = 0.0) -> dict[str, Any]:
     }
 
 
-def made(*looks: dict[str, Any] | None, set_by: timedelta = timedelta(0)) -> list[WatchedRound]:
+def made(
+    *observations: dict[str, Any] | None, set_by: timedelta = timedelta(0)
+) -> list[WatchedRound]:
     """Make rounds; somebody sets the clock after the second."""
-    script = Script(*looks)
+    script = Script(*observations)
     watcher, rounds = watcher_of(script), []
-    for number in range(len(looks)):
+    for number in range(len(observations)):
         rounds.append(watcher.make_round())
         script.pass_time(clock_set_by=set_by if number == 1 else timedelta(0))
     return rounds
@@ -44,7 +46,9 @@ def seconds(found: WatchedRound) -> float:
 
 @pytest.mark.parametrize("set_by", [timedelta(0), HOUR, -HOUR])
 def test_a_clock_that_is_set_changes_no_time_lag(set_by: timedelta) -> None:
-    first, second, third, fourth = made(look(100), look(108), look(108), look(108), set_by=set_by)
+    first, second, third, fourth = made(
+        observe(100), observe(108), observe(108), observe(108), set_by=set_by
+    )
     assert first.time_lags is not None
     assert first.time_lags.read_committed.why(0) is WhyAbsent.BEYOND_END
     came = 5 / 9 * INTERVAL  # 104 is the fifth of eight
@@ -53,17 +57,17 @@ def test_a_clock_that_is_set_changes_no_time_lag(set_by: timedelta) -> None:
 
 
 def test_a_round_that_saw_nothing_tells_no_time_lag_and_forgets_none() -> None:
-    _, _, blind, last = made(look(100), look(108), None, look(108))
+    _, _, blind, last = made(observe(100), observe(108), None, observe(108))
     assert blind.time_lags is None
     assert seconds(last) == pytest.approx(3 * INTERVAL - 5 / 9 * INTERVAL, abs=1e-5)
 
 
 def test_a_topic_that_an_incomplete_list_left_out_is_not_forgotten() -> None:
     hidden = {"partitions": Partitions.none(), "placement_complete": False}
-    *_, last = made(look(100), look(108), hidden, look(108))
+    *_, last = made(observe(100), observe(108), hidden, observe(108))
     assert seconds(last) == pytest.approx(3 * INTERVAL - 5 / 9 * INTERVAL, abs=1e-5)
 
 
 def test_ends_count_from_when_they_were_read_and_not_from_the_beginning_of_the_round() -> None:
-    _, second = made(look(100), look(108, read_after=9.0))
+    _, second = made(observe(100), observe(108, read_after=9.0))
     assert seconds(second) == pytest.approx((INTERVAL + 9) * 4 / 9, abs=1e-5)

@@ -1,4 +1,4 @@
-"""A watcher over looks that are given."""
+"""A watcher over observations that are given."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rules.errors import UnreachableError
-from rules.facts.risk_looks import RiskLooks
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.scrapes import Scrapes
 from rules.facts.snapshot import Snapshot
 from rules.question import Question
@@ -25,8 +25,8 @@ INTERVAL = 15.0
 class Script:
     """A source that shows prepared rounds in order; None is a round that cannot be made."""
 
-    def __init__(self, *looks: dict[str, Any] | None, began: datetime = NOON) -> None:
-        self.looks = list(looks)
+    def __init__(self, *observations: dict[str, Any] | None, began: datetime = NOON) -> None:
+        self.observations = list(observations)
         self.now = began
         self.uptime = 1000.0
         self.asked: list[tuple[Question, ...]] = []  # what each round was given to answer
@@ -45,16 +45,16 @@ class Script:
     def read(self, scope: Scope) -> Snapshot:
         """Show the next round."""
         self.asked.append(scope.questions)
-        look = self.looks.pop(0)
-        if look is None:
+        observation = self.observations.pop(0)
+        if observation is None:
             raise UnreachableError("no bootstrap address answered: 127.0.0.1:9: connection refused")
-        return snapshot(taken_at=self.now, **look)
+        return snapshot(taken_at=self.now, **observation)
 
 
 def watcher_of(
     script: Script,
     remembered: Remembered | None = None,
-    light_looks: Callable[[], RiskLooks | None] = lambda: None,
+    light_observations: Callable[[], AtRiskObservations | None] = lambda: None,
     feeds: Sequence[LogFeed] = (),
     scraped: Callable[[], Scrapes] = Scrapes.unread,
 ) -> Watcher:
@@ -65,7 +65,7 @@ def watcher_of(
         utc_now=script.utc_now,
         monotonic=script.monotonic,
         remembered=remembered,
-        light_looks=light_looks,
+        light_observations=light_observations,
         feeds=feeds,
         scrapes=scraped,
     )

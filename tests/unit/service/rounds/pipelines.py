@@ -1,4 +1,4 @@
-"""A service's rounds over looks that are given, with a store in memory."""
+"""A service's rounds over observations that are given, with a store in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from service.metrics.exposition import Exposition
 from service.observe.cluster_reader import Scope
 from service.observe.feeds import LogFeed
 from service.observe.watch import Watcher
-from service.rounds.latest import Latest, Look
+from service.rounds.latest import Latest, ServiceState
 from service.rounds.persistence import Keeper
 from service.rounds.pipeline import MadeRound, Pipeline, RiskPort
 from tests.factories import (
@@ -33,18 +33,18 @@ class Service:
     def __init__(
         self,
         store: MemoryStore,
-        *looks: dict[str, Any] | None,
+        *observations: dict[str, Any] | None,
         after_rounds: int = 0,
         risk: RiskPort | None = None,
         endpoints: Callable[[], tuple[EndpointState, ...]] = tuple,
         feeds: Sequence[LogFeed] = (),
     ) -> None:
-        self.source = ScriptedSource(*looks)
+        self.source = ScriptedSource(*observations)
         self.source.elapsed += after_rounds * 15.0
         self.store = store
         self.exposition = Exposition()
         self.latest = Latest(
-            Look(cluster="default", version="0.1.0", started_at=NOON, interval_seconds=15.0)
+            ServiceState(cluster="default", version="0.1.0", started_at=NOON, interval_seconds=15.0)
         )
         watcher = Watcher(
             "default",
@@ -65,7 +65,7 @@ class Service:
         )
 
     def rounds(self, count: int | None = None) -> list[MadeRound]:
-        wanted = len(self.source.looks) if count is None else count
+        wanted = len(self.source.observations) if count is None else count
         made: list[MadeRound] = []
         for _ in range(wanted):
             self.source.pass_interval()
@@ -73,8 +73,8 @@ class Service:
         return made
 
     @property
-    def look(self) -> Look:
-        return self.latest.look
+    def state(self) -> ServiceState:
+        return self.latest.state
 
     def page(self) -> str:
         return self.exposition.body(None, gzip=False)[0].decode()
@@ -87,8 +87,10 @@ def observed_states(page: str) -> list[str]:
     return [line for line in lines if not line.startswith(counted)]
 
 
-def started(store: MemoryStore, *looks: dict[str, Any] | None, after_rounds: int = 0) -> Service:
-    made = Service(store, *looks, after_rounds=after_rounds)
+def started(
+    store: MemoryStore, *observations: dict[str, Any] | None, after_rounds: int = 0
+) -> Service:
+    made = Service(store, *observations, after_rounds=after_rounds)
     made.pipeline.load(is_start=True)
     return made
 

@@ -213,7 +213,7 @@ def closing(name: str = A, number: int = 1) -> Closing:
         rule_id=RULE,
         labels_hash=labels_hash(labels_of(name)),
         by="on-call",
-        why="looked into",
+        why="inspected",
     )
 
 
@@ -232,7 +232,7 @@ def test_an_event_that_a_person_closed_is_over_and_its_end_is_told() -> None:
     ]
     assert told(store)[1:] == ["330 all alerts resolved -0"]
     watched.round(345, {A: OK})
-    assert len(store.closed) == 2, "it was looked at once, though the wish is still read"
+    assert len(store.closed) == 2, "it was observed once, though the wish is still read"
 
 
 def test_a_state_ends_when_it_is_over_and_not_because_a_person_wants_it() -> None:
@@ -284,7 +284,7 @@ class Guard:
 
 
 class Broken(dict[str, Any]):
-    """Rules that cannot be looked up."""
+    """Rules that cannot be resolved."""
 
     def get(self, *_: object) -> Any:
         raise ZeroDivisionError

@@ -40,27 +40,31 @@ def test_a_breach_opens_is_kept_shown_and_ends() -> None:
     service = started(MemoryStore(), STUCK, STUCK, STUCK, QUIET)
     *_, third = service.rounds(3)
     assert steps(third) == [Step.OPENED]
-    (entry,) = service.look.open_findings.values()
-    assert (entry.verdict, entry.reason, entry.since) == (Verdict.BREACH, "stands", third.look.at)
+    (entry,) = service.state.open_findings.values()
+    assert (entry.verdict, entry.reason, entry.since) == (
+        Verdict.BREACH,
+        "stands",
+        third.state.at,
+    )
     assert 'tidemark_open_findings{cluster="default",rule="high_watermark_stuck"' in service.page()
     service.rounds()
-    assert service.look.open_findings == {}
+    assert service.state.open_findings == {}
     assert kept_steps(service.store) == [
         ("high_watermark_stuck", Step.OPENED),
         ("high_watermark_stuck", Step.ENDED),
     ]
 
 
-def test_a_look_tells_how_the_round_went() -> None:
+def test_a_observation_tells_how_the_round_went() -> None:
     service = started(MemoryStore(), QUIET, {"gaps": (gap(),)}, None)
-    assert service.look.rounds == 0
-    assert service.look.outcome is None
-    outcomes = [made.look.outcome for made in service.rounds()]
+    assert service.state.rounds == 0
+    assert service.state.outcome is None
+    outcomes = [made.state.outcome for made in service.rounds()]
     assert outcomes == [RoundOutcome.COMPLETE, RoundOutcome.GAPS, RoundOutcome.FAILED]
-    look = service.look
-    assert (look.rounds, look.is_current) == (3, False)
-    assert look.error is not None
-    assert look.snapshot is not None, "what was last seen can still be shown, with its age"
+    observation = service.state
+    assert (observation.rounds, observation.is_current) == (3, False)
+    assert observation.error is not None
+    assert observation.snapshot is not None, "what was last seen can still be shown, with its age"
     page = service.page()
     assert not observed_states(page)
     for outcome in ("complete", "gaps", "failed"):
@@ -69,12 +73,12 @@ def test_a_look_tells_how_the_round_went() -> None:
 
 @pytest.mark.parametrize("killed_after", [1, 2, 3, 4, 5])
 def test_a_restart_between_any_two_rounds_changes_nothing(killed_after: int) -> None:
-    looks = [STUCK, STUCK, STUCK, None, STUCK, QUIET]
-    unbroken = started(MemoryStore(), *looks)
+    observations = [STUCK, STUCK, STUCK, None, STUCK, QUIET]
+    unbroken = started(MemoryStore(), *observations)
     unbroken.rounds()
     store = MemoryStore()
-    started(store, *looks[:killed_after]).rounds()
-    started(store, *looks[killed_after:], after_rounds=killed_after).rounds()
+    started(store, *observations[:killed_after]).rounds()
+    started(store, *observations[killed_after:], after_rounds=killed_after).rounds()
     assert kept_steps(store) == kept_steps(unbroken.store) != []
     assert store.kept("default").open_findings == unbroken.store.kept("default").open_findings
 
@@ -85,12 +89,12 @@ def test_a_database_that_is_away_stops_no_round_and_gets_all_that_waited() -> No
     service.rounds(1)
     store.fails = AWAY
     service.rounds(4)
-    away = service.look.keeping
+    away = service.state.keeping
     assert (away.state, away.error) == (KeepingState.WAITING, str(AWAY))
     assert 'tidemark_store_up{cluster="default"} 0' in service.page()
     store.fails = None
     service.rounds(2)
-    back = service.look.keeping
+    back = service.state.keeping
     assert (back.state, back.error, back.waiting_rounds) == (KeepingState.STORED, None, 0)
     assert kept_steps(store) == [
         ("high_watermark_stuck", Step.OPENED),
@@ -108,12 +112,12 @@ def test_what_was_remembered_is_taken_up_when_the_database_comes_late() -> None:
     assert steps(first) == steps(second) == [], "nothing is remembered yet"
     assert steps(third) == [Step.OPENED]
     assert not late.pipeline.load()
-    assert late.look.keeping.state is KeepingState.NOT_LOADED
+    assert late.state.keeping.state is KeepingState.NOT_LOADED
     store.fails = None
     after = late.rounds(3)
     assert [made.was_loaded for made in after].count(True) == 1
     assert [steps(made) for made in after] == [[Step.STILL]] * 3
-    (entry,) = late.look.open_findings.values()
+    (entry,) = late.state.open_findings.values()
     assert entry.since == NOON.replace(second=30), "it opened before the restart"
     assert kept_steps(store) == [("high_watermark_stuck", Step.OPENED)], "once"
 
@@ -150,8 +154,8 @@ def test_a_database_that_refuses_ends_a_start_and_not_a_round() -> None:
     with pytest.raises(StoreError, match="0099"):
         service.pipeline.load(is_start=True)
     service.rounds()
-    assert service.look.outcome is RoundOutcome.COMPLETE
-    assert service.look.keeping.state is KeepingState.NOT_LOADED
+    assert service.state.outcome is RoundOutcome.COMPLETE
+    assert service.state.keeping.state is KeepingState.NOT_LOADED
 
 
 def test_another_cluster_id_ends_what_was_open_of_the_old_one() -> None:
@@ -159,7 +163,7 @@ def test_another_cluster_id_ends_what_was_open_of_the_old_one() -> None:
     other = {**QUIET, "cluster_id": "another"}
     service = started(store, STUCK, STUCK, STUCK, other)
     service.rounds()
-    assert service.look.open_findings == {}
+    assert service.state.open_findings == {}
     last = [one for one in store.rounds if one.cluster.cluster_id == CLUSTER_ID][-1]
     (change,) = last.changes
     assert (change.step, change.end_reason) == (Step.ENDED, EndReason.SUBJECT_GONE)
@@ -171,11 +175,11 @@ def test_blindness_before_the_first_answer_is_kept_too() -> None:
     store = MemoryStore()
     service = started(store, *[None] * 21, QUIET)
     service.rounds(21)
-    assert {entry.identity[0] for entry in service.look.open_findings.values()} == {
+    assert {entry.identity[0] for entry in service.state.open_findings.values()} == {
         "observation_stale"
     }
     service.rounds()
-    assert service.look.open_findings == {}
+    assert service.state.open_findings == {}
     assert set(kept_steps(store)) == {
         ("observation_stale", Step.OPENED),
         ("observation_stale", Step.ENDED),

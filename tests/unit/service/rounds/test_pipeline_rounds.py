@@ -1,4 +1,4 @@
-"""Rounds of the pipeline that die or hang, its clock, its looks between rounds and its feeds."""
+"""Rounds of the pipeline that die or hang, its clock, its observations between rounds and its feeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transaction_log import Outcome, TransactionLog
 from rules.open_findings import Step
 from service.metrics.totals import RiskStats
-from service.rounds.latest import Latest, Look, RoundOutcome
+from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from tests.factories import (
     NOON,
     commits,
@@ -48,7 +48,7 @@ class Risk:
     def stats(self) -> RiskStats:
         """Say that so many partitions are at risk as there were rounds."""
         told = len(self.told)
-        return RiskStats(at_risk=told, watched=told, unseen=0, looks=7, took_seconds=None)
+        return RiskStats(at_risk=told, watched=told, unseen=0, observations=7, took_seconds=None)
 
 
 # ------------------------------------------------------------------ rounds that die or hang
@@ -56,11 +56,11 @@ def test_a_round_that_died_is_told_and_nothing_old_is_shown_as_news() -> None:
     service = started(MemoryStore(), STUCK, STUCK, STUCK)
     service.rounds()
     service.pipeline.note_died()
-    look = service.look
-    assert (look.rounds, look.outcome, look.is_current) == (4, RoundOutcome.DIED, False)
-    assert "traceback" in str(look.error)
-    assert look.judgements == ()
-    assert len(look.open_findings) == 1, "what is open stays open"
+    state = service.state
+    assert (state.rounds, state.outcome, state.is_current) == (4, RoundOutcome.DIED, False)
+    assert "traceback" in str(state.error)
+    assert state.judgements == ()
+    assert len(state.open_findings) == 1, "what is open stays open"
     page = service.page()
     assert 'tidemark_rounds_total{cluster="default",outcome="died"} 1' in page
     assert not observed_states(page)
@@ -94,23 +94,25 @@ def test_rounds_go_on_after_one_that_died() -> None:
     service.pipeline.note_died()
     (after,) = service.rounds()
     assert steps(after) == [Step.ENDED]
-    assert after.look.is_current
+    assert after.state.is_current
 
 
-def test_a_look_that_no_round_follows_is_not_current_for_ever() -> None:
+def test_a_observation_that_no_round_follows_is_not_current_for_ever() -> None:
     clock = Clock()
     latest = Latest(
-        Look(cluster="default", version="0", started_at=NOON, interval_seconds=15.0, at=NOON),
+        ServiceState(
+            cluster="default", version="0", started_at=NOON, interval_seconds=15.0, at=NOON
+        ),
         monotonic=clock,
     )
-    latest.publish(replace(latest.look, rounds=1, snapshot=snapshot(), error=None))
-    current = [latest.look.is_current]
+    latest.publish(replace(latest.state, rounds=1, snapshot=snapshot(), error=None))
+    current = [latest.state.is_current]
     for seconds in (3 * 15.0 + 30.0, 1.0):
         clock.now += seconds
-        current.append(latest.look.is_current)
+        current.append(latest.state.is_current)
     assert current == [True, True, False]
-    assert latest.look.error == "no round has ended for 76 s"
-    latest.publish(replace(latest.look, keeping=latest.look.keeping))
+    assert latest.state.error == "no round has ended for 76 s"
+    latest.publish(replace(latest.state, keeping=latest.state.keeping))
     assert latest.silent_seconds == 76, "that was no round"
 
 
@@ -131,14 +133,16 @@ def test_a_clock_that_is_set_moves_what_is_open_along() -> None:
     still = rewind[1]
     service = started(MemoryStore(), *rewind, still, still)
     service.rounds(2)
-    (before,) = service.look.open_findings.values()
+    (before,) = service.state.open_findings.values()
     service.source.wall_ahead += 86_400.0 * 2
     service.rounds(1)
-    (after,) = service.look.open_findings.values()
+    (after,) = service.state.open_findings.values()
     assert after.last_breach_at == before.last_breach_at + timedelta(days=2), "it did not expire"
 
 
-def test_every_look_at_the_cluster_tells_what_is_at_risk_and_the_page_shows_how_it_goes() -> None:
+def test_every_observation_at_the_cluster_tells_what_is_at_risk_and_the_page_shows_how_it_goes() -> (
+    None
+):
     risk = Risk()
     service = Service(MemoryStore(), QUIET, QUIET, None, risk=risk)
     for told in (1, 2, 2):
@@ -147,10 +151,10 @@ def test_every_look_at_the_cluster_tells_what_is_at_risk_and_the_page_shows_how_
         assert f'tidemark_risk_partitions{{cluster="default"}} {told}' in service.page()
     service.pipeline.note_died()
     assert 'tidemark_risk_partitions{cluster="default"} 2' in service.page()
-    assert "tidemark_risk_look_duration_seconds" not in service.page()
+    assert "tidemark_at_risk_observation_duration_seconds" not in service.page()
 
 
-def test_without_looks_between_rounds_nothing_is_told_of_them() -> None:
+def test_without_observations_between_rounds_nothing_is_told_of_them() -> None:
     service = Service(MemoryStore(), QUIET)
     service.rounds()
     assert "tidemark_risk" not in service.page()
@@ -194,8 +198,8 @@ def test_feeds_wait_for_a_database_that_comes_late() -> None:
     late.pipeline.load(is_start=True)
     late.rounds(4)
     assert feed.began == []
-    outcomes = [late.look.outcome]
+    outcomes = [late.state.outcome]
     store.fails = None
     late.rounds()
     assert feed.began[:2] == [10, 20]
-    assert [*outcomes, late.look.outcome] == [RoundOutcome.GAPS, RoundOutcome.COMPLETE]
+    assert [*outcomes, late.state.outcome] == [RoundOutcome.GAPS, RoundOutcome.COMPLETE]

@@ -25,7 +25,7 @@ from service.rounds.round_log import MAX_FINDING_LINES, RoundLog
 from service.runtime.events import Event
 from tests.factories import NOON, gap, snapshot
 from tests.integration.storage.given import judged, meta
-from tests.unit.service.rounds.unseen import look, made_round
+from tests.unit.service.rounds.unseen import made_round, service_state
 from tests.unit.service.runtime.told import Told
 
 STORED = KeepingStatus(state=KeepingState.STORED, stored_at=NOON)
@@ -46,7 +46,9 @@ def change(topic: str = "orders", **overrides: Any) -> Change:
 def told(*changes: Change, **shown: Any) -> Told:
     """Return what is logged of one round that was stored."""
     made = Told()
-    RoundLog(made.log).tell(made_round(replace(look(), **{"keeping": STORED, **shown}), changes))
+    RoundLog(made.log).tell(
+        made_round(replace(service_state(), **{"keeping": STORED, **shown}), changes)
+    )
     return made
 
 
@@ -140,7 +142,7 @@ def test_thousands_of_findings_are_counted_and_not_listed() -> None:
 
 def test_a_step_of_the_clock_and_a_late_memory_are_told() -> None:
     made = Told()
-    late = made_round(replace(look(), keeping=STORED), was_loaded=True)
+    late = made_round(replace(service_state(), keeping=STORED), was_loaded=True)
     stepped = replace(late.watched, clock_step=timedelta(minutes=-5))
     RoundLog(made.log).tell(replace(late, watched=stepped))
     assert made.of(Event.CLOCK_STEP) == [{"level": "warning", "seconds": -300.0}]
@@ -154,7 +156,7 @@ def test_only_changes_of_how_storing_goes_are_told() -> None:
     rejected = KeepingStatus(state=KeepingState.REJECTED, error="read-only")
     unread = KeepingStatus(error="connection refused")
     for status in (unread, unread, STORED, STORED, away, away, rejected, STORED):
-        log.tell(made_round(replace(look(), keeping=status)))
+        log.tell(made_round(replace(service_state(), keeping=status)))
     assert [name for name in made.names if name != Event.ROUND] == [
         Event.MEMORY_AWAY,
         Event.STORE_BACK,
@@ -201,7 +203,7 @@ def test_a_source_of_log_lines_is_told_when_its_error_changes() -> None:
     made = Told()
     log = RoundLog(made.log)
     for error in (None, "denied", "denied", "gone", None, None):
-        shown = replace(look(), logs={"a": LogStats(error=error)}, keeping=STORED)
+        shown = replace(service_state(), logs={"a": LogStats(error=error)}, keeping=STORED)
         log.tell(made_round(shown))
     assert made.of(Event.LOG_SOURCE_AWAY) == [
         {"level": "warning", "source": "a", "why": why} for why in ("denied", "gone")

@@ -14,7 +14,7 @@ from service.rounds.round_log import RoundLog
 from service.rounds.round_loop import RoundLoop
 from service.runtime.events import Event
 from tests.instant import InstantLoop
-from tests.unit.service.rounds.unseen import look, made_round
+from tests.unit.service.rounds.unseen import made_round, service_state
 from tests.unit.service.runtime.told import Told
 
 INTERVAL = 15.0
@@ -38,7 +38,7 @@ class FakePipeline(Pipeline):
         self.loop.jump(self.takes(number))
         if number in self.fails_in:
             raise ValueError("a defect of ours")
-        made = made_round(replace(look(), rounds=number))
+        made = made_round(replace(service_state(), rounds=number))
         moved = replace(made.watched, leaders_moved=number in self.leaders_move_in)
         return replace(made, watched=moved)
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from rules.catalogue.all_rules import Judged
 from rules.open_findings import Change
 from service.observe.watch import WatchedRound
-from service.rounds.latest import Look, RoundOutcome
+from service.rounds.latest import RoundOutcome, ServiceState
 from service.rounds.pipeline import MadeRound
 from tests.factories import NOON
 
 
-def look() -> Look:
-    """Return the look after a failed first round."""
-    return Look(
+def service_state() -> ServiceState:
+    """Return the observation after a failed first round."""
+    return ServiceState(
         cluster="default",
         version="0.1.0",
         started_at=NOON,
@@ -26,8 +26,8 @@ def look() -> Look:
 
 
 def made_round(
-    shown: Look, changes: Sequence[Change] = (), *, was_loaded: bool = False
+    shown: ServiceState, changes: Sequence[Change] = (), *, was_loaded: bool = False
 ) -> MadeRound:
-    """Return a round that left this look."""
+    """Return a round that left this observation."""
     watched = WatchedRound(at=NOON, snapshot=shown.snapshot, judged=Judged(judgements=()))
-    return MadeRound(watched=watched, changes=changes, look=shown, was_loaded=was_loaded)
+    return MadeRound(watched=watched, changes=changes, state=shown, was_loaded=was_loaded)

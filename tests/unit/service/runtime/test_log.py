@@ -95,7 +95,7 @@ def test_an_exception_is_part_of_its_json_line() -> None:
     assert (error["exc_type"], error["exc_value"]) == ("ValueError", FORGED)
 
 
-def test_no_line_of_a_traceback_looks_like_a_line_of_the_log() -> None:
+def test_no_line_of_a_traceback_observations_like_a_line_of_the_log() -> None:
     stream = io.StringIO()
     raised(ValueError(FORGED + "\x1b[2J"), log_to(stream, as_json=False), "x")
     first, *others = lines_of(stream)

@@ -109,12 +109,12 @@ def test_a_start(catch_up: CatchUp, known: Known, expected: Decision) -> None:
     st.lists(st.tuples(st.floats(0, 5000), st.booleans()), min_size=1, max_size=20),
 )
 def test_every_due_time_is_run_or_missed_once(
-    catch_up: CatchUp, looks: list[tuple[float, bool]]
+    catch_up: CatchUp, observations: list[tuple[float, bool]]
 ) -> None:
-    """Whenever it is looked, and whatever runs: none is lost, none is counted twice."""
+    """Whenever it is observed, and whatever runs: none is lost, none is counted twice."""
     one, now, settled = job(catch_up=catch_up), 0.0, at(0)
     counted, runs = 0, []
-    for passes, is_running in [*looks, (TEN, False)]:
+    for passes, is_running in [*observations, (TEN, False)]:
         now += passes
         made = decide(one, settled, at(now), is_running=is_running)
         again = decide(one, made.settled_to, at(now), is_running=is_running)

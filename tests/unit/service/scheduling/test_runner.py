@@ -74,10 +74,10 @@ class Process:
         return {"removed": len(self.runs)}
 
     async def at(self, seconds: float) -> None:
-        """Look at a time, and let what runs end."""
+        """Observe a time, and let what runs end."""
         self.now = at(seconds)
         await self.runner.keep_rest()
-        self.runner.look()
+        self.runner.observe()
         await self.idle()
 
     async def idle(self) -> None:
@@ -266,7 +266,7 @@ def test_a_job_never_runs_twice_at_once_and_what_it_outlasts_is_missed() -> None
         await until(lambda: bool(process.runs))
         for seconds in (600, 670, 1210):
             process.now = at(seconds)
-            process.runner.look()
+            process.runner.observe()
         assert process.runner.run_now("sweep") is Asked.RUNNING
         process.holds.set()
         await process.idle()
@@ -283,7 +283,7 @@ def test_a_thread_that_does_not_end_in_time_is_not_joined_by_another() -> None:
         await process.runner.begin()
         await until(lambda: process.stats.ends[RunOutcome.TIMED_OUT] == 1)
         process.now = at(600)
-        process.runner.look()
+        process.runner.observe()
         assert process.stats.is_running
         assert len(process.runs) == 1
         process.holds.set()
@@ -307,7 +307,7 @@ def test_a_service_that_stops_lets_a_run_end_and_begins_none() -> None:
         process.holds.set()
         await closing
         process.now = at(600)
-        process.runner.look()
+        process.runner.observe()
         assert process.runner.run_now("sweep") is Asked.STOPPING
 
     process = run(Process(), test)

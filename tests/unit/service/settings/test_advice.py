@@ -1,4 +1,4 @@
-"""Settings that can be used and still look wrong."""
+"""Settings that can be used and still observation wrong."""
 
 from __future__ import annotations
 

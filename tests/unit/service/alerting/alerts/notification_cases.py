@@ -66,7 +66,7 @@ ALERTMANAGER: Final = (
     ),
     Case(
         id="repeat-rounds-up",
-        why="it is looked at only when the group is flushed",
+        why="it is observed only when the group is flushed",
         settings=routed(repeat_interval=timedelta(minutes=7)),
         rounds=every(30, 660, {A: B}),
         told=[

@@ -40,7 +40,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 
 def test_evidence_is_text_that_a_person_reads() -> None:
-    rows = [{"group": "zähler", "read_beyond": 7, "may_skip": None}, {"group": "[audit]"}]
+    rows = [{"group": "zähler", "read_beyond": 7, "may_skip_offsets": None}, {"group": "[audit]"}]
     said = annotations_of(alert(repair="kafka-transactions.sh abort", groups=rows), None)
     assert said["repair"] == "kafka-transactions.sh abort"
     assert said["groups"] == "group zähler, read_beyond 7; group [audit]"

@@ -52,7 +52,7 @@ DAMAGES: list[dict[str, Any]] = [
     {"alerts": None},
     {"alerts": [{}]},
     {"groups": [{"receiver": "pager"}]},
-    {"looked_at": "yesterday"},
+    {"observed_at": "yesterday"},
     {"alerts": ["x"]},
 ]
 

@@ -275,4 +275,4 @@ def test_a_step_of_the_clock_moves_every_time() -> None:
     assert here == life.state
     (moved,) = there.alerts.values()
     assert (moved.active_at, moved.keep_firing_since) == (at(3600), at(3630))
-    assert there.looked_at == at(3630)
+    assert there.observed_at == at(3630)

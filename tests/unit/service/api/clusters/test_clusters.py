@@ -7,7 +7,7 @@ import pytest
 from rules.facts.gap import GapCause
 from service.rounds.latest import Latest
 from tests.factories import CLUSTER_ID, broker, gap, group, snapshot
-from tests.unit.service.api.given import World, client_of, no_look
+from tests.unit.service.api.given import World, client_of, no_service_state
 
 SEEN = snapshot(
     brokers=(broker(1, rack="a"),),
@@ -71,7 +71,7 @@ def test_what_no_broker_told_is_null() -> None:
 @pytest.mark.parametrize(
     "path", ["clusters", "clusters/default", "groups", "groups/x", "partitions"]
 )
-def test_before_the_first_look_nothing_is_shown_as_empty(path: str) -> None:
-    answer = World(latest=Latest(no_look())).client().get(f"/api/v1/{path}")
+def test_before_the_first_observation_nothing_is_shown_as_empty(path: str) -> None:
+    answer = World(latest=Latest(no_service_state())).client().get(f"/api/v1/{path}")
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "10")
     assert "first round" in answer.json()["detail"]

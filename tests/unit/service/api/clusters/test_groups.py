@@ -84,7 +84,7 @@ def test_a_group_tells_its_commits_by_topic_and_partition(client: TestClient) ->
         "read_committed_lag": 10,
         "read_uncommitted_lag": 20,
         "nothing_to_read": True,
-        "read_committed_lag_seconds": None,  # no look before this one
+        "read_committed_lag_seconds": None,  # no observation before this one
         "read_committed_lag_at_least_seconds": None,
         "read_committed_lag_seconds_absent": None,
         "read_uncommitted_lag_seconds": None,

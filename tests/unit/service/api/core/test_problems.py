@@ -6,15 +6,15 @@ import pytest
 from starlette.testclient import TestClient
 
 from service.api.core.problems import MEDIA_TYPE
-from service.rounds.latest import Latest, Look
-from tests.unit.service.api.given import AWAY, World, client_of, no_look
+from service.rounds.latest import Latest, ServiceState
+from tests.unit.service.api.given import AWAY, World, client_of, no_service_state
 
 
 class Broken(Latest):
-    """Holds a look that nobody can read."""
+    """Holds an observation that nobody can read."""
 
     @property
-    def look(self) -> Look:
+    def state(self) -> ServiceState:
         message = "secret insides"
         raise ZeroDivisionError(message)
 
@@ -68,7 +68,7 @@ def test_validation_names_field_and_message() -> None:
 
 
 def test_what_nobody_expected_is_logged_and_not_told() -> None:
-    world = World(latest=Broken(no_look()))
+    world = World(latest=Broken(no_service_state()))
     answer = world.client().get("/api/v1/status", headers={"X-Request-ID": "abc"})
     assert answer.status_code == 500
     assert answer.headers["content-type"] == MEDIA_TYPE

@@ -18,11 +18,11 @@ from tests.unit.service.api.given import (
     FakeHistory,
     World,
     client_of,
-    look,
-    no_look,
+    no_service_state,
     open_finding,
     opened,
     past,
+    service_state,
 )
 
 LABELS = {"topic": "orders", "cluster": "default", "partition": "0"}
@@ -36,7 +36,7 @@ def topics(told: dict[str, Any]) -> list[str]:
 
 def world(*entries: Any, **history: Any) -> World:
     return World(
-        latest=Latest(look(open_findings=opened(*entries))), history=FakeHistory(**history)
+        latest=Latest(service_state(open_findings=opened(*entries))), history=FakeHistory(**history)
     )
 
 
@@ -175,7 +175,7 @@ def test_a_cursor_with_an_impossible_time_is_rejected() -> None:
 
 
 def test_before_the_first_round_no_finding_is_not_an_answer() -> None:
-    answer = World(latest=Latest(no_look())).client().get("/api/v1/findings")
+    answer = World(latest=Latest(no_service_state())).client().get("/api/v1/findings")
     assert answer.status_code == 503
 
 
@@ -229,7 +229,7 @@ def test_the_story_of_another_cluster_with_the_same_name_is_not_told() -> None:
     another = replace(past(), cluster_id="another")
     made = world(entry, findings=[another], steps=STEPS)
     assert made.client().get(f"/api/v1/findings/{ID}").json()["transitions"] is None
-    made.latest.publish(look(open_findings=opened(entry), snapshot=None))
+    made.latest.publish(service_state(open_findings=opened(entry), snapshot=None))
     told = made.client().get(f"/api/v1/findings/{ID}").json()
     assert len(told["transitions"]) == 2, "no broker has told this cluster's id yet"
 

@@ -26,7 +26,7 @@ def commands(found: Loss) -> list[str]:
         {},
         {"certain_from": 73},
         {"certain_from": "73", "certain_to": True, "leader": 1.5, "advice": 7},
-        {"last_look": "yesterday", "unknown_since": "2025-06-02T11:59:59"},
+        {"last_observation": "yesterday", "unknown_since": "2025-06-02T11:59:59"},
         {"groups_beyond": None, "open_transactions": "payments-7"},
         {"groups_beyond": {"group": "billing"}, "group_count": None},
     ],
@@ -107,7 +107,7 @@ def test_an_old_leader_that_has_come_back_tells_exactly_what_is_gone() -> None:
     found = loss(SETTLED, reason="ex_leader_returned")
     assert (found.exact_from, found.exact_to, found.exact_offsets) == (73, 117, 44)
     assert (found.proven_committed_offsets, found.ex_leader) == (27, 1)
-    assert str(found.alone_since) == "2025-06-02 11:59:30+00:00"
+    assert str(found.sole_in_sync_since) == "2025-06-02 11:59:30+00:00"
     assert (found.unknown_since, found.advice, found.more) == (None, None, {})
 
 

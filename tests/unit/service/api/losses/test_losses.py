@@ -20,10 +20,10 @@ from tests.unit.service.api.given import (
     FakeHistory,
     World,
     client_of,
-    look,
-    no_look,
+    no_service_state,
     open_finding,
     opened,
+    service_state,
 )
 from tests.unit.service.api.losses.losses import ADVICE, BEYOND, PROVEN, open_loss, past_loss
 
@@ -44,7 +44,7 @@ def lines(told: dict[str, Any]) -> list[dict[str, Any]]:
 
 def world(*entries: Any, **history: Any) -> World:
     return World(
-        latest=Latest(look(open_findings=opened(*entries))), history=FakeHistory(**history)
+        latest=Latest(service_state(open_findings=opened(*entries))), history=FakeHistory(**history)
     )
 
 
@@ -75,7 +75,7 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "broker": 1,
         "since": "2025-06-02T12:00:00Z",
         "last_happened_at": "2025-06-02T12:00:00Z",
-        "last_look": "2025-06-02T11:59:59.250000Z",
+        "last_observation": "2025-06-02T11:59:59.250000Z",
         "state": "open",
         "partition_count": 1,
         "lost_partitions": 1,
@@ -114,12 +114,12 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
         "exact_offsets": None,
         "proven_committed_offsets": None,
         "ex_leader": None,
-        "alone_since": None,
+        "sole_in_sync_since": None,
         "uncommitted_from": 100,
         "uncommitted_to": 120,
         "uncommitted_offsets": 20,
         "at_least_offsets": None,
-        "last_look": "2025-06-02T11:59:59.250000Z",
+        "last_observation": "2025-06-02T11:59:59.250000Z",
         "unknown_since": "2025-06-02T11:59:59.250000Z",
         "committed_offset": None,
         "committed_leader_epoch": None,
@@ -131,14 +131,14 @@ def test_a_proven_loss_tells_all_that_is_known() -> None:
                 "committed_offset": 90,
                 "committed_leader_epoch": None,
                 "read_beyond": 17,
-                "may_skip": 9,
+                "may_skip_offsets": 9,
             },
             {
                 "group": "audit",
                 "committed_offset": 80,
                 "committed_leader_epoch": None,
                 "read_beyond": 7,
-                "may_skip": None,
+                "may_skip_offsets": None,
             },
         ],
         "group_count": 2,
@@ -165,7 +165,7 @@ def test_a_commit_beyond_the_end_names_its_group() -> None:
     assert (item["class"], item["group"]) == ("committed_beyond_log_end", "billing")
     assert (item["committed_offset"], item["high_watermark"]) == (90, 80)
     assert (item["beyond_by"], item["certain_offsets"]) == (10, None)
-    assert item["groups_beyond"] is None, "nobody looked for others"
+    assert item["groups_beyond"] is None, "nobody searched for others"
 
 
 def test_each_class_is_a_rule_of_events() -> None:
@@ -280,7 +280,9 @@ def test_open_losses_need_no_database_and_stored_ones_do() -> None:
 
 
 def test_before_the_first_round_no_loss_is_not_an_answer() -> None:
-    assert World(latest=Latest(no_look())).client().get("/api/v1/losses").status_code == 503
+    assert (
+        World(latest=Latest(no_service_state())).client().get("/api/v1/losses").status_code == 503
+    )
 
 
 def test_a_name_with_nul_is_found_under_the_name_that_is_stored() -> None:

@@ -1,4 +1,4 @@
-"""A look with episodes of sequences, made by the rounds that would find them."""
+"""An observation with episodes of sequences, made by the rounds that would find them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from starlette.testclient import TestClient
 from rules.facts.broker_log import BrokerLog
 from rules.facts.episodes import Episode, SequenceMemory
 from rules.view import View
-from tests.unit.rules.sequence.case_looks import ALONE, line_of_2
+from tests.unit.rules.sequence.case_observations import ALONE, line_of_2
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import Look, batch, found, play
+from tests.unit.rules.sequence.stage import Observation, batch, found, play
 from tests.unit.service.api.given import client_of
 
 OLD_BATCH: Final = batch(97, 0, 3)  # sequences 0 to 2, of leader epoch 5
 # Broker 1 alone has [100, 124); broker 2 becomes leader without them, and rejects sequence 27.
 LOSS: Final = (
-    Look(second=0, isr=(1,), end=124),
-    Look(
+    Observation(second=0, isr=(1,), end=124),
+    Observation(
         second=11,
         leader=2,
         epoch=6,
@@ -28,26 +28,26 @@ LOSS: Final = (
         ends=((0, 5, 100),),
         lines=(rejected(27, 2, broker=2), rejected(27, 2, broker=2, second=10.5)),
     ),
-    Look(second=12, leader=2, epoch=6, isr=(2,), found=[found(OLD_BATCH)]),
+    Observation(second=12, leader=2, epoch=6, isr=(2,), found=[found(OLD_BATCH)]),
 )
 # The leader stayed, and its log has the last sequence: only the order was wrong.
 REORDERING: Final = (
-    Look(second=0),
-    Look(second=11, lines=(rejected(6, 2),)),
-    Look(second=12, found=[found(OLD_BATCH, batch(100, 3, 3), batch(103, 6, 3))]),
+    Observation(second=0),
+    Observation(second=11, lines=(rejected(6, 2),)),
+    Observation(second=12, found=[found(OLD_BATCH, batch(100, 3, 3), batch(103, 6, 3))]),
 )
 SUSPECTED: Final = (ALONE, line_of_2())
-INVESTIGATED: Final = (Look(second=0), Look(second=11, lines=(rejected(27, 2),)))
+INVESTIGATED: Final = (Observation(second=0), Observation(second=11, lines=(rejected(27, 2),)))
 
 
-def after(*looks: Look) -> View:
+def after(*observations: Observation) -> View:
     """Return what the rules are given after these rounds."""
-    return play(looks)[-1]
+    return play(observations)[-1]
 
 
-def episode_of(*looks: Look, **overrides: Any) -> Episode:
+def episode_of(*observations: Observation, **overrides: Any) -> Episode:
     """Return the only episode after these rounds."""
-    (episode,) = after(*looks).memory.sequences.episodes
+    (episode,) = after(*observations).memory.sequences.episodes
     return replace(episode, **overrides)
 
 

@@ -11,7 +11,7 @@ from rules.facts.identity import TopicPartition
 from service.api.sequences.models import SequenceEvent
 from service.rounds.persistence import KeepingStatus
 from tests.factories import topic_id
-from tests.unit.service.api.given import client_of, no_look
+from tests.unit.service.api.given import client_of, no_service_state
 from tests.unit.service.api.sequences.sequences import (
     LOSS,
     REORDERING,
@@ -81,7 +81,7 @@ def test_the_textbook_case_says_24() -> None:
         "last_seen": "2025-06-02T12:00:11Z",
         "state": "open",
         "ended_at": None,
-        "is_looking": False,
+        "is_investigating": False,
         "next_command": "tidemark loss show orders-0",
     }
 
@@ -100,7 +100,11 @@ def test_what_is_harmless_says_why_and_needs_no_command() -> None:
 
 def test_what_is_only_suspected_says_that_more_is_asked() -> None:
     (item,) = client_for(after(*SUSPECTED)).get("/api/v1/sequences").json()["items"]
-    assert (item["phase"], item["is_looking"], item["lost_offsets"]) == ("suspected", True, None)
+    assert (item["phase"], item["is_investigating"], item["lost_offsets"]) == (
+        "suspected",
+        True,
+        None,
+    )
     assert item["next_command"] == "tidemark loss ls --topic orders --state all"
 
 
@@ -217,7 +221,7 @@ def test_an_empty_list_says_whether_anything_was_read() -> None:
 
 @pytest.mark.parametrize("path", ["sequences", "sequences/0123456789ab"])
 def test_before_the_first_round_nothing_is_told(path: str) -> None:
-    empty = no_look()
+    empty = no_service_state()
     answer = client_of(
         rounds=0, at=None, outcome=None, snapshot=empty.snapshot, keeping=empty.keeping
     ).get(f"/api/v1/{path}")

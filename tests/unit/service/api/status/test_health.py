@@ -5,30 +5,32 @@ from __future__ import annotations
 import pytest
 
 from service.metrics.totals import SelfMetrics
-from service.rounds.latest import Latest, Look, RoundOutcome
+from service.rounds.latest import Latest, RoundOutcome, ServiceState
 from service.rounds.persistence import KeepingState, KeepingStatus
 from tests.factories import snapshot
-from tests.unit.service.api.given import World, look, no_look
+from tests.unit.service.api.given import World, no_service_state, service_state
 
 
 def test_livez_is_ok_before_anything_was_seen() -> None:
-    answer = World(latest=Latest(no_look())).client().get("/livez")
+    answer = World(latest=Latest(no_service_state())).client().get("/livez")
     assert (answer.status_code, answer.text) == (200, "ok")
 
 
 @pytest.mark.parametrize(
     ("seen", "status"),
     [
-        (no_look(), 503),
-        (look(keeping=KeepingStatus()), 503),
-        (look(rounds=0), 503),
-        (look(), 200),
-        (look(outcome=RoundOutcome.FAILED, snapshot=None, error="no broker"), 200),
-        (look(keeping=KeepingStatus(state=KeepingState.WAITING, error="away")), 200),
-        (look(keeping=KeepingStatus(state=KeepingState.REJECTED, error="full")), 200),
+        (no_service_state(), 503),
+        (service_state(keeping=KeepingStatus()), 503),
+        (service_state(rounds=0), 503),
+        (service_state(), 200),
+        (service_state(outcome=RoundOutcome.FAILED, snapshot=None, error="no broker"), 200),
+        (service_state(keeping=KeepingStatus(state=KeepingState.WAITING, error="away")), 200),
+        (service_state(keeping=KeepingStatus(state=KeepingState.REJECTED, error="full")), 200),
     ],
 )
-def test_ready_after_the_first_round_with_what_was_remembered(seen: Look, status: int) -> None:
+def test_ready_after_the_first_round_with_what_was_remembered(
+    seen: ServiceState, status: int
+) -> None:
     assert World(latest=Latest(seen)).client().get("/readyz").status_code == status
 
 
@@ -40,7 +42,7 @@ def test_readyz_lists_its_checks() -> None:
         "[+]memory ok",
         "readyz check passed",
     ]
-    unready = World(latest=Latest(look(keeping=KeepingStatus()))).client()
+    unready = World(latest=Latest(service_state(keeping=KeepingStatus()))).client()
     assert unready.get("/readyz").text.splitlines() == [
         "[+]first-round-made ok",
         "[-]memory failed: what was remembered could not be read yet",
@@ -56,7 +58,7 @@ def test_a_process_whose_rounds_hang_is_not_alive(
     interval_seconds: float, silent_seconds: float, status: int
 ) -> None:
     now = [0.0]
-    latest = Latest(look(interval_seconds=interval_seconds), monotonic=lambda: now[0])
+    latest = Latest(service_state(interval_seconds=interval_seconds), monotonic=lambda: now[0])
     client = World(latest=latest).client()
     now[0] = silent_seconds
     answer = client.get("/livez")
@@ -66,7 +68,7 @@ def test_a_process_whose_rounds_hang_is_not_alive(
 
 def test_what_a_hanging_round_left_is_not_news() -> None:
     now = [0.0]
-    world = World(latest=Latest(look(), monotonic=lambda: now[0]))
+    world = World(latest=Latest(service_state(), monotonic=lambda: now[0]))
     world.exposition.update(snapshot(), SelfMetrics(version="0.1.0"))
     client = world.client()
     assert "tidemark_kafka_brokers" in client.get("/metrics").text

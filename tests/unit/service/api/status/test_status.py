@@ -17,7 +17,7 @@ from service.rounds.latest import Latest, RoundOutcome
 from service.rounds.persistence import KeepingState, KeepingStatus
 from tests.factories import CLUSTER_ID, NOON, at, gap, snapshot
 from tests.scraped import PAGE, endpoint_state
-from tests.unit.service.api.given import World, client_of, no_look, open_finding, opened
+from tests.unit.service.api.given import World, client_of, no_service_state, open_finding, opened
 
 
 class Why(Reason):
@@ -149,7 +149,7 @@ def test_rules_tell_their_verdicts_and_open_findings() -> None:
 
 
 def test_before_the_first_round_nothing_is_known() -> None:
-    answer = World(latest=Latest(no_look())).client().get("/api/v1/status")
+    answer = World(latest=Latest(no_service_state())).client().get("/api/v1/status")
     told = answer.json()
     assert answer.status_code == 200
     assert (told["as_of"], told["is_current"], told["gaps_by_cause"]) == (None, False, None)

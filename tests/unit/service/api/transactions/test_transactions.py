@@ -37,11 +37,11 @@ LATE: Final = transaction("late", producer_id=11, started_at=at(-90))
 
 
 def seen(**overrides: Any) -> View:
-    """Return the second look at a cluster in which one hangs, one is late and one runs."""
+    """Return the second observe a cluster in which one hangs, one is late and one runs."""
     base: dict[str, Any] = {
         "partitions": PLACED,
         "offsets": offsets(4, last_stable_offset=[90, 100, 95, 100]),
-        "transactions": transactions(HANGS, RUNS, LATE, looked_up=frozenset({7})),
+        "transactions": transactions(HANGS, RUNS, LATE, resolved=frozenset({7})),
         "producers": producers(
             open_producer(), open_producer(row=2, producer_id=9, start_offset=95), rows=4
         ),
@@ -101,7 +101,7 @@ def test_one_that_hangs_is_told_whole(client: TestClient) -> None:
                     {
                         "group": "billing",
                         "is_waiting": True,
-                        "still_to_read": 0,
+                        "lag_before_transaction": 0,
                         "blocked_offsets": 10,
                     }
                 ],
@@ -146,7 +146,7 @@ def test_pages_lead_on_without_a_gap_or_a_repetition(client: TestClient) -> None
 
 def test_transactions_of_one_producer_on_two_partitions_are_two_entries() -> None:
     two = producers(open_producer(), open_producer(row=1), rows=4)
-    client = client_for(seen(producers=two, transactions=transactions(looked_up=frozenset({7}))))
+    client = client_for(seen(producers=two, transactions=transactions(resolved=frozenset({7}))))
     first = client.get("/api/v1/transactions?limit=1")
     rest = client.get(first.links["next"]["url"]).json()["items"]
     places = [row["partitions"][0]["partition"] for row in [*first.json()["items"], *rest]]
@@ -156,7 +156,7 @@ def test_transactions_of_one_producer_on_two_partitions_are_two_entries() -> Non
 
 def test_a_whole_list_says_so(client: TestClient) -> None:
     told = client.get("/api/v1/transactions").json()
-    assert (told["complete"], told["coordinators_heard"], told["sight"], told["gaps"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["sight"], told["gaps"]) == (
         True, True, "no_authorizer", [],
     )  # fmt: skip
 
@@ -165,7 +165,7 @@ def test_what_could_not_be_seen_is_said() -> None:
     silent = gap(what="transactions coordinated by broker 2", scope=GapScope.TRANSACTIONS)
     view = seen(transactions=transactions(is_complete=False, sight=Sight.UNPROVEN), gaps=(silent,))
     told = client_for(view).get("/api/v1/transactions").json()
-    assert (told["complete"], told["coordinators_heard"], told["sight"]) == (
+    assert (told["complete"], told["all_coordinators_answered"], told["sight"]) == (
         False, False, "unproven",
     )  # fmt: skip
     assert told["gap_count"] == 1

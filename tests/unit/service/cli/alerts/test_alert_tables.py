@@ -115,7 +115,7 @@ def test_every_rule_has_a_command_to_type_next(rule: Any) -> None:
     assert any("alerts close" in step for step in steps) == (rule.kind is Kind.EVENT)
 
 
-def test_blindness_is_looked_at_in_the_status() -> None:
+def test_blindness_is_observed_at_in_the_status() -> None:
     row = alert(rule="observation_stale", kind=Kind.STATE, labels=LABELS[SubjectKind.RULE])
     assert next_steps(row, DEFAULT)[0] == "curl -s http://127.0.0.1:8780/api/v1/status"
 
@@ -123,8 +123,8 @@ def test_blindness_is_looked_at_in_the_status() -> None:
 def test_commands_can_be_copied_whatever_names_hold() -> None:
     labels = {"topic": "a.b", "partition": "0", "group": "it's; rm"}
     row = alert(rule="consumer_group_stalled", kind=Kind.STATE, labels=labels)
-    looked, taken = next_steps(row, "https://tidemark.example:8780")
-    assert r"""--groups 'it'"'"'s;\ rm' --topics 'a\.b'""" in looked
+    observed, taken = next_steps(row, "https://tidemark.example:8780")
+    assert r"""--groups 'it'"'"'s;\ rm' --topics 'a\.b'""" in observed
     assert taken == f"tidemark alerts ack {FINGERPRINT} --server https://tidemark.example:8780"
 
 

@@ -130,7 +130,7 @@ def test_gaps_stand_before_the_tables_that_a_short_screen_cuts() -> None:
 
 
 @pytest.mark.parametrize("name", ["[bold]", "[/x]", ":warning:", "a[red]b", "[::1]"])
-def test_a_name_is_shown_as_it_is_whatever_it_looks_like(name: str) -> None:
+def test_a_name_is_shown_as_it_is_whatever_it_observations_like(name: str) -> None:
     seen = snapshot(groups=(group(name),), gaps=(gap(what=f"group {name}"),))
     told = "\n".join(lines(seen))
     assert f"{name} " in told

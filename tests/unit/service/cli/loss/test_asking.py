@@ -172,7 +172,7 @@ def test_an_older_tidemark_that_knows_no_incidents_is_understood() -> None:
     assert ([one["topic"] for one in known.losses], known.exit_code) == (["orders"], ExitCode.LOST)
     [incident] = known.incidents or ()
     assert incident["summary"] == "committed_lost of orders-0"
-    shown = asking.look_up(OlderApi(), "orders-0")
+    shown = asking.fetch(OlderApi(), "orders-0")
     assert shown is not None
     assert [one["certain_from"] for one in shown.losses] == [73]
 
@@ -197,7 +197,7 @@ def test_a_loss_is_found_by_its_id_and_by_its_partition() -> None:
     made = api(open_loss(), open_loss("orders-0"))
     (item, _) = (line for one in made.get("losses")["items"] for line in one["partitions"])
     for name in (item["id"], f"{item['topic']}-0"):
-        found = asking.look_up(made, name)
+        found = asking.fetch(made, name)
         assert found is not None
         (loss,) = found.losses
         assert (loss["id"], loss["events"]) == (item["id"], None)
@@ -211,7 +211,7 @@ def test_of_a_partition_the_worst_comes_first() -> None:
         open_loss(since=-9),
         open_loss("others"),
     )
-    found = asking.look_up(made, "orders-0")
+    found = asking.fetch(made, "orders-0")
     assert found is not None
     [loss] = found.losses
     assert (loss["class"], "events" in loss) == ("committed_lost", True)
@@ -228,7 +228,7 @@ def test_each_loss_of_a_partition_is_shown_the_worst_first() -> None:
         return open_loss(rule=rule, leader_epoch=str(number), evidence=evidence, **more)
 
     many = (of(number, POSSIBLY, reason="unseen", since=number) for number in range(1, 25))
-    found = asking.look_up(api(*many, of(0), of(0, UNCLEAN)), "orders-0")
+    found = asking.fetch(api(*many, of(0), of(0, UNCLEAN)), "orders-0")
     assert found is not None
     assert [loss["class"] for loss in found.losses] == ["committed_lost", *["possibly_lost"] * 24]
     assert sum("events" in loss for loss in found.losses) == asking.IN_FULL
@@ -252,7 +252,7 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
         "the last round has gaps: 1 gone, 11 timeout",
         "  offsets of orders-3: it is gone",
         (
-            "    since 2025-06-02 12:00:00 UTC; deleted or created anew while the round looked; it ends "
+            "    since 2025-06-02 12:00:00 UTC; deleted or created anew while the round observed; it ends "
             "by itself with the next; not known meanwhile: whether these partitions lost records, and "
             "what holds back their readers"
         ),
@@ -263,14 +263,14 @@ def test_each_gap_says_what_it_hides_and_since_when() -> None:
 
 @pytest.mark.parametrize("name", ["orders-1", "committed_records_lost-0123456789abcdef"])
 def test_what_is_not_known_is_told_with_what_was_not_seen(name: str) -> None:
-    found = asking.look_up(api(open_loss(), outcome=RoundOutcome.GAPS), name)
+    found = asking.fetch(api(open_loss(), outcome=RoundOutcome.GAPS), name)
     assert found is not None
     assert (found.losses, found.errors) == ((), ("the last round has gaps: gaps",))
 
 
 @pytest.mark.parametrize("name", ["orders", "orders-", "a*-0", "or ders-0", "-1", "../status-0"])
 def test_what_is_neither_id_nor_partition_is_not_asked_for(name: str) -> None:
-    assert asking.look_up(api(), name) is None
+    assert asking.fetch(api(), name) is None
 
 
 def test_the_command_line_knows_every_class() -> None:

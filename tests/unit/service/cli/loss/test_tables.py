@@ -16,7 +16,7 @@ from service.cli.loss.asking import Known
 from service.cli.terminal.showing import SHOWN
 from tests.unit.service.api.losses.losses import BEYOND, PROVEN, SETTLED, open_loss
 
-UNSEEN = {"last_look": PROVEN["last_look"], "unknown_since": PROVEN["unknown_since"]}
+UNSEEN = {"last_observation": PROVEN["last_observation"], "unknown_since": PROVEN["unknown_since"]}
 
 
 def row(**overrides: Any) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def test_a_loss_that_is_settled_shows_all_of_it_and_nothing_unknown() -> None:
     assert re.search(r"it was alone since +2025-06-02 11:59:30", full)
 
 
-def test_a_burst_that_no_look_saw_is_shown_when_it_is_settled() -> None:
+def test_a_burst_that_no_observation_saw_is_shown_when_it_is_settled() -> None:
     evidence = {"exact_from": 73, "exact_to": 117, "ex_leader": 1}
     told = line(rule="records_possibly_lost", reason="ex_leader_returned", evidence=evidence)
     assert re.search(r" -  +\[73, 117\) 44, all", told)

@@ -65,7 +65,7 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
 
 
 @pytest.mark.parametrize(
-    ("looks", "code"),
+    ("observations", "code"),
     [
         (LOSS, ExitCode.LOST),
         (SUSPECTED, ExitCode.INCOMPLETE),  # the client may still send it
@@ -73,8 +73,8 @@ def test_a_service_that_does_not_see_cannot_tell(overrides: dict[str, Any], told
         (REORDERING, ExitCode.OK),
     ],
 )
-def test_records_that_are_or_may_be_lost_have_a_code(looks: Any, code: ExitCode) -> None:
-    view = after(*looks)
+def test_records_that_are_or_may_be_lost_have_a_code(observations: Any, code: ExitCode) -> None:
+    view = after(*observations)
     assert asking.ask(api(view, judgements=judgements(view)), {}).exit_code is code
 
 
@@ -82,7 +82,7 @@ def test_a_suspected_loss_has_the_code_of_one_when_nothing_more_is_awaited() -> 
     view = after(*SUSPECTED)
     over = {"is_asking": False, "is_waiting": False, "is_investigated": False}
     told = asking.ask(api(holding(view, [episode_of(*SUSPECTED, **over)])), {})
-    assert ([row["is_looking"] for row in told.sequences], told.exit_code) == (
+    assert ([row["is_investigating"] for row in told.sequences], told.exit_code) == (
         [False],
         ExitCode.LOST,
     )
@@ -98,7 +98,7 @@ def test_a_filter_that_names_nothing_there_is_told() -> None:
 def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
     view = after(*LOSS)
     (episode,) = view.memory.sequences.episodes
-    known = asking.look_up(api(view), episode.id)
+    known = asking.fetch(api(view), episode.id)
     assert known is not None
     (row,) = known.sequences
     assert (row["id"], row["lost_offsets"]) == (episode.id, 24)
@@ -107,7 +107,7 @@ def test_an_event_is_shown_by_its_id_with_its_lines() -> None:
 
 
 def test_an_id_of_nothing_is_no_event() -> None:
-    known = asking.look_up(api(quiet()), "0123456789ab")
+    known = asking.fetch(api(quiet()), "0123456789ab")
     assert known is not None
     assert (known.sequences, known.errors) == ((), ())
 
@@ -116,11 +116,11 @@ def test_of_a_partition_the_open_events_are_shown_or_else_those_that_ended() -> 
     ended = episode_of(*LOSS, id="d", ended_us=4)
     both = holding(after(*LOSS), [ended, replace(ended, id="e", ended_us=None)])
     for view, expected in ((both, "e"), (holding(both, [ended]), "d"), (quiet(), "")):
-        known = asking.look_up(api(view), "orders-0")
+        known = asking.fetch(api(view), "orders-0")
         assert known is not None
         assert "".join(row["id"] for row in known.sequences) == expected
 
 
 @pytest.mark.parametrize("name", ["orders", "0123", "0123456789AB", "a/b-0", ""])
 def test_what_is_neither_an_id_nor_a_partition_is_rejected(name: str) -> None:
-    assert asking.look_up(api(quiet()), name) is None
+    assert asking.fetch(api(quiet()), name) is None

@@ -17,8 +17,8 @@ from service.views.sequence_rows import change_row, episode_row, line_row
 from tests.unit.service.api.sequences.sequences import LOSS, REORDERING, SUSPECTED, episode_of
 
 
-def row(looks: Any = LOSS, **overrides: Any) -> dict[str, Any]:
-    return episode_row(episode_of(*looks)) | overrides
+def row(observations: Any = LOSS, **overrides: Any) -> dict[str, Any]:
+    return episode_row(episode_of(*observations)) | overrides
 
 
 def printed(parts: Iterable[RenderableType], width: int = 240) -> str:
@@ -94,7 +94,7 @@ def test_one_is_no_plural() -> None:
 def test_one_that_is_not_settled_says_what_would_decide() -> None:
     told = printed(tables.in_full(row(SUSPECTED)))
     assert "\n  would decide " in told
-    assert "open, and the next rounds look for more" in told
+    assert "open, and the next rounds search for more" in told
 
 
 def test_a_verdict_says_whose_it_is_where_numbers_say_less() -> None:

@@ -164,7 +164,7 @@ def test_what_can_be_edited_is_changed_as_it_was_seen() -> None:
         return httpx2.Response(200, json=STAMP, headers={"etag": '"1"'})
 
     api = client(handler)
-    was = api.look("silences/x")
+    was = api.observe("silences/x")
     assert (was.document, was.etag) == (STAMP, '"1"')
     assert api.change("PUT", "silences/x", {"comment": "y"}, etag=was.etag).document == STAMP
     assert api.change("DELETE", "silences/x", etag=was.etag).document == {}

@@ -14,8 +14,8 @@ from rules.facts.snapshot import Snapshot
 from rules.facts.transactions import Transaction, TransactionState
 from service.cli.collect.snapshot_table import console
 from service.cli.tx import tables
-from service.cli.tx.looking import (
-    Looked,
+from service.cli.tx.observing import (
+    ObservedRounds,
 )
 from service.observe.cluster_reader import Scope
 from tests.factories import (
@@ -48,7 +48,7 @@ RUNS: Final[dict[str, Any]] = {
 }
 HANGS: Final[dict[str, Any]] = {
     **RUNS,
-    "transactions": transactions(EMPTY, looked_up=frozenset({7})),
+    "transactions": transactions(EMPTY, resolved=frozenset({7})),
 }
 UNSEEN: Final[dict[str, Any]] = {
     **RUNS,
@@ -61,27 +61,29 @@ SILENT: Final[dict[str, Any]] = {**QUIET, "gaps": (gap(scope=GapScope.OFFSETS),)
 
 
 class Rounds:
-    """A cluster that shows prepared looks, the last one for ever, and notes what it was asked."""
+    """A cluster that shows prepared observations, the last one for ever, and notes what it was asked."""
 
-    def __init__(self, *looks: dict[str, Any], says: Transaction | Failure | None = None) -> None:
-        self.looks = looks
+    def __init__(
+        self, *observations: dict[str, Any], says: Transaction | Failure | None = None
+    ) -> None:
+        self.observations = observations
         self.says = says
         self.asked: list[tuple[Any, ...]] = []
 
     def read(self, scope: Scope) -> Snapshot:
         number = len(self.asked)
         self.asked.append(scope.questions)
-        look = self.looks[min(number, len(self.looks) - 1)]
-        return snapshot(**{"taken_at": at(number * 2), **look})
+        observation = self.observations[min(number, len(self.observations) - 1)]
+        return snapshot(**{"taken_at": at(number * 2), **observation})
 
     def describe(self, transactional_id: str) -> Transaction | Failure | None:
         assert transactional_id
         return self.says
 
 
-def twice(**look: Any) -> Looked:
-    rounds = [snapshot(**{**look, "taken_at": at(n * 15)}) for n in range(2)]
-    return Looked(view=view_of(rounds))
+def twice(**observation: Any) -> ObservedRounds:
+    rounds = [snapshot(**{**observation, "taken_at": at(n * 15)}) for n in range(2)]
+    return ObservedRounds(view=view_of(rounds))
 
 
 def text(parts: Iterable[RenderableType], *, width: int | None = None) -> str:

@@ -14,7 +14,7 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.terminal.showing import SHOWN
 from service.cli.tx import tables
 from service.cli.tx.choosing import Choice, choose, document, exit_code, told
-from service.cli.tx.looking import Looked
+from service.cli.tx.observing import ObservedRounds
 from tests.factories import (
     at,
     gap,
@@ -51,9 +51,9 @@ from tests.unit.service.cli.tx.given import (
 def test_filters_choose_and_say_when_they_name_nothing(
     choice: Choice, shown: int, code: ExitCode
 ) -> None:
-    looked = twice(**RUNS)
-    found = choose(looked, choice)
-    assert (len(found.entries), exit_code(looked.view, choice, found)) == (shown, code)
+    observed = twice(**RUNS)
+    found = choose(observed, choice)
+    assert (len(found.entries), exit_code(observed.view, choice, found)) == (shown, code)
 
 
 @pytest.mark.parametrize(
@@ -64,12 +64,12 @@ def test_filters_choose_and_say_when_they_name_nothing(
     ],
 )
 def test_what_was_not_seen_may_match(choice: Choice, scope: GapScope) -> None:
-    looked = twice(**RUNS, gaps=(gap(scope=scope),))
-    assert exit_code(looked.view, choice, choose(looked, choice)) is ExitCode.INCOMPLETE
+    observed = twice(**RUNS, gaps=(gap(scope=scope),))
+    assert exit_code(observed.view, choice, choose(observed, choice)) is ExitCode.INCOMPLETE
 
 
 @pytest.mark.parametrize(
-    ("look", "told"),
+    ("observation", "told"),
     [
         (UNSEEN, ["coordinated by broker 2: 127.0.0.1"]),
         ({**UNSEEN, "gaps": ()}, ["whether every coordinator was asked"]),
@@ -77,17 +77,17 @@ def test_what_was_not_seen_may_match(choice: Choice, scope: GapScope) -> None:
     ],
 )
 def test_a_list_that_may_lack_something_is_incomplete_and_says_why(
-    look: dict[str, Any], told: list[str]
+    observation: dict[str, Any], told: list[str]
 ) -> None:
-    looked = twice(**look)
-    found = choose(looked, Choice())
-    assert exit_code(looked.view, Choice(), found) is ExitCode.INCOMPLETE
+    observed = twice(**observation)
+    found = choose(observed, Choice())
+    assert exit_code(observed.view, Choice(), found) is ExitCode.INCOMPLETE
     assert all(any(piece in line for line in found.missing) for piece in told)
 
 
 def test_the_table_has_one_line_per_transaction() -> None:
-    looked = twice(**RUNS)
-    found = choose(looked, Choice())
+    observed = twice(**RUNS)
+    found = choose(observed, Choice())
     lines = text([
         tables.head(found.listing, found.entries),
         tables.transactions_table(found.listing, found.entries),
@@ -99,8 +99,8 @@ def test_the_table_has_one_line_per_transaction() -> None:
 
 
 def test_a_transaction_without_a_coordinator_shows_its_last_write_and_no_age() -> None:
-    looked = twice(**{**HANGS, "transactions": transactions(looked_up=frozenset({7}))})
-    found = choose(looked, Choice())
+    observed = twice(**{**HANGS, "transactions": transactions(resolved=frozenset({7}))})
+    found = choose(observed, Choice())
     line = text([tables.transactions_table(found.listing, found.entries)]).splitlines()[1]
     assert re.split(r"\s{2,}", line.strip()) == [
         "hanging", "-", "7/3", "-", "written 20 s ago", "orders-0*", "billing",
@@ -111,7 +111,7 @@ LONG: Final = "payments-orders-service-eu-west-1-7f9c4d-0_12"
 
 
 def undescribed(name: str = LONG) -> dict[str, Any]:
-    """Return a look with one transaction that was not described: its cells are the widest."""
+    """Return an observation with one transaction that was not described: its cells are the widest."""
     listed = transaction(
         name,
         producer_id=1234567,
@@ -152,8 +152,8 @@ def test_names_of_others_cannot_steer_the_terminal(width: int) -> None:
 
 
 def test_what_is_confirming_says_which_command_decides() -> None:
-    look = {**HANGS, "taken_at": at(0)}
-    found = choose(Looked(view=view_of([snapshot(**look)])), Choice())
+    observation = {**HANGS, "taken_at": at(0)}
+    found = choose(ObservedRounds(view=view_of([snapshot(**observation)])), Choice())
     [line] = found.doubts
     assert line.startswith("confirming: ")
     assert "`tidemark tx hanging`" in line
@@ -170,9 +170,13 @@ def test_a_table_ends_somewhere_and_says_how_many_more_there_are() -> None:
 
 
 def test_the_document_names_the_cluster_and_what_was_not_seen() -> None:
-    looked = twice(**UNSEEN)
-    shown = json.loads(json.dumps(document(looked.view, choose(looked, Choice()))))
+    observed = twice(**UNSEEN)
+    shown = json.loads(json.dumps(document(observed.view, choose(observed, Choice()))))
     assert (shown["cluster"], shown["taken_at"]) == ("default", "2025-06-02T12:00:15Z")
-    assert (shown["complete"], shown["coordinators_heard"], shown["gap_count"]) == (False, False, 1)
+    assert (shown["complete"], shown["all_coordinators_answered"], shown["gap_count"]) == (
+        False,
+        False,
+        1,
+    )
     [row] = shown["transactions"]
     assert (row["class"], row["doubt"]) == ("unknown", "coordinator_not_seen")

@@ -25,8 +25,8 @@ from tests.unit.service.cli.tx.given import (
 
 
 def test_what_hangs_is_told_with_proof_and_repair() -> None:
-    looked = twice(**HANGS)
-    found = proof.conclude(looked)
+    observed = twice(**HANGS)
+    found = proof.conclude(observed)
     said = text(proof.told(found, is_secured=False))
     assert found.exit_code is ExitCode.HANGING
     for piece in (
@@ -42,17 +42,17 @@ def test_what_hangs_is_told_with_proof_and_repair() -> None:
 
 
 def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
-    known = transactions(looked_up=frozenset({7}), sight=Sight.ACLS)
-    looked = twice(**{**HANGS, "transactions": known})
-    said = text(proof.told(proof.conclude(looked), is_secured=True))
+    known = transactions(resolved=frozenset({7}), sight=Sight.ACLS)
+    observed = twice(**{**HANGS, "transactions": known})
+    said = text(proof.told(proof.conclude(observed), is_secured=True))
     assert "none lists producer 7; the ACLs let us see every transactional id" in said
     assert "--start-offset 90 --command-config client.properties" in said
 
 
 @pytest.mark.parametrize(
-    ("look", "told"),
+    ("observation", "told"),
     [
-        (UNSEEN, "look again when that broker is back"),
+        (UNSEEN, "observation again when that broker is back"),
         (
             {**HANGS, "transactions": transactions(sight=Sight.UNPROVEN)},
             "grant us DESCRIBE on every TransactionalId",
@@ -63,9 +63,11 @@ def test_a_producer_that_nobody_lists_hangs_because_no_id_is_hidden() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_told_is_never_said_to_be_well(look: dict[str, Any], told: str) -> None:
-    looked = twice(**look)
-    found = proof.conclude(looked)
+def test_what_cannot_be_told_is_never_said_to_be_well(
+    observation: dict[str, Any], told: str
+) -> None:
+    observed = twice(**observation)
+    found = proof.conclude(observed)
     said = text(proof.told(found, is_secured=False))
     assert found.exit_code is ExitCode.INCOMPLETE
     assert told in said
@@ -74,17 +76,17 @@ def test_what_cannot_be_told_is_never_said_to_be_well(look: dict[str, Any], told
     assert proof.document(found)["complete"] is False
 
 
-@pytest.mark.parametrize("look", [QUIET, RUNS])
-def test_nothing_hangs_only_where_all_was_seen(look: dict[str, Any]) -> None:
-    looked = twice(**look)
-    found = proof.conclude(looked)
+@pytest.mark.parametrize("observation", [QUIET, RUNS])
+def test_nothing_hangs_only_where_all_was_seen(observation: dict[str, Any]) -> None:
+    observed = twice(**observation)
+    found = proof.conclude(observed)
     assert found.exit_code is ExitCode.OK
     assert text(proof.told(found, is_secured=False)).startswith("Nothing hangs (4 partitions")
 
 
 def test_what_hangs_counts_more_than_what_was_not_seen() -> None:
-    looked = twice(**HANGS, gaps=(gap(scope=GapScope.PRODUCERS),))
-    found = proof.conclude(looked)
+    observed = twice(**HANGS, gaps=(gap(scope=GapScope.PRODUCERS),))
+    found = proof.conclude(observed)
     assert found.exit_code is ExitCode.HANGING
     [row] = proof.document(found)["hanging"]
     assert row["repair"].endswith("--start-offset 90")

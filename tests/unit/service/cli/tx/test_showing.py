@@ -27,7 +27,7 @@ from tests.unit.service.cli.tx.given import (
 
 
 def shown(source: Rounds, name: str = "payments") -> showing.Shown:
-    return showing.look_up(source, name)
+    return showing.fetch(source, name)
 
 
 def test_an_open_transaction_is_shown_by_partition_with_what_happens_next() -> None:
@@ -50,12 +50,12 @@ def test_one_that_is_not_open_is_shown_too(state: TransactionState) -> None:
     assert "running" not in said
 
 
-def test_one_that_ended_while_we_looked_is_not_shown_as_open() -> None:
+def test_one_that_ended_while_we_observed_is_not_shown_as_open() -> None:
     ended = transaction(state=TransactionState.COMPLETE_COMMIT)
     assert shown(Rounds(RUNS, says=ended)).entries == ()
 
 
-def test_one_that_began_while_we_looked_is_looked_at_again() -> None:
+def test_one_that_began_while_we_observed_is_observed_at_again() -> None:
     found = shown(Rounds(QUIET, RUNS, says=transaction()))
     assert [entry.transactional_id for entry in found.entries] == ["payments"]
 

@@ -42,7 +42,7 @@ def test_the_missing_nights_are_made_in_order(
     assert plan.skipped == 0
 
 
-def test_no_more_nights_are_made_up_for_than_a_profile_looks_back_on() -> None:
+def test_no_more_nights_are_made_up_for_than_a_profile_observations_back_on() -> None:
     plan = missing(past(80, ()))
     assert plan.nights == back(*range(MOST_NIGHTS, 0, -1))
     assert plan.skipped == 80 - MOST_NIGHTS

@@ -13,7 +13,7 @@ import pytest
 from rules.errors import StoreError
 from rules.facts.column import Column, Ragged
 from rules.facts.group_memory import GroupMemory
-from rules.facts.last_look import microseconds
+from rules.facts.last_observation import microseconds
 from rules.facts.memory import Memory, advance
 from rules.facts.partitions import Partitions
 from rules.facts.transaction_log import Outcome, TransactionLog
@@ -94,7 +94,7 @@ def later_memory() -> Memory:
         full_memory(),
         later_memory(),
         advance(snapshot(partitions=Partitions.none())),
-        replace(full_memory(), looks=later_memory().looks),
+        replace(full_memory(), observations=later_memory().observations),
     ],
     ids=["full", "later", "no-topics", "mixed"],
 )
@@ -107,7 +107,7 @@ def test_what_is_read_is_what_was_written(memory: Memory) -> None:
 def test_parts_that_share_their_partitions_share_them_again() -> None:
     back = decode(encode(Checkpoint(memory=full_memory())), FORMAT).memory
     assert back is not None
-    assert back.partitions is back.looks.partitions is back.commits.partitions
+    assert back.partitions is back.observations.partitions is back.commits.partitions
 
 
 def test_a_checkpoint_without_a_memory() -> None:
@@ -133,13 +133,13 @@ def test_a_checkpoint_that_does_not_tell_what_expired_is_read() -> None:
     assert older.commits.expired_below.to_list() == [None] * 3
 
 
-def test_a_checkpoint_that_keeps_nothing_with_its_looks_is_read() -> None:
+def test_a_checkpoint_that_keeps_nothing_with_its_observations_is_read() -> None:
     """What it knew of the last round counts, as it did for the version that wrote it."""
     full = decode(CONTENT, FORMAT).memory
-    older = decode(without("look.context.replicas", CONTENT), FORMAT).memory
+    older = decode(without("observation.context.replicas", CONTENT), FORMAT).memory
     assert full is not None
     assert older is not None
-    known, told = older.looks.context, full.looks.context
+    known, told = older.observations.context, full.observations.context
     assert plain(known.high_watermark) == plain(older.high_watermark)
     assert plain(known.replicas) == plain(told.replicas) == plain(older.partitions.replicas)
     assert known.isr_told_us.to_list() == [None] * 4
@@ -213,14 +213,14 @@ CONTENT = encode(Checkpoint(memory=full_memory()))
         b"no archive",
         CONTENT[:-30],
         CONTENT[:300] + bytes([CONTENT[300] ^ 0xFF]) + CONTENT[301:],
-        without("look.isr", CONTENT),
+        without("observation.isr", CONTENT),
         without("unknown_since", CONTENT),
-        without("look.leader_epoch", CONTENT, array=np.zeros(3, np.int64)),
-        without("look.leader_epoch", CONTENT, array=np.zeros(4, np.float64)),
+        without("observation.leader_epoch", CONTENT, array=np.zeros(3, np.int64)),
+        without("observation.leader_epoch", CONTENT, array=np.zeros(4, np.float64)),
         without("commit.row", CONTENT, array=np.array([0, 1, 4], np.int64)),
         without("commit.group", CONTENT, array=np.array([0, -1, 0], np.int64)),
         without("cluster", CONTENT, array=np.frombuffer(b"[]", np.uint8)),
-        without("look.isr", CONTENT, array=np.array([object()], object)),
+        without("observation.isr", CONTENT, array=np.array([object()], object)),
     ],
     ids=[
         "empty", "text", "cut", "flipped", "missing", "no-unknown", "short", "floats",

@@ -27,7 +27,7 @@ LOSS = ToldLoss(
     leader_epoch=6,
     epoch_end=73,
     certain_to=2**62,
-    last_look_us=10**15,
+    last_observation_us=10**15,
     told_us=10**15 + 1,
 )
 SETTLED = replace(
@@ -38,7 +38,7 @@ SETTLED = replace(
     ex_leader_log_end=100,
     ex_leader_high_watermark=95,
     alone_since_us=10**15,
-    last_look_us=None,
+    last_observation_us=None,
     checked_epoch=8,
     restored_epoch=9,
 )

@@ -13,7 +13,7 @@ from rules.facts.sequence_verdicts import Arrival
 from rules.sequence.telling import newly_told
 from service.storage.formats.checkpoint import FORMAT, Checkpoint, decode, encode
 from service.storage.formats.sequence import plain_sequences, sequences_of
-from tests.unit.rules.sequence.case_looks import ALONE, of_2
+from tests.unit.rules.sequence.case_observations import ALONE, of_2
 from tests.unit.rules.sequence.cases import CASES
 from tests.unit.rules.sequence.stage import play
 
@@ -35,12 +35,12 @@ def comparable(memory: Memory) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_remembered_is_read_again(name: str) -> None:
-    memory = play(CASES[name].looks)[-1].memory
+    memory = play(CASES[name].observations)[-1].memory
     assert comparable(restarted(memory)) == comparable(memory)
 
 
 def test_what_was_dropped_untold_is_read_again() -> None:
-    memory = play(CASES["textbook"].looks)[-1].memory
+    memory = play(CASES["textbook"].observations)[-1].memory
     sequences = replace(memory.sequences, untold=50, untold_us=memory.taken_us)
     dropped = replace(memory, sequences=sequences)
     assert comparable(restarted(dropped)) == comparable(dropped)
@@ -55,9 +55,9 @@ def test_a_memory_that_tells_of_nothing_dropped_has_dropped_nothing() -> None:
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_restart_after_every_round_changes_no_verdict(name: str) -> None:
-    looks = CASES[name].looks
-    [stayed] = play(looks)[-1].memory.sequences.episodes
-    [found] = play(looks, between=restarted)[-1].memory.sequences.episodes
+    observations = CASES[name].observations
+    [stayed] = play(observations)[-1].memory.sequences.episodes
+    [found] = play(observations, between=restarted)[-1].memory.sequences.episodes
     assert found == stayed
 
 
@@ -76,24 +76,24 @@ def older(memory: Memory) -> Memory:
 
 @pytest.mark.parametrize("name", ["filled", "same-leader-epoch", "textbook", "stale-retry"])
 def test_what_an_older_release_stored_is_read_and_not_told_again(name: str) -> None:
-    looks = CASES[name].looks
-    last = replace(looks[-1], second=20, lines=(), found=())
-    read = older(play(looks)[-1].memory)
+    observations = CASES[name].observations
+    last = replace(observations[-1], second=20, lines=(), found=())
+    read = older(play(observations)[-1].memory)
     arrivals = {
         one.arrival for episode in read.sequences.open.values() for one in episode.rejections
     }
     assert arrivals == {Arrival.ARRIVED if name == "filled" else Arrival.AWAITED}
-    views = play((*looks, last), between=older)
+    views = play((*observations, last), between=older)
     assert [newly_told(view) for view in views][-1] == ()
 
 
 def test_what_has_ended_is_read_again_and_not_opened_by_a_line_that_comes_late() -> None:
-    looks = (
-        *CASES["textbook"].looks,
+    observations = (
+        *CASES["textbook"].observations,
         of_2(4000),
-        of_2(4001, lines=CASES["textbook"].looks[1].lines),
+        of_2(4001, lines=CASES["textbook"].observations[1].lines),
     )
-    views = play(looks, between=restarted)
+    views = play(observations, between=restarted)
     memory = views[-1].memory.sequences
     assert not memory.open
     [ended] = memory.ended
@@ -116,7 +116,7 @@ def test_what_is_damaged_is_no_memory(damage: dict[str, Any]) -> None:
 
 
 def test_a_damaged_episode_is_told_as_a_damaged_checkpoint() -> None:
-    memory = play(CASES["textbook"].looks)[-1].memory
+    memory = play(CASES["textbook"].observations)[-1].memory
     [episode] = memory.sequences.open.values()
     bad = replace(episode, first_seen_us=None)  # type: ignore[arg-type]
     sequences = replace(memory.sequences, open={bad.key: bad})

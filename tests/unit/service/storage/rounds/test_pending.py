@@ -154,12 +154,12 @@ def test_the_newest_round_waits_however_large_it_is() -> None:
     assert numbers(pending.add(flapping(3, 4))) == [3]
 
 
-def test_what_can_no_longer_be_said_again_is_not_looked_through_every_round() -> None:
+def test_what_can_no_longer_be_said_again_is_not_observed_through_every_round() -> None:
     class Untouched(tuple[Change, ...]):
         __slots__ = ()
 
         def __iter__(self) -> Iterator[Change]:
-            pytest.fail("it was looked through")
+            pytest.fail("it was scanned")
 
     pending = filled(9, flapping(1, 3), flapping(2, 3), flapping(3, 3))
     for old in pending.rounds[:-1]:

@@ -1,4 +1,4 @@
-"""Looks at one partition before and after its leader changed."""
+"""Observes one partition before and after its leader changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def placed(leader: int = 1, *, isr: tuple[int, ...] = (1, 2, 3), **more: Any) ->
 def led_by_1(
     *, stable: int = 100, watermark: int = 100, end: int | None = 100, **more: Any
 ) -> dict[str, Any]:
-    """Return a look in epoch 5."""
+    """Return an observation in epoch 5."""
     return {
         **placed(1, **more),
         "offsets": offsets(
@@ -60,7 +60,7 @@ def led_by_1(
 def led_by_2(
     epoch_end: int | None, *, epoch: int = 6, leader: int = 2, now: int = 100, **more: Any
 ) -> dict[str, Any]:
-    """Return a look after the change; epoch 5 ended at `epoch_end`, None: nobody has told."""
+    """Return an observation after the change; epoch 5 ended at `epoch_end`, None: nobody has told."""
     told = () if epoch_end is None else ((0, 5, epoch_end),)
     isr: tuple[int, ...] = more.pop("isr", (leader, 3))
     return {
@@ -82,7 +82,7 @@ def on(*brokers: int) -> dict[str, Any]:
 
 
 def unanswered(leader: int, *, isr: tuple[int, ...]) -> dict[str, Any]:
-    """Return a look at a leader that gave no answer."""
+    """Return a observe a leader that gave no answer."""
     return {**placed(leader, isr=isr), "offsets": unseen_offsets(1)}
 
 
@@ -98,12 +98,15 @@ def log_of_controller(*others: LogSource, **told: Any) -> dict[str, Any]:
     return {"broker_log": log, "controller": BrokerId(100)}
 
 
-def rounds(*looks: dict[str, Any]) -> list[Snapshot]:
-    return [snapshot(taken_at=at(15 * number), **look) for number, look in enumerate(looks)]
+def rounds(*observations: dict[str, Any]) -> list[Snapshot]:
+    return [
+        snapshot(taken_at=at(15 * number), **observation)
+        for number, observation in enumerate(observations)
+    ]
 
 
-def said(judge: Judge, *looks: dict[str, Any]) -> Finding:
-    return judge(view_of(rounds(*looks))).finding(0)
+def said(judge: Judge, *observations: dict[str, Any]) -> Finding:
+    return judge(view_of(rounds(*observations))).finding(0)
 
 
 ALONE: Final = led_by_1(isr=(1,), unclean_election_enabled=UNCLEAN_ALLOWED)

@@ -15,12 +15,12 @@ from service.cli.terminal.exit_codes import ExitCode
 from service.cli.tx import proof
 from service.cli.tx.choosing import Choice, choose, exit_code
 from service.cli.tx.command import LEAST_INTERVAL
-from service.cli.tx.looking import (
+from service.cli.tx.observing import (
     AT_MOST,
     AT_ONCE,
-    Looker,
-    look_at_once,
-    look_for_hanging,
+    ClusterObserver,
+    find_hanging,
+    observe_at_once,
 )
 from service.observe.cluster_reader import Scope
 from tests.factories import (
@@ -46,13 +46,13 @@ from tests.unit.service.cli.tx.given import (
 
 def test_a_quiet_cluster_is_asked_once() -> None:
     source = Rounds(QUIET)
-    look_at_once(Looker(source))
+    observe_at_once(ClusterObserver(source))
     assert source.asked == [()]
 
 
 def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
     source = Rounds(HELD, RUNS)
-    look_at_once(Looker(source))
+    observe_at_once(ClusterObserver(source))
     [first, [question]] = source.asked
     assert first == ()
     assert isinstance(question, ProducersQuestion)
@@ -61,20 +61,20 @@ def test_whoever_holds_an_offset_is_asked_for_in_the_second_round() -> None:
 
 def test_what_nobody_lists_is_confirmed_by_a_third_round() -> None:
     source = Rounds(HELD, HANGS)
-    looked = look_at_once(Looker(source))
+    observed = observe_at_once(ClusterObserver(source))
     assert len(source.asked) == 3
-    assert [str(one.class_) for one in choose(looked, Choice()).entries] == ["hanging"]
+    assert [str(one.class_) for one in choose(observed, Choice()).entries] == ["hanging"]
 
 
 def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
     never: dict[str, Any] = {**HANGS, "taken_at": at(0)}  # too soon, again and again
     source = Rounds(never)
-    look_at_once(Looker(source))
+    observe_at_once(ClusterObserver(source))
     assert len(source.asked) == AT_ONCE
 
 
 @pytest.mark.parametrize(
-    ("looks", "rounds"),
+    ("observations", "rounds"),
     [
         ([QUIET], 2),
         ([HELD, RUNS], 2),
@@ -85,10 +85,12 @@ def test_a_list_is_made_even_if_nothing_is_ever_certain() -> None:
         ([QUIET, {**QUIET, "gaps": (gap(scope=GapScope.GROUPS),)}], 2),
     ],
 )
-def test_hanging_makes_the_rounds_that_it_needs(looks: list[dict[str, Any]], rounds: int) -> None:
+def test_hanging_makes_the_rounds_that_it_needs(
+    observations: list[dict[str, Any]], rounds: int
+) -> None:
     begun: list[tuple[int, int]] = []
-    source = Rounds(*looks)
-    look_for_hanging(Looker(source), begin=lambda number, total: begun.append((number, total)))
+    source = Rounds(*observations)
+    find_hanging(ClusterObserver(source), begin=lambda number, total: begun.append((number, total)))
     assert [questions for questions in source.asked if questions] == []
     assert begun == [(number, max(number, 3)) for number in range(1, rounds + 1)]
 
@@ -114,16 +116,16 @@ def test_whoever_holds_what_was_not_seen_before_is_asked_for(
     first: dict[str, Any], rounds: int
 ) -> None:
     source = Rounds(first, NOT_ASKED, HANGS)
-    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
     assert len(source.asked) == rounds
     if rounds > 2:
         [question] = source.asked[2]
         assert question.rows.tolist() == [0]
-        assert proof.conclude(looked).exit_code is ExitCode.HANGING
+        assert proof.conclude(observed).exit_code is ExitCode.HANGING
 
 
 def moving(number: int, **overrides: Any) -> dict[str, Any]:
-    """Return a look of a busy partition: each one finds another transaction open."""
+    """Return an observation of a busy partition: each one finds another transaction open."""
     stable = offsets(4, last_stable_offset=[90 + number, 100, 100, 100])
     return {**NOT_ASKED, "offsets": stable, **overrides}
 
@@ -133,44 +135,46 @@ def test_a_busy_partition_is_asked_once_who_holds_it() -> None:
     source = Rounds(
         moving(0), moving(1), moving(2, producers=told, transactions=RUNS["transactions"])
     )
-    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
     assert [len(questions) for questions in source.asked] == [0, 0, 1]
-    assert proof.conclude(looked).exit_code is ExitCode.OK
+    assert proof.conclude(observed).exit_code is ExitCode.OK
 
 
 def test_a_busy_partition_whose_leader_never_tells_is_a_gap() -> None:
     source = Rounds(*(moving(number) for number in range(AT_MOST)))
-    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
     assert len(source.asked) == AT_MOST
-    assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
+    assert proof.conclude(observed).exit_code is ExitCode.INCOMPLETE
 
 
 def test_what_hangs_behind_another_transaction_is_asked_for_until_it_is_certain() -> None:
     behind = {
         "producers": producers(open_producer(start_offset=95), rows=4),
-        "transactions": transactions(EMPTY, looked_up=frozenset({7})),
+        "transactions": transactions(EMPTY, resolved=frozenset({7})),
     }
     source = Rounds(moving(0), moving(1), moving(2, **behind), moving(3, **behind))
-    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
+    observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
     assert [len(questions) for questions in source.asked] == [0, 0, 1, 1]
-    assert proof.conclude(looked).exit_code is ExitCode.HANGING
+    assert proof.conclude(observed).exit_code is ExitCode.HANGING
 
 
 def test_what_is_never_told_is_a_gap_and_not_nothing() -> None:
-    looked = look_for_hanging(Looker(Rounds(HELD, NOT_ASKED)), begin=lambda _number, _total: None)
-    found = proof.conclude(looked)
+    observed = find_hanging(
+        ClusterObserver(Rounds(HELD, NOT_ASKED)), begin=lambda _number, _total: None
+    )
+    found = proof.conclude(observed)
     assert found.exit_code is ExitCode.INCOMPLETE
     assert [gap.what for gap in found.gaps] == ["open transactions of 1 partition (orders-0)"]
-    at_once = choose(look_at_once(Looker(Rounds(NOT_ASKED))), Choice())
-    assert exit_code(looked.view, Choice(), at_once) is ExitCode.INCOMPLETE
+    at_once = choose(observe_at_once(ClusterObserver(Rounds(NOT_ASKED))), Choice())
+    assert exit_code(observed.view, Choice(), at_once) is ExitCode.INCOMPLETE
 
 
 def test_what_a_leader_refuses_to_tell_is_not_asked_for_again() -> None:
     rejected = gap(scope=GapScope.PRODUCERS, cause=GapCause.NOT_AUTHORIZED)
     source = Rounds(HELD, {**NOT_ASKED, "gaps": (rejected,)})
-    looked = look_for_hanging(Looker(source), begin=lambda _number, _total: None)
-    assert (len(source.asked), looked.overlooked) == (2, ())
-    assert proof.conclude(looked).exit_code is ExitCode.INCOMPLETE
+    observed = find_hanging(ClusterObserver(source), begin=lambda _number, _total: None)
+    assert (len(source.asked), observed.overlooked) == (2, ())
+    assert proof.conclude(observed).exit_code is ExitCode.INCOMPLETE
 
 
 def test_two_rounds_are_far_enough_apart_to_see_what_is_held() -> None:
@@ -184,10 +188,10 @@ def test_a_cluster_that_is_away_ends_it() -> None:
             raise UnreachableError("rejected")
 
     with pytest.raises(UnreachableError):
-        look_at_once(Looker(Away()))
+        observe_at_once(ClusterObserver(Away()))
 
 
 def test_another_cluster_id_begins_anew() -> None:
     source = Rounds(HELD, {**HANGS, "cluster_id": "other"}, {**HANGS, "cluster_id": "other"})
-    looker = Looker(source)
-    assert [looker.look().before is None for _ in range(3)] == [True, True, False]
+    observer = ClusterObserver(source)
+    assert [observer.observe().before is None for _ in range(3)] == [True, True, False]

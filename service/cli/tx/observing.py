@@ -43,14 +43,14 @@ PASSING_CAUSES: Final = frozenset(
 _NO_ROWS: Final[Int64s] = np.zeros(0, np.int64)
 
 
-class Looker:
+class ClusterObserver:
     """Makes rounds over one cluster and remembers what they showed."""
 
     def __init__(self, source: SnapshotSource) -> None:
         self._source = source
         self._memory: Memory | None = None
 
-    def look(self, *questions: ProducersQuestion) -> View:
+    def observe(self, *questions: ProducersQuestion) -> View:
         """Make one round."""
         snapshot = self._source.read(Scope(questions=questions))
         known = self._memory
@@ -60,7 +60,7 @@ class Looker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ObservedRounds:
     """The last of some rounds, and the partitions whose leaders never told who holds them."""
 
     view: View
@@ -74,30 +74,30 @@ class Looked:
         names = listed([str(name) for name in self.overlooked])
         own = Gap(
             what=f"open transactions of {counted(len(self.overlooked), 'partition')} ({names})",
-            why="they moved on, have a new leader, or were not seen before: look again",
+            why="they moved on, have a new leader, or were not seen before: observation again",
             cause=GapCause.LEADER_CHANGING,
             scope=GapScope.PRODUCERS,
         )
         return (*found, own)
 
 
-def look_at_once(looker: Looker) -> Looked:
+def observe_at_once(observer: ClusterObserver) -> ObservedRounds:
     """Return what is open now, each partition asked whose transactions these are."""
-    view, rows = looker.look(), _NO_ROWS
+    view, rows = observer.observe(), _NO_ROWS
     unclear = _unclear(view)
     for _ in range(AT_ONCE - 1):
         open_rows = _open_rows(view)
         if not len(open_rows):
-            return Looked(view=view)
-        before, view = view, looker.look(_about(view, open_rows))
+            return ObservedRounds(view=view)
+        before, view = view, observer.observe(_about(view, open_rows))
         unclear = _still_unclear(view, before, unclear)
         rows = _overlooked(view, before, unclear)
         if not len(rows) and not _has(view, (Doubt.CONFIRMING,)):
             break
-    return Looked(view=view, overlooked=_names(view, rows))
+    return ObservedRounds(view=view, overlooked=_names(view, rows))
 
 
-def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> Looked:
+def find_hanging(observer: ClusterObserver, *, begin: Callable[[int, int], None]) -> ObservedRounds:
     """Make rounds until it is certain what hangs, or that it cannot be told.
 
     `begin` is called before each round with its number and how many there will be at least; it
@@ -106,19 +106,19 @@ def look_for_hanging(looker: Looker, *, begin: Callable[[int, int], None]) -> Lo
     may lie behind what has just ended. What began after the first round is no riddle.
     """
     begin(1, NEEDED)
-    view, number = looker.look(), 1
+    view, number = observer.observe(), 1
     rows = wanted = _NO_ROWS
     unclear = _unclear(view)
     while number < AT_MOST:
         number += 1
         begin(number, max(number, NEEDED))
-        before, view = view, looker.look(*([_about(view, wanted)] if len(wanted) else []))
+        before, view = view, observer.observe(*([_about(view, wanted)] if len(wanted) else []))
         unclear = _still_unclear(view, before, unclear)
         rows = _overlooked(view, before, unclear)
         if not len(rows) and not _may_pass(view):
             break
         wanted = np.union1d(rows, _behind(view))
-    return Looked(view=view, overlooked=_names(view, rows))
+    return ObservedRounds(view=view, overlooked=_names(view, rows))
 
 
 def _may_pass(view: View) -> bool:
@@ -140,7 +140,7 @@ def _unclear(view: View) -> Bools:
     """Mark what may be open, and whose leader did not tell in this round who has it open."""
     span = view.snapshot.offsets.open_span
     may_be_open: Bools = ~span.valid | (span.values > 0)
-    found: Bools = may_be_open & ~view.snapshot.producers.looked
+    found: Bools = may_be_open & ~view.snapshot.producers.observed
     return found
 
 
@@ -183,7 +183,7 @@ def _overlooked(view: View, before: View, unclear: Bools) -> Int64s:
     moved = stable.valid & (snapshot.offsets.last_stable_offset.values > stable.values)
     is_new = span.valid & (span.values == 0)
     rows = _open_rows(view)
-    found: Int64s = rows[~(snapshot.producers.looked | (moved & ~unclear) | is_new)[rows]]
+    found: Int64s = rows[~(snapshot.producers.observed | (moved & ~unclear) | is_new)[rows]]
     return found
 
 

@@ -1,7 +1,7 @@
-"""What rounds told of each partition beside its leader's own answer, kept with the last look at it.
+"""What rounds told of each partition beside its leader's own answer, kept with the last observe it.
 
 How a leader came to lead is judged when it has told where the older epoch ended, and that may be some
-rounds after it was elected. What is needed for that is therefore kept with the look, as it was before
+rounds after it was elected. What is needed for that is therefore kept with the observation, as it was before
 the change: what comes after it is of another leader.
 """
 
@@ -17,23 +17,25 @@ from rules.facts.standing import Standing, either
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LookContext:
-    """One row per partition, as `LastLooks` has them."""
+class ObservationContext:
+    """One row per partition, as `LastObservations` has them."""
 
     high_watermark: Standing  # as of the last round that the leader answered
     # As others told them while it led, also in rounds that it did not answer.
     replicas: Ragged
     unclean_election_enabled: Column
-    isr_told_us: Column  # when the ISR of the look was told, in a round
+    isr_told_us: Column  # when the ISR of the observation was told, in a round
     # As it was told last while nobody led: the leader epoch, and who could be elected cleanly.
     leaderless_epoch: Column
     electable: Ragged
-    # When another leader was first told of, and whether the one of the look was in sync then: 1 or 0.
+    # When another leader was first told of, and whether the one of the observation was in sync then: 1 or 0.
     succeeded_us: Column
     was_in_sync: Column
 
     @classmethod
-    def of(cls, partitions: Partitions, high_watermark: Standing, told_us: Column) -> LookContext:
+    def of(
+        cls, partitions: Partitions, high_watermark: Standing, told_us: Column
+    ) -> ObservationContext:
         """Return what one round told; `high_watermark` begins with the rows of `partitions`."""
         nobody_leads = ~partitions.leader.valid & partitions.isr.valid & partitions.elr.valid
         return cls(
@@ -49,7 +51,7 @@ class LookContext:
 
     def take(
         self, answered: Int64s, told: Int64s | None = None, leaderless: Int64s | None = None
-    ) -> LookContext:
+    ) -> ObservationContext:
         """Return rows in another order; of a negative row number nothing is known.
 
         `answered` are the rows of what a leader answered, and by default of all; `told` those of what
@@ -57,7 +59,7 @@ class LookContext:
         """
         told = answered if told is None else told
         leaderless = answered if leaderless is None else leaderless
-        return LookContext(
+        return ObservationContext(
             high_watermark=self.high_watermark.take(answered),
             replicas=self.replicas.take(told),
             unclean_election_enabled=self.unclean_election_enabled.take(told),
@@ -68,9 +70,9 @@ class LookContext:
             was_in_sync=self.was_in_sync.take(answered),
         )
 
-    def joined(self, other: LookContext) -> LookContext:
+    def joined(self, other: ObservationContext) -> ObservationContext:
         """Return these rows, then those of `other`."""
-        return LookContext(
+        return ObservationContext(
             high_watermark=self.high_watermark.joined(other.high_watermark),
             replicas=self.replicas.joined(other.replicas),
             unclean_election_enabled=self.unclean_election_enabled.joined(
@@ -83,7 +85,7 @@ class LookContext:
             was_in_sync=self.was_in_sync.joined(other.was_in_sync),
         )
 
-    def succeeded(self, rows: Bools, now: Column, *, was_in_sync: Bools) -> LookContext:
+    def succeeded(self, rows: Bools, now: Column, *, was_in_sync: Bools) -> ObservationContext:
         """Return it with the rows whose leader is another one since now; the first time counts."""
         is_first = rows & ~self.succeeded_us.valid
         return replace(

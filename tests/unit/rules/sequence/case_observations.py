@@ -18,7 +18,7 @@ from tests.unit.rules.sequence.lines import (
     rejected,
 )
 from tests.unit.rules.sequence.stage import (
-    Look,
+    Observation,
     batch,
     found,
 )
@@ -26,19 +26,21 @@ from tests.unit.rules.sequence.stage import (
 CONFIRMED, SUSPECTED = "confirmed", "suspected"
 NOT_READABLE: Final = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED)
 SILENT: Final = gap(scope=GapScope.BATCHES, cause=GapCause.TIMEOUT)
-ALONE: Final = Look(second=0, isr=(1,), end=124)  # broker 1 alone has what it acknowledged
+ALONE: Final = Observation(second=0, isr=(1,), end=124)  # broker 1 alone has what it acknowledged
 LOST: Final = ((0, 5, 100),)  # broker 2 says that epoch 5 ended at 100: 24 offsets are gone
 
 
-def line_of_2(incoming: int = 27, current: int = 2, *, second: float = 10.0) -> Look:
+def line_of_2(incoming: int = 27, current: int = 2, *, second: float = 10.0) -> Observation:
     """Return the round in which broker 2 leads and rejects the next batch; 24 offsets are lost."""
     rejection = rejected(incoming, current, broker=2, second=second)
-    return Look(second=second + 1, leader=2, epoch=6, isr=(2,), ends=LOST, lines=(rejection,))
+    return Observation(
+        second=second + 1, leader=2, epoch=6, isr=(2,), ends=LOST, lines=(rejection,)
+    )
 
 
-def of_2(second: float, **more: object) -> Look:
+def of_2(second: float, **more: object) -> Observation:
     """Return a later round in which broker 2 leads."""
-    return Look(second=second, leader=2, epoch=6, isr=(2,), **more)  # type: ignore[arg-type]
+    return Observation(second=second, leader=2, epoch=6, isr=(2,), **more)  # type: ignore[arg-type]
 
 
 OLD_BATCH: Final = batch(97, 0, 3)  # sequences 0 to 2, of leader epoch 5
@@ -49,7 +51,7 @@ class Case:
     """What the rounds saw, and what is said after the last one."""
 
     because: str
-    looks: tuple[Look, ...]
+    observations: tuple[Observation, ...]
     says: tuple[str, str, str]  # class, phase, reason
 
 
@@ -80,8 +82,8 @@ RETURNED: Final = (
     ),
 )
 SEEMINGLY_CLEAN: Final = (
-    Look(second=0),
-    Look(second=11, leader=2, epoch=6, ends=LOST, lines=(rejected(27, 2, broker=2),)),
-    Look(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
+    Observation(second=0),
+    Observation(second=11, leader=2, epoch=6, ends=LOST, lines=(rejected(27, 2, broker=2),)),
+    Observation(second=12, leader=2, epoch=6, found=[found(OLD_BATCH)]),
 )
-REORDERED: Final = Look(second=11, lines=(rejected(6, 2),))
+REORDERED: Final = Observation(second=11, lines=(rejected(6, 2),))

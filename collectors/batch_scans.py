@@ -1,9 +1,9 @@
-"""One partition's log, looked through for the batches of some producers, a bounded piece at a time.
+"""One partition's log, scanned for the batches of some producers, a bounded piece at a time.
 
-The look begins just before the offset at which a batch was rejected: the log ended there then, so
-that the last accepted batch of that producer is most likely close. Where it is not, the look goes
+The scan begins just before the offset at which a batch was rejected: the log ended there then, so
+that the last accepted batch of that producer is most likely close. Where it is not, the scan goes
 further back, and then to where the record time that its leader remembers points. Behind that offset
-it goes on to the end of the log, over as many rounds as that takes. What was looked through is one
+it goes on to the end of the log, over as many rounds as that takes. What was scanned is one
 piece without holes; only what a record time led to may lie before it.
 """
 
@@ -25,21 +25,21 @@ from rules.question import WantedBatches
 
 BEFORE: Final = (100, 2000)  # offsets before the rejected batch, one step after the other
 FAR: Final = 2000  # offsets that are not worth looking through to reach a later rejection
-MAX_KEPT: Final = 2000  # batches of the wanted producers; the look stops there
+MAX_KEPT: Final = 2000  # batches of the wanted producers; the scan stops there
 MAX_EMPTY: Final = 2  # answers without a batch in a row: together with others, then alone
 
 
 class _Piece(Enum):
     """What the present range is for."""
 
-    ON = "on"  # from where the look has come to, up to the end
-    BACK = "back"  # from further back up to where the look began
+    ON = "on"  # from where the scan has come to, up to the end
+    BACK = "back"  # from further back up to where the scan began
     AT_TIME = "at_time"  # where a record time points; it is not joined with the rest
 
 
 @dataclass(slots=True, kw_only=True)
-class BatchLook:
-    """How far one partition was looked through while one leader epoch lasts."""
+class BatchScan:
+    """How far one partition was scanned while one leader epoch lasts."""
 
     name: TopicPartition
     leader: Broker
@@ -49,11 +49,11 @@ class BatchLook:
     wanted: tuple[WantedBatches, ...]
     at_time: int | None = None  # the first offset of `time`; the end where no record is so late
     failure: Failure | None = None  # of this round
-    looked_from: int = -1  # before the first range was chosen
-    looked_to: int = -1
+    scanned_from: int = -1  # before the first range was chosen
+    scanned_to: int = -1
     largest_batch: int | None = None
     _found: dict[int, dict[int, BatchHeader]] = field(default_factory=dict)  # by base offset
-    _range: Range | None = None  # that is not looked through completely yet
+    _range: Range | None = None  # that is not scanned completely yet
     _piece: _Piece = _Piece.ON
     _back_from: int = 0
     _steps_back: int = 1
@@ -72,7 +72,7 @@ class BatchLook:
         """Whether it has to be found out where that time is in the log."""
         if self.time is None or self.at_time is not None:
             return False
-        return self._is_by_time or (self.looked_to >= 0 and self._misses_one())
+        return self._is_by_time or (self.scanned_to >= 0 and self._misses_one())
 
     @property
     def is_ready(self) -> bool:
@@ -85,7 +85,7 @@ class BatchLook:
         return sum(len(found) for found in self._found.values())
 
     def suits(self, wanted: Sequence[WantedBatches]) -> bool:
-        """Whether the look can go on for what is wanted now, or has to begin anew."""
+        """Whether the scan can go on for what is wanted now, or has to begin anew."""
         if {one.producer_id for one in wanted} != {one.producer_id for one in self.wanted}:
             return False
         if [one for one in wanted if _is_by_time(one)] != [
@@ -93,8 +93,8 @@ class BatchLook:
         ]:
             return False
         anchor = _anchor(wanted, self.end)
-        is_stuck = self.kept >= MAX_KEPT or anchor - self.looked_to > FAR
-        return not (is_stuck and anchor > self.looked_to)
+        is_stuck = self.kept >= MAX_KEPT or anchor - self.scanned_to > FAR
+        return not (is_stuck and anchor > self.scanned_to)
 
     def go_on(self, leader: Broker, end: int, wanted: tuple[WantedBatches, ...]) -> None:
         """Begin another round of the same leader epoch."""
@@ -105,11 +105,11 @@ class BatchLook:
 
     # -------------------------------------------------------------- what to fetch
     def next_range(self) -> Range | None:
-        """Return what to look through next, None where nothing is left or nothing comes."""
+        """Return what to scan next, None where nothing is left or nothing comes."""
         if not self.is_ready or self._empty >= MAX_EMPTY or self.kept >= MAX_KEPT:
             return None
-        if self.looked_to < 0:
-            self.looked_from = self.looked_to = self._begin()
+        if self.scanned_to < 0:
+            self.scanned_from = self.scanned_to = self._begin()
         if self._range is None:
             self._range = self._choose()
         return self._range
@@ -120,25 +120,25 @@ class BatchLook:
         return max(min(*starts, self.end), self.log_start)
 
     def _choose(self) -> Range | None:
-        """Look first for what a proof needs: up to the rejected batch, back, and then on."""
-        if self.looked_to < min(_anchor(self.wanted, self.end), self.end):
-            return self._go(_Piece.ON, self.looked_to, self.end)
+        """Scan first for what a proof needs: up to the rejected batch, back, and then on."""
+        if self.scanned_to < min(_anchor(self.wanted, self.end), self.end):
+            return self._go(_Piece.ON, self.scanned_to, self.end)
         if self._misses_one():
-            if self._steps_back < len(BEFORE) and self.looked_from > self.log_start:
+            if self._steps_back < len(BEFORE) and self.scanned_from > self.log_start:
                 return self._further_back()
             if not self._was_at_time and self.at_time is not None:
                 self._was_at_time = True
-                if self.at_time < self.looked_from:
-                    return self._go(_Piece.AT_TIME, self.at_time, self.looked_from)
-        if self.looked_to >= self.end:
+                if self.at_time < self.scanned_from:
+                    return self._go(_Piece.AT_TIME, self.at_time, self.scanned_from)
+        if self.scanned_to >= self.end:
             return None
-        return self._go(_Piece.ON, self.looked_to, self.end)
+        return self._go(_Piece.ON, self.scanned_to, self.end)
 
     def _further_back(self) -> Range:
         start = max(self._before(BEFORE[self._steps_back]), self.log_start)
         self._steps_back += 1
-        self._back_from = min(start, self.looked_from - 1)
-        return self._go(_Piece.BACK, self._back_from, self.looked_from)
+        self._back_from = min(start, self.scanned_from - 1)
+        return self._go(_Piece.BACK, self._back_from, self.scanned_from)
 
     def _before(self, offsets: int) -> int:
         return _anchor(self.wanted, self.end) - offsets
@@ -171,11 +171,11 @@ class BatchLook:
         piece.headers = []
         is_done = piece.position >= piece.end or self._piece is _Piece.AT_TIME
         if self._piece is _Piece.ON:
-            self.looked_from = min(self.looked_from, begin)
-            self.looked_to = piece.position
+            self.scanned_from = min(self.scanned_from, begin)
+            self.scanned_to = piece.position
         elif self._piece is _Piece.BACK:
             self._back_from = min(self._back_from, begin)
-            self.looked_from = self._back_from if is_done else self.looked_from
+            self.scanned_from = self._back_from if is_done else self.scanned_from
         self._range = None if is_done else piece
 
     def _note(self, headers: Sequence[BatchHeader]) -> None:
@@ -194,8 +194,8 @@ class BatchLook:
             producer_id=producer_id,
             batches=tuple(_batch(one) for one in headers if one.base_sequence is not None),
             markers=tuple(_marker(one) for one in headers if one.is_control),
-            looked_from=self.looked_from,
-            looked_to=self.looked_to,
+            scanned_from=self.scanned_from,
+            scanned_to=self.scanned_to,
             since=self.time if self._is_by_time else None,
             largest_batch=self.largest_batch,
         )

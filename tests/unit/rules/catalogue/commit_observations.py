@@ -1,4 +1,4 @@
-"""Looks at one group that has committed on one partition."""
+"""Observes one group that has committed on one partition."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def at(
     members: int | None = 1,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a look in which one group has committed; all ends stand at 100."""
+    """Return an observation in which one group has committed; all ends stand at 100."""
     return {
         "groups": (group(member_count=members),),
-        "commits": commits((0, 0, committed), nothing_to_read=[nothing], look_failed=[failed]),
+        "commits": commits((0, 0, committed), nothing_to_read=[nothing], scan_failed=[failed]),
         **more,
     }
 

@@ -1,4 +1,4 @@
-"""What is at risk, and one look at it: whom it asks, what it takes, and what a silent broker costs."""
+"""What is at risk, and one observe it: whom it asks, what it takes, and what a silent broker costs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from collectors.risk_looks import REST_SECONDS, RiskLook, RiskReader, RiskTargets, next_targets
+from collectors.at_risk_observations import (
+    REST_SECONDS,
+    AtRiskObservation,
+    RiskReader,
+    RiskTargets,
+    next_targets,
+)
 from collectors.session import address_of
 from collectors.wire.api import LIST_OFFSETS, Api
 from collectors.wire.connection import Address
@@ -90,12 +96,12 @@ def test_one_that_moves_again_is_at_risk_no_more_and_one_that_is_not_seen_stays_
     assert targets(moves, unseen).rows.tolist() == []
 
 
-def test_what_light_looks_saw_standing_is_at_risk() -> None:
+def test_what_light_observations_saw_standing_is_at_risk() -> None:
     stuck = np.array([True, False, False])
     assert next_targets(snapshot(), None, stuck, limit=9).rows.tolist() == [0]
 
 
-# ------------------------------------------------------------------ a look
+# ------------------------------------------------------------------ an observation
 class Brokers(ScriptedPool):
     """Brokers that say where the partitions end; `silent` ones are late, `away` refuse to connect."""
 
@@ -161,14 +167,14 @@ class Clock:
 THREE_LEADERS = snapshot(partitions=shrunk((1,), (2,), (3,), leader=Column.of([1, 2, 3])))
 
 
-def look(reader: RiskReader, seen: Snapshot = THREE_LEADERS) -> RiskLook:
-    return reader.look(targets(seen), seconds=0.8, now_us=7)
+def observe(reader: RiskReader, seen: Snapshot = THREE_LEADERS) -> AtRiskObservation:
+    return reader.observe(targets(seen), seconds=0.8, now_us=7)
 
 
 def test_each_leader_is_asked_three_times_in_one_go_and_only_for_what_is_at_risk() -> None:
     pool = Brokers()
     placed = shrunk((1,), (1, 2, 3), (3,), leader=Column.of([1, 2, 3]))
-    found = look(RiskReader(pool), snapshot(partitions=placed))
+    found = observe(RiskReader(pool), snapshot(partitions=placed))
     assert pool.exchanges == 1
     assert pool.connected == [[1, 3]]
     kinds = [
@@ -185,15 +191,15 @@ def test_each_leader_is_asked_three_times_in_one_go_and_only_for_what_is_at_risk
     assert found.requests == {"ListOffsets": 6, "ApiVersions": 1}
 
 
-def test_a_look_is_the_leaders_answer_in_its_epoch() -> None:
-    found = look(RiskReader(Brokers(epoch=6)))
-    looks = found.looks
-    assert looks.row.tolist() == [0, 1, 2]
-    assert looks.leader_epoch.tolist() == [6, 6, 6]
-    assert looks.last_stable_offset.to_list() == [LSO] * 3
-    assert looks.high_watermark.to_list() == [HWM] * 3
-    assert looks.log_end_offset.to_list() == [LEO] * 3
-    assert looks.looked_at_us.tolist() == [7, 7, 7]
+def test_a_observation_is_the_leaders_answer_in_its_epoch() -> None:
+    found = observe(RiskReader(Brokers(epoch=6)))
+    observations = found.observations
+    assert observations.row.tolist() == [0, 1, 2]
+    assert observations.leader_epoch.tolist() == [6, 6, 6]
+    assert observations.last_stable_offset.to_list() == [LSO] * 3
+    assert observations.high_watermark.to_list() == [HWM] * 3
+    assert observations.log_end_offset.to_list() == [LEO] * 3
+    assert observations.observed_at_us.tolist() == [7, 7, 7]
     assert found.unseen == 0
 
 
@@ -201,15 +207,15 @@ def test_a_look_is_the_leaders_answer_in_its_epoch() -> None:
 def test_what_a_leader_refuses_is_unseen_and_costs_nothing_else(code: int) -> None:
     pool = Brokers()
     pool.errors[1] = code
-    found = look(RiskReader(pool))
-    assert (found.looks.row.tolist(), found.unseen) == ([0, 2], 1)
+    found = observe(RiskReader(pool))
+    assert (found.observations.row.tolist(), found.unseen) == ([0, 2], 1)
 
 
-def test_ends_that_cannot_be_true_are_no_look() -> None:
+def test_ends_that_cannot_be_true_are_no_observation() -> None:
     pool = Brokers()
     pool.level = LSO - 1
-    found = look(RiskReader(pool))
-    assert (len(found.looks), found.unseen) == (0, 3)
+    found = observe(RiskReader(pool))
+    assert (len(found.observations), found.unseen) == (0, 3)
     assert not found.high_watermark.valid.any()
 
 
@@ -218,43 +224,43 @@ def test_a_broker_that_fails_costs_its_own_partitions_and_rests(how: str) -> Non
     pool, clock = Brokers(), Clock()
     reader = RiskReader(pool, monotonic=clock)
     getattr(pool, how).add(2)
-    found = look(reader)
-    assert (found.looks.row.tolist(), found.unseen) == ([0, 2], 1)
+    found = observe(reader)
+    assert (found.observations.row.tolist(), found.unseen) == ([0, 2], 1)
     getattr(pool, how).clear()
     clock.seconds += REST_SECONDS - 0.1
-    resting = look(reader)
-    assert (resting.looks.row.tolist(), resting.unseen) == ([0, 2], 1)
+    resting = observe(reader)
+    assert (resting.observations.row.tolist(), resting.unseen) == ([0, 2], 1)
     clock.seconds += 0.1
-    assert look(reader).unseen == 0
+    assert observe(reader).unseen == 0
     assert pool.connected == [[1, 2, 3], [1, 3], [1, 2, 3]]
 
 
 def test_a_leader_that_is_not_registered_is_unseen() -> None:
     placed = shrunk((1,), (2,), (3,), leader=Column.of([1, 9, 3]))
-    found = look(RiskReader(Brokers()), snapshot(partitions=placed))
-    assert (found.looks.row.tolist(), found.unseen) == ([0, 2], 1)
+    found = observe(RiskReader(Brokers()), snapshot(partitions=placed))
+    assert (found.observations.row.tolist(), found.unseen) == ([0, 2], 1)
 
 
 def test_requests_are_kept_while_the_targets_are_the_same() -> None:
     reader, chosen = RiskReader(Brokers()), targets(THREE_LEADERS)
     for _ in range(2):
-        reader.look(chosen, seconds=0.8, now_us=7)
+        reader.observe(chosen, seconds=0.8, now_us=7)
     first = reader._plans  # noqa: SLF001
-    reader.look(chosen, seconds=0.8, now_us=8)
+    reader.observe(chosen, seconds=0.8, now_us=8)
     assert reader._plans is first  # noqa: SLF001
-    reader.look(targets(THREE_LEADERS), seconds=0.8, now_us=9)
+    reader.observe(targets(THREE_LEADERS), seconds=0.8, now_us=9)
     assert reader._plans is not first  # noqa: SLF001
 
 
-def test_two_looks_see_that_a_high_watermark_stands() -> None:
+def test_two_observations_see_that_a_high_watermark_stands() -> None:
     pool = Brokers()
     reader, placed = RiskReader(pool), THREE_LEADERS.partitions
-    first = look(reader)
+    first = observe(reader)
     assert not first.stuck(None, placed).any()
     pool.errors[1] = 6
-    second = look(reader)
+    second = observe(reader)
     assert second.stuck(first, placed).tolist() == [True, False, True]
     grown = partitions({"audit": 1, "orders": 3})
     assert second.stuck(first, grown).tolist() == [False, True, False, True]
     pool.level += 1
-    assert not look(reader).stuck(second, placed).any()
+    assert not observe(reader).stuck(second, placed).any()

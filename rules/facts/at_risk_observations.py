@@ -1,7 +1,7 @@
-"""Light looks between two rounds at partitions that may lose records when their leader dies.
+"""Light observations between two rounds at partitions that may lose records when their leader dies.
 
-A proof of loss compares with the last look before the leader changed: the fresher it is, the less
-stays unknown. Nothing is judged by these looks alone.
+A proof of loss compares with the last observation before the leader changed: the fresher it is, the less
+stays unknown. Nothing is judged by these observations alone.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ EPOCH_BITS: Final = 32  # a leader epoch is an int32, so that row and epoch fit 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RiskLooks:
-    """The latest look at each partition in each leader epoch; one row per pair, in time's order."""
+class AtRiskObservations:
+    """The latest observe each partition in each leader epoch; one row per pair, in time's order."""
 
     partitions: Partitions  # of the round that told which ones are at risk
     row: Int64s  # of these partitions; a row comes again where its leader epoch changed
@@ -29,14 +29,14 @@ class RiskLooks:
     last_stable_offset: Column
     high_watermark: Column
     log_end_offset: Column
-    looked_at_us: Int64s  # microseconds since 1970-01-01 UTC
+    observed_at_us: Int64s  # microseconds since 1970-01-01 UTC
 
     def __len__(self) -> int:
         return len(self.row)
 
     @classmethod
-    def none(cls, partitions: Partitions) -> RiskLooks:
-        """Return no look at all."""
+    def none(cls, partitions: Partitions) -> AtRiskObservations:
+        """Return no observe all."""
         nothing, unknown = np.zeros(0, np.int64), Column.absent(0)
         return cls(
             partitions=partitions,
@@ -45,11 +45,11 @@ class RiskLooks:
             last_stable_offset=unknown,
             high_watermark=unknown,
             log_end_offset=unknown,
-            looked_at_us=nothing,
+            observed_at_us=nothing,
         )
 
-    def take(self, positions: Int64s) -> RiskLooks:
-        """Return some of the looks, in that order."""
+    def take(self, positions: Int64s) -> AtRiskObservations:
+        """Return some of the observations, in that order."""
         return replace(
             self,
             row=self.row[positions],
@@ -57,36 +57,36 @@ class RiskLooks:
             last_stable_offset=self.last_stable_offset.take(positions),
             high_watermark=self.high_watermark.take(positions),
             log_end_offset=self.log_end_offset.take(positions),
-            looked_at_us=self.looked_at_us[positions],
+            observed_at_us=self.observed_at_us[positions],
         )
 
-    def over(self, partitions: Partitions) -> RiskLooks:
-        """Return the looks as rows of other partitions; those that are gone are left out."""
+    def over(self, partitions: Partitions) -> AtRiskObservations:
+        """Return the observations as rows of other partitions; those that are gone are left out."""
         if partitions is self.partitions:
             return self
         row = matching_rows(self.partitions, partitions)[self.row]
         kept = self.take(np.flatnonzero(row >= 0))
         return replace(kept, partitions=partitions, row=row[row >= 0])
 
-    def with_newer(self, newer: RiskLooks) -> RiskLooks:
-        """Return the latest look at each partition in each leader epoch; `newer` has the same rows."""
-        both = RiskLooks(
+    def with_newer(self, newer: AtRiskObservations) -> AtRiskObservations:
+        """Return the latest observe each partition in each leader epoch; `newer` has the same rows."""
+        both = AtRiskObservations(
             partitions=self.partitions,
             row=np.concatenate([self.row, newer.row]),
             leader_epoch=np.concatenate([self.leader_epoch, newer.leader_epoch]),
             last_stable_offset=self.last_stable_offset.joined(newer.last_stable_offset),
             high_watermark=self.high_watermark.joined(newer.high_watermark),
             log_end_offset=self.log_end_offset.joined(newer.log_end_offset),
-            looked_at_us=np.concatenate([self.looked_at_us, newer.looked_at_us]),
+            observed_at_us=np.concatenate([self.observed_at_us, newer.observed_at_us]),
         )
         keys = (both.row << EPOCH_BITS) | both.leader_epoch
         _, from_the_end = np.unique(keys[::-1], return_index=True)
         return both.take(np.sort(len(keys) - 1 - from_the_end))
 
-    def not_behind(self, offsets: Offsets) -> RiskLooks:
-        """Leave out looks that a round of these partitions saw surpassed within the same epoch.
+    def not_behind(self, offsets: Offsets) -> AtRiskObservations:
+        """Leave out observations that a round of these partitions saw surpassed within the same epoch.
 
-        A round is as old as its beginning and reads offsets later: a look in between seems newer.
+        A round is as old as its beginning and reads offsets later: an observation in between seems newer.
         """
         is_same = offsets.leader_epoch.valid[self.row]
         is_same &= offsets.leader_epoch.values[self.row] == self.leader_epoch

@@ -1,4 +1,4 @@
-"""The memory of looks against a dictionary that does the same one partition at a time."""
+"""The memory of observations against a dictionary that does the same one partition at a time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.facts.last_look import LastLook, LastLooks, remember
+from rules.facts.last_observation import LastObservation, LastObservations, remember
 from rules.facts.times import SECOND_US
 from tests.factories import at
 from tests.property.strategies import Topics, snapshot_of, topics
 
 LEADER = 1  # of every partition, in every round
 Key = tuple[str, str | None, int]
-Memory = dict[Key, LastLook | None]
+Memory = dict[Key, LastObservation | None]
 
 
-def told(looks: LastLooks) -> Memory:
+def told(observations: LastObservations) -> Memory:
     found: Memory = {}
-    for row in range(len(looks.partitions)):
-        name = looks.partitions.index.topic_partition(row)
-        found[name.topic, looks.partitions.topic_id(row), name.partition] = looks[row]
+    for row in range(len(observations.partitions)):
+        name = observations.partitions.index.topic_partition(row)
+        found[name.topic, observations.partitions.topic_id(row), name.partition] = observations[row]
     return found
 
 
@@ -46,7 +46,7 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 # Until it is told where that epoch ended, and nobody tells; or of a stale leader.
                 memory[key] = older
                 continue
-            memory[key] = LastLook(
+            memory[key] = LastObservation(
                 topic_id=topic.topic_id,
                 leader=LEADER,
                 leader_epoch=epoch,
@@ -56,7 +56,7 @@ def naive(found: Topics, seconds: int, before: Memory) -> Memory:
                 log_end_offset=end.log_end_offset,
                 isr=end.isr,
                 elr=(),
-                looked_at_us=round(at(seconds).timestamp() * SECOND_US),
+                observed_at_us=round(at(seconds).timestamp() * SECOND_US),
             )
     return memory
 
@@ -66,12 +66,12 @@ rounds = st.lists(topics, min_size=1, max_size=4)
 
 @given(rounds)
 def test_rounds_are_remembered_as_one_partition_at_a_time(seen: list[Topics]) -> None:
-    looks: LastLooks | None = None
+    observations: LastObservations | None = None
     memory: Memory = {}
     for seconds, found in enumerate(seen):
-        looks = remember(snapshot_of(found, seconds), looks)
+        observations = remember(snapshot_of(found, seconds), observations)
         memory = naive(found, seconds, memory)
-        assert told(looks) == memory
+        assert told(observations) == memory
 
 
 @given(topics, topics)
@@ -82,21 +82,27 @@ def test_remembering_the_same_round_twice_changes_nothing(first: Topics, second:
 
 
 @given(rounds)
-def test_a_look_is_only_ever_replaced_by_a_later_one(seen: list[Topics]) -> None:
-    looks = remember(snapshot_of(seen[0], 0))
+def test_a_observation_is_only_ever_replaced_by_a_later_one(seen: list[Topics]) -> None:
+    observations = remember(snapshot_of(seen[0], 0))
     for seconds, found in enumerate(seen[1:], start=1):
-        before, looks = told(looks), remember(snapshot_of(found, seconds), looks)
-        for key, look in told(looks).items():
+        before, observations = (
+            told(observations),
+            remember(snapshot_of(found, seconds), observations),
+        )
+        for key, observation in told(observations).items():
             old = before.get(key)
             if old is not None and key[1] is not None:
-                assert look is not None
-                assert look.looked_at_us >= old.looked_at_us
+                assert observation is not None
+                assert observation.observed_at_us >= old.observed_at_us
 
 
 @given(topics)
 def test_whatever_is_remembered_keeps_the_order_of_offsets(found: Topics) -> None:
-    for look in told(remember(snapshot_of(found))).values():
-        if look is None:
+    for observation in told(remember(snapshot_of(found))).values():
+        if observation is None:
             continue
-        assert look.last_stable_offset <= look.high_watermark
-        assert look.log_end_offset is None or look.high_watermark <= look.log_end_offset
+        assert observation.last_stable_offset <= observation.high_watermark
+        assert (
+            observation.log_end_offset is None
+            or observation.high_watermark <= observation.log_end_offset
+        )

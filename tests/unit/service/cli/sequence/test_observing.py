@@ -22,11 +22,11 @@ from rules.facts.identity import BrokerId
 from rules.facts.snapshot import Snapshot
 from rules.question import BatchesQuestion, EpochEndQuestion, ProducersQuestion
 from service.cli.sequence.given_logs import GivenLog
-from service.cli.sequence.looking import AT_MOST, look
+from service.cli.sequence.observing import AT_MOST, observe
 from service.observe.cluster_reader import Scope
 from tests.factories import at, gap
 from tests.unit.rules.sequence.lines import rejected
-from tests.unit.rules.sequence.stage import Look, batch, found, remembered
+from tests.unit.rules.sequence.stage import Observation, batch, found, remembered
 from tests.unit.service.cli.sequence.given import read_events
 
 OLD = found(batch(97, 0, 3))  # sequences 0 to 2, of leader epoch 5
@@ -37,13 +37,13 @@ NOT_READABLE = gap(scope=GapScope.BATCHES, cause=GapCause.NOT_AUTHORIZED)
 class Brokers:
     """Rounds in a list; the last one is seen again and again."""
 
-    looks: Sequence[Look]
+    observations: Sequence[Observation]
     scopes: list[Scope] = field(default_factory=list)
 
     def read(self, scope: Scope) -> Snapshot:
         self.scopes.append(scope)
         number = len(self.scopes) - 1
-        seen = self.looks[min(number, len(self.looks) - 1)]
+        seen = self.observations[min(number, len(self.observations) - 1)]
         return replace(seen, second=1000.0 + number).snapshot()
 
     @property
@@ -53,9 +53,11 @@ class Brokers:
 
 
 def seen(
-    *looks: Look, lines: Sequence[LogEvent] = (rejected(27, 2),), is_zone_told: bool = False
+    *observations: Observation,
+    lines: Sequence[LogEvent] = (rejected(27, 2),),
+    is_zone_told: bool = False,
 ) -> dict[str, Any]:
-    (row,) = look(Brokers(looks), read_events(lines), is_zone_told=is_zone_told).rows
+    (row,) = observe(Brokers(observations), read_events(lines), is_zone_told=is_zone_told).rows
     return row
 
 
@@ -64,8 +66,10 @@ def said(row: dict[str, Any]) -> tuple[str, str, str]:
 
 
 def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
-    brokers = Brokers([Look(second=0), Look(second=0, found=[OLD], states=remembered(2))])
-    (row,) = look(brokers, read_events([rejected(27, 2)])).rows
+    brokers = Brokers(
+        [Observation(second=0), Observation(second=0, found=[OLD], states=remembered(2))]
+    )
+    (row,) = observe(brokers, read_events([rejected(27, 2)])).rows
     assert said(row) == ("reordering", "confirmed", "same_leader_epoch")
     assert brokers.asked == [set(), {BatchesQuestion, ProducersQuestion}]
     evidence = row["evidence"]
@@ -74,9 +78,9 @@ def test_a_batch_of_the_present_leader_epoch_settles_it_in_two_rounds() -> None:
     assert (row["id"], row["next_command"]) == (None, None)
 
 
-def test_only_the_topics_of_the_lines_are_looked_at() -> None:
-    brokers = Brokers([Look(second=0)])
-    look(
+def test_only_the_topics_of_the_lines_are_observed_at() -> None:
+    brokers = Brokers([Observation(second=0)])
+    observe(
         brokers,
         read_events([rejected(27, 2), rejected(27, 2, topic="a.b"), rejected(27, 2, topic=None)]),
     )
@@ -90,10 +94,10 @@ def test_only_the_topics_of_the_lines_are_looked_at() -> None:
 
 
 def test_a_leader_that_changed_unseen_proves_nothing() -> None:
-    found_old = Look(second=0, epoch=7, found=[OLD])
+    found_old = Observation(second=0, epoch=7, found=[OLD])
     told = replace(found_old, ends=((0, 5, 100),))
-    brokers = Brokers([Look(second=0, epoch=7), found_old, told])
-    (row,) = look(brokers, read_events([rejected(27, 2)])).rows
+    brokers = Brokers([Observation(second=0, epoch=7), found_old, told])
+    (row,) = observe(brokers, read_events([rejected(27, 2)])).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert row["evidence"]["appended_epoch_end"] == 100
     assert EpochEndQuestion in brokers.asked[2]
@@ -101,7 +105,7 @@ def test_a_leader_that_changed_unseen_proves_nothing() -> None:
 
 
 # ------------------------------------------------------------------ other logs were given
-BY_BROKER_2 = Look(second=0, leader=2, epoch=6)
+BY_BROKER_2 = Observation(second=0, leader=2, epoch=6)
 AFTERWARDS = replace(BY_BROKER_2, found=[OLD])
 LATE = rejected(27, 2, broker=2, second=-1000)
 UNCLEAN = UncleanChange(
@@ -183,35 +187,39 @@ def test_of_two_events_of_a_producer_the_change_is_held_against_the_one_after_it
 def test_a_controller_s_log_that_was_given_is_not_asked_for() -> None:
     log = GivenLog(name="c.log", is_controllers=True, first_at=at(-9000), last_at=at(0))
     brokers = Brokers([BY_BROKER_2, AFTERWARDS])
-    (row,) = look(brokers, read_events([LATE], log)).rows
+    (row,) = observe(brokers, read_events([LATE], log)).rows
     assert (row["class"], row["phase"]) == ("loss", "suspected")
     assert "c.log, tells of no unclean change" in row["settles"]
     assert row["next_command"].endswith("OLD_LEADER_LOGS")
 
 
 def test_no_more_rounds_are_made_than_may_help() -> None:
-    brokers = Brokers([Look(second=0)])
-    look(brokers, read_events([rejected(27, 2)]))
+    brokers = Brokers([Observation(second=0)])
+    observe(brokers, read_events([rejected(27, 2)]))
     assert 1 < len(brokers.scopes) <= AT_MOST
 
 
 def test_a_partition_that_is_not_there_is_asked_for_once() -> None:
-    brokers = Brokers([Look(second=0)])
-    (row,) = look(brokers, read_events([rejected(27, 2, topic="gone")])).rows
+    brokers = Brokers([Observation(second=0)])
+    (row,) = observe(brokers, read_events([rejected(27, 2, topic="gone")])).rows
     assert row["phase"] == "suspected"
     assert row["evidence"]["leader_epoch_now"] is None
     assert len(brokers.scopes) == 1
 
 
 def test_what_may_not_be_read_is_said_to_be() -> None:
-    looked = look(Brokers([Look(second=0, gaps=[NOT_READABLE])]), read_events([rejected(27, 2)]))
-    assert [one.scope for one in looked.gaps] == [GapScope.BATCHES]
-    assert looked.rows[0]["phase"] == "suspected"
+    observed = observe(
+        Brokers([Observation(second=0, gaps=[NOT_READABLE])]), read_events([rejected(27, 2)])
+    )
+    assert [one.scope for one in observed.gaps] == [GapScope.BATCHES]
+    assert observed.rows[0]["phase"] == "suspected"
 
 
 def test_a_time_that_is_still_to_come_is_none() -> None:
     """Lines of another zone would seem to be of the present leader epoch."""
-    row = seen(Look(second=0), lines=(rejected(27, 2, second=5000), rejected(28, 2, second=-5000)))
+    row = seen(
+        Observation(second=0), lines=(rejected(27, 2, second=5000), rejected(28, 2, second=-5000))
+    )
     times = {line["incoming_sequence"]: line["first_at"] is None for line in row["lines"]}
     assert times == {27: True, 28: False}
 
@@ -222,4 +230,4 @@ def test_a_cluster_that_is_away_is_an_error() -> None:
             raise UnreachableError("no broker")
 
     with pytest.raises(UnreachableError):
-        look(Away([]), read_events([rejected(27, 2)]))
+        observe(Away([]), read_events([rejected(27, 2)]))

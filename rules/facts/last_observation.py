@@ -1,7 +1,7 @@
 """What must be remembered of each partition so that a later loss can be proven.
 
 After a change of leader the new leader is asked where the remembered epoch ended; the answer is
-compared with the offsets remembered here (DESIGN 6.1). The look before the change is kept until a
+compared with the offsets remembered here (DESIGN 6.1). The observation before the change is kept until a
 leader has told where its epoch ended, also over a restart and over further changes. A round in which
 a partition's leader gave no answer keeps the older memory and its older time; but who was in sync
 under that leader is told by others, and the latest that was told counts: an ISR may shrink to a leader
@@ -16,21 +16,21 @@ from datetime import datetime
 
 import numpy as np
 
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Bools, Column, Ragged
 from rules.facts.epoch_ends import EpochEnds
 from rules.facts.identity import TopicId
-from rules.facts.look_context import LookContext
 from rules.facts.matching import matching_rows
+from rules.facts.observation_context import ObservationContext
 from rules.facts.partitions import Partitions
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 from rules.facts.standing import Standing, earlier
 from rules.facts.times import SECOND_US
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LastLooks:
-    """The last complete look at each partition; one row per partition of `partitions`."""
+class LastObservations:
+    """The last complete observe each partition; one row per partition of `partitions`."""
 
     partitions: Partitions
     leader: Column  # broker id
@@ -41,15 +41,15 @@ class LastLooks:
     log_end_offset: Column
     isr: Ragged
     elr: Ragged
-    looked_at_us: Column  # microseconds since 1970-01-01 UTC
-    context: LookContext
+    observed_at_us: Column  # microseconds since 1970-01-01 UTC
+    context: ObservationContext
 
-    def __getitem__(self, row: int) -> LastLook | None:
-        looked_at, epoch = self.looked_at_us[row], self.leader_epoch[row]
+    def __getitem__(self, row: int) -> LastObservation | None:
+        observed_at, epoch = self.observed_at_us[row], self.leader_epoch[row]
         stable, watermark = self.last_stable_offset[row], self.high_watermark[row]
-        if looked_at is None or epoch is None or stable is None or watermark is None:
+        if observed_at is None or epoch is None or stable is None or watermark is None:
             return None
-        return LastLook(
+        return LastObservation(
             topic_id=self.partitions.topic_id(row),
             leader=self.leader[row],
             leader_epoch=epoch,
@@ -59,16 +59,16 @@ class LastLooks:
             log_end_offset=self.log_end_offset[row],
             isr=self.isr[row],
             elr=self.elr[row],
-            looked_at_us=looked_at,
+            observed_at_us=observed_at,
         )
 
-    def over(self, partitions: Partitions) -> LastLooks:
-        """Return the looks at `partitions`, which begin with these; there is none at the others."""
+    def over(self, partitions: Partitions) -> LastObservations:
+        """Return the observes `partitions`, which begin with these; there is none at the others."""
         if partitions is self.partitions:
             return self
         rows = np.arange(len(partitions), dtype=np.int64)
         rows[len(self.partitions) :] = -1
-        return LastLooks(
+        return LastObservations(
             partitions=partitions,
             leader=self.leader.take(rows),
             leader_epoch=self.leader_epoch.take(rows),
@@ -78,14 +78,14 @@ class LastLooks:
             log_end_offset=self.log_end_offset.take(rows),
             isr=self.isr.take(rows),
             elr=self.elr.take(rows),
-            looked_at_us=self.looked_at_us.take(rows),
+            observed_at_us=self.observed_at_us.take(rows),
             context=self.context.take(rows),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LastLook:
-    """The row view of `LastLooks`, for messages and tests."""
+class LastObservation:
+    """The row view of `LastObservations`, for messages and tests."""
 
     topic_id: TopicId | None
     leader: int | None
@@ -96,18 +96,18 @@ class LastLook:
     log_end_offset: int | None
     isr: tuple[int, ...] | None
     elr: tuple[int, ...] | None
-    looked_at_us: int
+    observed_at_us: int
 
 
 def remember(
     snapshot: Snapshot,
-    before: LastLooks | None = None,
+    before: LastObservations | None = None,
     known: Partitions | None = None,
     high_watermark: Standing | None = None,
-) -> LastLooks:
+) -> LastObservations:
     """Merge a snapshot into the memory.
 
-    A look of another leader epoch waits until it is told where the older one ended. It has the rows of
+    An observation of another leader epoch waits until it is told where the older one ended. It has the rows of
     `known`, which begin with those of the snapshot and are no others by default; other partitions are
     forgotten. `high_watermark` is since when the high watermarks stand by now.
     """
@@ -118,7 +118,7 @@ def remember(
         offsets.leader_epoch.valid & offsets.last_stable_offset.valid & offsets.high_watermark.valid
     )
     now = Column.known(np.full(len(partitions), microseconds(snapshot.taken_at), np.int64))
-    fresh = LastLooks(
+    fresh = LastObservations(
         partitions=partitions,
         leader=partitions.leader.where(seen),
         leader_epoch=offsets.leader_epoch.where(seen),
@@ -128,8 +128,8 @@ def remember(
         log_end_offset=offsets.log_end_offset.where(seen),
         isr=partitions.isr,
         elr=partitions.elr,
-        looked_at_us=now.where(seen),
-        context=LookContext.of(partitions, standing.take(rows), now),
+        observed_at_us=now.where(seen),
+        context=ObservationContext.of(partitions, standing.take(rows), now),
     )
     fresh = fresh.over(partitions if known is None else known)
     if before is None:
@@ -139,22 +139,24 @@ def remember(
     )
 
 
-def unsettled_rows(looks: LastLooks, partitions: Partitions, leader_epoch: Column) -> Bools:
-    """Mark the rows of `partitions` of whose looks it is not known yet what their epoch left.
+def unsettled_rows(
+    observations: LastObservations, partitions: Partitions, leader_epoch: Column
+) -> Bools:
+    """Mark the rows of `partitions` of whose observations it is not known yet what their epoch left.
 
     `leader_epoch` is the one in the leaders' present answers.
     """
-    old_epoch = looks.leader_epoch.take(matching_rows(partitions, looks.partitions))
+    old_epoch = observations.leader_epoch.take(matching_rows(partitions, observations.partitions))
     changed: Bools = old_epoch.valid & leader_epoch.valid & (old_epoch.values < leader_epoch.values)
     return changed
 
 
-def refined(looks: LastLooks, light: RiskLooks) -> LastLooks:
-    """Return the looks with those between two rounds laid over them, as far as the epoch is the same."""
-    rows = matching_rows(light.partitions, looks.partitions)[light.row]
-    known = looks.leader_epoch.take(rows)
+def refined(observations: LastObservations, light: AtRiskObservations) -> LastObservations:
+    """Return the observations with those between two rounds laid over them, as far as the epoch is the same."""
+    rows = matching_rows(light.partitions, observations.partitions)[light.row]
+    known = observations.leader_epoch.take(rows)
     is_same = known.valid & (known.values == light.leader_epoch) & light.high_watermark.valid
-    is_same &= light.looked_at_us > looks.looked_at_us.take(rows).values
+    is_same &= light.observed_at_us > observations.observed_at_us.take(rows).values
     at = rows[is_same]
 
     def laid(column: Column, over: Column) -> Column:
@@ -163,18 +165,18 @@ def refined(looks: LastLooks, light: RiskLooks) -> LastLooks:
         return Column(values, valid)
 
     return replace(
-        looks,
-        last_stable_offset=laid(looks.last_stable_offset, light.last_stable_offset),
-        high_watermark=laid(looks.high_watermark, light.high_watermark),
-        log_end_offset=laid(looks.log_end_offset, light.log_end_offset),
-        looked_at_us=laid(looks.looked_at_us, Column.known(light.looked_at_us)),
+        observations,
+        last_stable_offset=laid(observations.last_stable_offset, light.last_stable_offset),
+        high_watermark=laid(observations.high_watermark, light.high_watermark),
+        log_end_offset=laid(observations.log_end_offset, light.log_end_offset),
+        observed_at_us=laid(observations.observed_at_us, Column.known(light.observed_at_us)),
     )
 
 
-def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
-    """Return the looks of a process that read the memory of an earlier one late.
+def observations_under(stored: LastObservations, seen: LastObservations) -> LastObservations:
+    """Return the observations of a process that read the memory of an earlier one late.
 
-    Where the leader epoch changed in between, the older look is kept: it is what a question about
+    Where the leader epoch changed in between, the older observation is kept: it is what a question about
     the end of that epoch will be compared with.
     """
     old_row = matching_rows(seen.partitions, stored.partitions)
@@ -182,13 +184,15 @@ def looks_under(stored: LastLooks, seen: LastLooks) -> LastLooks:
     changed = old_epoch.valid & (old_epoch.values != seen.leader_epoch.values)
     stood = earlier(seen.context.high_watermark, stored.context.high_watermark.take(old_row))
     seen = replace(seen, context=replace(seen.context, high_watermark=stood))
-    return _with_older(seen, stored, (~seen.looked_at_us.valid | changed) & (old_row >= 0))
+    return _with_older(seen, stored, (~seen.observed_at_us.valid | changed) & (old_row >= 0))
 
 
-def _keep_older(fresh: LastLooks, before: LastLooks, ends: EpochEnds, leader: Column) -> LastLooks:
-    """Take from the older looks what is not settled; `leader` is who leads as others tell it."""
+def _keep_older(
+    fresh: LastObservations, before: LastObservations, ends: EpochEnds, leader: Column
+) -> LastObservations:
+    """Take from the older observations what is not settled; `leader` is who leads as others tell it."""
     old_row = matching_rows(fresh.partitions, before.partitions)
-    unseen = ~fresh.looked_at_us.valid & (old_row >= 0)
+    unseen = ~fresh.observed_at_us.valid & (old_row >= 0)
     waits = unsettled_rows(before, fresh.partitions, fresh.leader_epoch) & ~_is_told(
         fresh, before.leader_epoch.take(old_row), ends
     )
@@ -219,7 +223,7 @@ def _holds(lists: Ragged, wanted: Column) -> Bools:
     return found
 
 
-def _is_told(fresh: LastLooks, old_epoch: Column, ends: EpochEnds) -> Bools:
+def _is_told(fresh: LastObservations, old_epoch: Column, ends: EpochEnds) -> Bools:
     """Mark the rows of which this round was told where the older epoch ended.
 
     The rows of a snapshot come first in what is remembered, so that their numbers are the same.
@@ -230,9 +234,13 @@ def _is_told(fresh: LastLooks, old_epoch: Column, ends: EpochEnds) -> Bools:
 
 
 def _with_older(
-    fresh: LastLooks, before: LastLooks, unseen: Bools, *, is_sync_told: Bools | None = None
-) -> LastLooks:
-    """Take the rows marked from the older looks, but for who is in sync where that is told anew."""
+    fresh: LastObservations,
+    before: LastObservations,
+    unseen: Bools,
+    *,
+    is_sync_told: Bools | None = None,
+) -> LastObservations:
+    """Take the rows marked from the older observations, but for who is in sync where that is told anew."""
     old_row = matching_rows(fresh.partitions, before.partitions)
     rows = len(before.partitions) + np.arange(len(fresh.partitions), dtype=np.int64)
     places = np.where(unseen, old_row, rows)  # among the older rows, then the fresh ones
@@ -245,7 +253,7 @@ def _with_older(
     def merged_lists(new: Ragged, old: Ragged) -> Ragged:
         return old.joined(new).take(of_sync)
 
-    return LastLooks(
+    return LastObservations(
         partitions=fresh.partitions,
         leader=merged(fresh.leader, before.leader),
         leader_epoch=merged(fresh.leader_epoch, before.leader_epoch),
@@ -255,7 +263,7 @@ def _with_older(
         log_end_offset=merged(fresh.log_end_offset, before.log_end_offset),
         isr=merged_lists(fresh.isr, before.isr),
         elr=merged_lists(fresh.elr, before.elr),
-        looked_at_us=merged(fresh.looked_at_us, before.looked_at_us),
+        observed_at_us=merged(fresh.observed_at_us, before.observed_at_us),
         context=before.context.joined(fresh.context).take(places, of_sync, leaderless),
     )
 

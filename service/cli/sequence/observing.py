@@ -52,16 +52,16 @@ CONCERNED: Final = frozenset({
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ObservedRounds:
     """What the rounds found out."""
 
     rows: list[Row]  # of the events, each with its lines
     gaps: tuple[Gap, ...]
 
 
-def look(
+def observe(
     source: SnapshotSource, events: Sequence[ReadEvent], *, is_zone_told: bool = False
-) -> Looked:
+) -> ObservedRounds:
     """Ask the brokers what given lines leave open.
 
     `is_zone_told`: the zone of the lines' times was given, and not taken for granted.
@@ -78,7 +78,7 @@ def look(
         view = rounds.make()
     episodes = view.memory.sequences.episodes
     rows = [_row(view, episode, rounds) for episode in episodes]
-    return Looked(rows=rows, gaps=gaps_about(view.snapshot, CONCERNED))
+    return ObservedRounds(rows=rows, gaps=gaps_about(view.snapshot, CONCERNED))
 
 
 class _Rounds:

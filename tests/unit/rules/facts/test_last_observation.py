@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Column, Ragged
-from rules.facts.last_look import LastLook, LastLooks, refined, remember
-from rules.facts.risk_looks import RiskLooks
+from rules.facts.last_observation import LastObservation, LastObservations, refined, remember
 from rules.facts.snapshot import Snapshot
 from rules.facts.times import SECOND_US
 from tests.factories import (
@@ -30,8 +30,8 @@ def microseconds(seconds: float) -> int:
     return round(at(seconds).timestamp() * SECOND_US)
 
 
-def look(looks: LastLooks, row: int) -> LastLook:
-    found = looks[row]
+def observe(observations: LastObservations, row: int) -> LastObservation:
+    found = observations[row]
     assert found is not None
     return found
 
@@ -42,13 +42,13 @@ def one(seconds: float = 0, **columns: Any) -> Snapshot:
     return snapshot(partitions=partitions({"orders": 1}), offsets=seen, taken_at=at(seconds))
 
 
-def test_a_look_holds_everything_that_a_proof_needs() -> None:
+def test_a_observation_holds_everything_that_a_proof_needs() -> None:
     placed = partitions({"orders": 1}, isr=Ragged.of([(1, 2)]), elr=Ragged.of([(3,)]))
     seen = offsets(
         1, last_stable_offset=[90], high_watermark=[95], log_end_offset=[99], leader_epoch=[7]
     )
-    looks = remember(snapshot(partitions=placed, offsets=seen))
-    assert looks[0] == LastLook(
+    observations = remember(snapshot(partitions=placed, offsets=seen))
+    assert observations[0] == LastObservation(
         topic_id=topic_id("orders"),
         leader=1,
         leader_epoch=7,
@@ -58,34 +58,34 @@ def test_a_look_holds_everything_that_a_proof_needs() -> None:
         log_end_offset=99,
         isr=(1, 2),
         elr=(3,),
-        looked_at_us=microseconds(0),
+        observed_at_us=microseconds(0),
     )
 
 
 def test_time_is_kept_to_the_microsecond() -> None:
     moment = NOON + timedelta(microseconds=123_457)
-    looks = remember(snapshot(taken_at=moment))
-    assert look(looks, 0).looked_at_us % SECOND_US == 123_457
+    observations = remember(snapshot(taken_at=moment))
+    assert observe(observations, 0).observed_at_us % SECOND_US == 123_457
 
 
 @pytest.mark.parametrize("missing", ["leader_epoch", "last_stable_offset", "high_watermark"])
-def test_a_look_without_one_of_its_parts_is_no_look(missing: str) -> None:
+def test_a_observation_without_one_of_its_parts_is_no_observation(missing: str) -> None:
     unseen: dict[str, Any] = {missing: [None]}
-    looks = remember(one(**unseen))
-    assert looks[0] is None
-    assert looks.looked_at_us.to_list() == [None]
-    assert looks.high_watermark.to_list() == [None]
+    observations = remember(one(**unseen))
+    assert observations[0] is None
+    assert observations.observed_at_us.to_list() == [None]
+    assert observations.high_watermark.to_list() == [None]
 
 
-def test_a_look_without_a_log_end_offset_still_counts() -> None:
-    assert look(remember(one(log_end_offset=[None])), 0).log_end_offset is None
+def test_a_observation_without_a_log_end_offset_still_counts() -> None:
+    assert observe(remember(one(log_end_offset=[None])), 0).log_end_offset is None
 
 
-def test_a_partition_that_was_not_seen_keeps_its_older_look_and_its_older_time() -> None:
+def test_a_partition_that_was_not_seen_keeps_its_older_observation_and_its_older_time() -> None:
     before = remember(one(0, high_watermark=[95], last_stable_offset=[90]))
     now = remember(one(30, high_watermark=[None]), before)
     assert now[0] == before[0]
-    assert look(now, 0).looked_at_us == microseconds(0)
+    assert observe(now, 0).observed_at_us == microseconds(0)
 
 
 def test_an_unseen_partition_takes_the_isr_that_is_told_under_the_same_leader() -> None:
@@ -93,33 +93,38 @@ def test_an_unseen_partition_takes_the_isr_that_is_told_under_the_same_leader() 
     before = remember(one())
     shrunk = partitions({"orders": 1}, isr=Ragged.of([(1,)]), elr=Ragged.of([(3,)]))
     unseen = snapshot(partitions=shrunk, offsets=unseen_offsets(1), taken_at=at(5))
-    found = look(remember(unseen, before), 0)
+    found = observe(remember(unseen, before), 0)
     assert (found.isr, found.elr) == ((1,), (3,))
-    assert found == replace(look(before, 0), isr=(1,), elr=(3,)), "all else is of the look"
+    assert found == replace(observe(before, 0), isr=(1,), elr=(3,)), (
+        "all else is of the observation"
+    )
 
 
 @pytest.mark.parametrize("leader", [2, None])
-def test_what_is_told_under_another_leader_or_none_is_of_the_time_after_the_look(
+def test_what_is_told_under_another_leader_or_none_is_of_the_time_after_the_observation(
     leader: int | None,
 ) -> None:
     before = remember(one())
     moved = partitions({"orders": 1}, leader=Column.of([leader]), isr=Ragged.of([(1, 2)]))
     unseen = snapshot(partitions=moved, offsets=unseen_offsets(1), taken_at=at(5))
-    assert look(remember(unseen, before), 0) == look(before, 0)
+    assert observe(remember(unseen, before), 0) == observe(before, 0)
 
 
-def test_an_unseen_partition_keeps_the_isr_of_its_look_not_todays() -> None:
+def test_an_unseen_partition_keeps_the_isr_of_its_observation_not_todays() -> None:
     before = remember(one())
     shrunk = partitions({"orders": 1}, isr=Ragged.of([(2,)]), elr=Ragged.of([(1,)]))
     unseen = snapshot(partitions=shrunk, offsets=unseen_offsets(1), taken_at=at(5))
-    assert look(remember(unseen, before), 0).isr == (1, 2, 3)
-    assert look(remember(unseen, before), 0).elr == ()
+    assert observe(remember(unseen, before), 0).isr == (1, 2, 3)
+    assert observe(remember(unseen, before), 0).elr == ()
 
 
-def test_a_partition_that_was_seen_takes_the_newer_look() -> None:
+def test_a_partition_that_was_seen_takes_the_newer_observation() -> None:
     before = remember(one(0))
     now = remember(one(30, high_watermark=[200]), before)
-    assert (look(now, 0).high_watermark, look(now, 0).looked_at_us) == (200, microseconds(30))
+    assert (observe(now, 0).high_watermark, observe(now, 0).observed_at_us) == (
+        200,
+        microseconds(30),
+    )
 
 
 def test_each_partition_is_remembered_by_itself() -> None:
@@ -128,10 +133,10 @@ def test_each_partition_is_remembered_by_itself() -> None:
     now = remember(snapshot(offsets=half, taken_at=at(9)), before)
     assert now.high_watermark.to_list() == [111, 120, 131]
     times = [microseconds(9), microseconds(0), microseconds(9)]
-    assert now.looked_at_us.to_list() == times
+    assert now.observed_at_us.to_list() == times
 
 
-def test_a_look_that_is_missing_twice_is_still_the_first_one() -> None:
+def test_a_observation_that_is_missing_twice_is_still_the_first_one() -> None:
     first = remember(one(0))
     third = remember(one(2, high_watermark=[None]), remember(one(1, leader_epoch=[None]), first))
     assert third[0] == first[0]
@@ -155,7 +160,7 @@ def test_a_topic_created_again_does_not_inherit() -> None:
     assert remember(unseen, before)[0] is None
 
 
-def test_a_new_partition_of_a_grown_topic_has_no_look_yet() -> None:
+def test_a_new_partition_of_a_grown_topic_has_no_observation_yet() -> None:
     before = remember(one())
     grown = snapshot(partitions=partitions({"orders": 2}), offsets=unseen_offsets(2))
     now = remember(grown, before)
@@ -163,19 +168,19 @@ def test_a_new_partition_of_a_grown_topic_has_no_look_yet() -> None:
     assert now[1] is None
 
 
-def test_without_a_memory_an_unseen_partition_has_no_look() -> None:
-    assert remember(snapshot(offsets=unseen_offsets())).looked_at_us.to_list() == [None] * 3
+def test_without_a_memory_an_unseen_partition_has_no_observation() -> None:
+    assert remember(snapshot(offsets=unseen_offsets())).observed_at_us.to_list() == [None] * 3
 
 
-def test_what_is_known_but_not_listed_keeps_its_look() -> None:
+def test_what_is_known_but_not_listed_keeps_its_observation() -> None:
     both = partitions({"orders": 1, "audit": 1}, isr=Ragged.of([(1, 2, 3), (2,)]))
     before = remember(snapshot(partitions=both))
     listed = partitions({"orders": 1})
     known = listed.with_topics_of(both, [1])
     now = remember(snapshot(partitions=listed, taken_at=at(9)), before, known)
-    assert look(now, 0).looked_at_us == microseconds(9)
+    assert observe(now, 0).observed_at_us == microseconds(9)
     assert now[1] == before[1]
-    assert look(now, 1).isr == (2,)
+    assert observe(now, 1).isr == (2,)
 
 
 # ------------------------------------------------------------------ until an epoch's end is told
@@ -192,12 +197,12 @@ def moved_on(*, epoch: int = 6, told: tuple[int, ...] = (), watermark: int = 100
     )
 
 
-def test_the_look_before_a_leader_change_waits_until_its_epochs_end_is_told() -> None:
+def test_the_observation_before_a_leader_change_waits_until_its_epochs_end_is_told() -> None:
     before = remember(snapshot())
     waiting = remember(moved_on(watermark=90), before)
     assert waiting.leader_epoch.to_list() == [5, 5, 5]
     assert waiting.high_watermark.to_list() == [100, 100, 100]
-    assert [waiting.looked_at_us[row] for row in range(3)] == [
+    assert [waiting.observed_at_us[row] for row in range(3)] == [
         microseconds(0),
         microseconds(15),
         microseconds(15),
@@ -220,28 +225,28 @@ def test_a_topic_that_was_created_again_has_nothing_to_wait_for() -> None:
     assert seen.leader_epoch.to_list() == [6, 5, 5]
 
 
-def light(row: int, epoch: int, watermark: int, *, second: int) -> RiskLooks:
-    return RiskLooks(
+def light(row: int, epoch: int, watermark: int, *, second: int) -> AtRiskObservations:
+    return AtRiskObservations(
         partitions=partitions(),
         row=ints(row),
         leader_epoch=ints(epoch),
         last_stable_offset=Column.of([watermark - 5]),
         high_watermark=Column.of([watermark]),
         log_end_offset=Column.of([None]),
-        looked_at_us=ints(microseconds(second)),
+        observed_at_us=ints(microseconds(second)),
     )
 
 
-def test_light_looks_refine_what_is_remembered_of_the_same_epoch() -> None:
+def test_light_observations_refine_what_is_remembered_of_the_same_epoch() -> None:
     fresh = refined(remember(snapshot()), light(1, 5, 130, second=3))
     assert fresh.high_watermark.to_list() == [100, 130, 100]
     assert fresh.last_stable_offset.to_list() == [100, 125, 100]
     assert fresh.log_end_offset.to_list() == [100, None, 100]
-    assert fresh.looked_at_us[1] == microseconds(3)
+    assert fresh.observed_at_us[1] == microseconds(3)
 
 
 @pytest.mark.parametrize(
-    "look",
+    "observation",
     [
         pytest.param(light(1, 6, 130, second=3), id="another-epoch"),
         pytest.param(light(1, 5, 130, second=-3), id="older"),
@@ -257,5 +262,5 @@ def test_light_looks_refine_what_is_remembered_of_the_same_epoch() -> None:
         ),
     ],
 )
-def test_other_light_looks_refine_nothing(look: RiskLooks) -> None:
-    assert refined(remember(snapshot()), look).high_watermark.to_list() == [100, 100, 100]
+def test_other_light_observations_refine_nothing(observation: AtRiskObservations) -> None:
+    assert refined(remember(snapshot()), observation).high_watermark.to_list() == [100, 100, 100]

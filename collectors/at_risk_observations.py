@@ -1,8 +1,8 @@
-"""Looks between two rounds at the partitions that may lose records when their leader dies.
+"""Observations between two rounds at the partitions that may lose records when their leader dies.
 
 Only their leaders are asked, for LSO, HWM and LEO: three ListOffsets requests in one write, on
-connections of their own, because a round uses its own at the same time. A look is short and takes
-what it gets: nothing is asked again, and a broker that failed is left out of the next looks, so that
+connections of their own, because a round uses its own at the same time. An observation is short and takes
+what it gets: nothing is asked again, and a broker that failed is left out of the next observations, so that
 it costs only its own partitions. Where leaders are, and which partitions are at risk, is told by
 rounds; a leader that changed since is asked in vain until the next one.
 """
@@ -30,27 +30,29 @@ from collectors.wire.blocks import (
 from collectors.wire.connection import Address
 from collectors.wire.failure import Failure
 from collectors.wire.pool import Pool
+from rules.facts.at_risk_observations import AtRiskObservations
 from rules.facts.column import Bools, Column, Int64s
 from rules.facts.identity import Broker
 from rules.facts.matching import matching_rows
 from rules.facts.partitions import Partitions
-from rules.facts.risk_looks import RiskLooks
 from rules.facts.snapshot import Snapshot
 
 REST_SECONDS: Final = 5.0  # of a broker that failed; a leader that only pauses is soon seen again
-CONNECT_SHARE: Final = 0.5  # of a look's time: who cannot be reached leaves the rest to the others
+CONNECT_SHARE: Final = (
+    0.5  # of an observation's time: who cannot be reached leaves the rest to the others
+)
 KINDS: Final = (LAST_STABLE_OFFSET, HIGH_WATERMARK, LOG_END_OFFSET)  # so that each can only grow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RiskTargets:
-    """What to look at until the next round tells otherwise."""
+    """What to observe until the next round tells otherwise."""
 
     partitions: Partitions
     brokers: tuple[Broker, ...]
     high_watermark: Column  # in the round that told it
-    is_at_risk: Bools  # one per partition, also for those that are not looked at
-    rows: Int64s  # of the partitions to look at
+    is_at_risk: Bools  # one per partition, also for those that are not observed
+    rows: Int64s  # of the partitions to observe
 
 
 def next_targets(
@@ -58,7 +60,7 @@ def next_targets(
 ) -> RiskTargets:
     """Choose up to `limit` partitions at risk, those with the fewest replicas in sync first.
 
-    `stuck` marks the rows whose high watermark stood between the last two looks. What was at risk in
+    `stuck` marks the rows whose high watermark stood between the last two observations. What was at risk in
     the round `before` and cannot be seen now stays so. A partition without a leader takes no records,
     and there is nobody to ask.
     """
@@ -92,21 +94,21 @@ def rows_before(placed: Partitions, older: Partitions) -> Int64s:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RiskLook:
-    """What came of one look."""
+class AtRiskObservation:
+    """What came of one observation."""
 
-    looks: RiskLooks  # the partitions of which all was told
+    observations: AtRiskObservations  # the partitions of which all was told
     high_watermark: Column  # the same, one row per partition
     log_end_offset: Column
     unseen: int  # partitions of which not all was told
     requests: Mapping[str, int]  # Kafka API name -> requests sent, connection set-up included
 
-    def stuck(self, before: RiskLook | None, placed: Partitions) -> Bools:
+    def stuck(self, before: AtRiskObservation | None, placed: Partitions) -> Bools:
         """Mark the rows of `placed` whose high watermark stood since `before`, behind the log end."""
         if before is None:
             return np.zeros(len(placed), np.bool_)
-        rows = rows_before(placed, self.looks.partitions)
-        older = rows_before(placed, before.looks.partitions)
+        rows = rows_before(placed, self.observations.partitions)
+        older = rows_before(placed, before.observations.partitions)
         return stood_still(
             before.high_watermark.take(older),
             self.high_watermark.take(rows),
@@ -116,7 +118,7 @@ class RiskLook:
 
 @dataclass(slots=True)
 class RiskReader:
-    """Looks again and again; remembers who is silent, and the encoded requests."""
+    """Observations again and again; remembers who is silent, and the encoded requests."""
 
     pool: Pool
     monotonic: Callable[[], float] = time.monotonic
@@ -124,8 +126,8 @@ class RiskReader:
     _plans: tuple[BrokerPlan, ...] = ()
     _rests_until: dict[Address, float] = field(default_factory=dict)
 
-    def look(self, targets: RiskTargets, *, seconds: float, now_us: int) -> RiskLook:
-        """Look once, within so many seconds; `now_us` is the time that the looks are given.
+    def observe(self, targets: RiskTargets, *, seconds: float, now_us: int) -> AtRiskObservation:
+        """Observation once, within so many seconds; `now_us` is the time that the observations are given.
 
         That time is the beginning: what came later than it was told may have been missed.
         """
@@ -134,7 +136,7 @@ class RiskReader:
         plans = self._ready(self._plans_of(targets), seconds * CONNECT_SHARE)
         ends = self._read(session, plans, targets.partitions)
         session.requests.update(self.pool.take_setup_requests())
-        return _look(session, targets, ends, now_us)
+        return _observe(session, targets, ends, now_us)
 
     def close(self) -> None:
         """Close all connections."""
@@ -176,7 +178,7 @@ class RiskReader:
 
 
 def _plans(targets: RiskTargets) -> tuple[BrokerPlan, ...]:
-    """Plan the requests to the leaders of the partitions that are looked at, and to nobody else."""
+    """Plan the requests to the leaders of the partitions that are observed, and to nobody else."""
     placed = targets.partitions
     is_wanted = np.zeros(len(placed), np.bool_)
     is_wanted[targets.rows] = True
@@ -197,20 +199,20 @@ def _ends(filled: Mapping[OffsetKind, Filling]) -> Ends:
     )
 
 
-def _look(session: Session, targets: RiskTargets, ends: Ends, now_us: int) -> RiskLook:
+def _observe(session: Session, targets: RiskTargets, ends: Ends, now_us: int) -> AtRiskObservation:
     placed = targets.partitions
     seen = trusted_rows(session, OffsetGaps(placed), ends) & ends.epoch_of_watermark.valid
     seen &= ends.last_stable_offset.valid & ends.high_watermark.valid & ends.log_end_offset.valid
     rows = targets.rows[seen[targets.rows]]
-    return RiskLook(
-        looks=RiskLooks(
+    return AtRiskObservation(
+        observations=AtRiskObservations(
             partitions=placed,
             row=rows,
             leader_epoch=ends.epoch_of_watermark.values[rows],
             last_stable_offset=ends.last_stable_offset.take(rows),
             high_watermark=ends.high_watermark.take(rows),
             log_end_offset=ends.log_end_offset.take(rows),
-            looked_at_us=np.full(len(rows), now_us, np.int64),
+            observed_at_us=np.full(len(rows), now_us, np.int64),
         ),
         high_watermark=ends.high_watermark.where(seen),
         log_end_offset=ends.log_end_offset.where(seen),
